@@ -1,0 +1,18 @@
+//! The contract: requests, answers, notes and the error body, exactly as they travel.
+//!
+//! These types are at once the tools' JSON schemas, the output of `--json` and the files under `schemas/`. They hold no
+//! logic beyond defaults. Fields that the published design names keep their names; a test compares the schemas.
+
+mod note;
+mod request;
+mod response;
+
+pub use note::{ErrorBody, Note, NoteKind};
+pub use request::{
+    ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, QueryRequest, MAX_IDS, MAX_LIMIT,
+};
+pub use response::{
+    Also, ContextResponse, Counts, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo,
+    LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse,
+    ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, TagCount, Timeline, TimelineEntry,
+};

@@ -1,0 +1,175 @@
+//! What the four tools take. Flat objects; unknown arguments are refused.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::memory::StatusFilter;
+
+/// Most results one page may hold.
+pub const MAX_LIMIT: u32 = 50;
+/// Most ids one `get_memory` may name.
+pub const MAX_IDS: usize = 20;
+
+/// Arguments of `query_memories`. Without `query`, the newest memories that pass the filters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueryRequest {
+    /// Words, an error message, an identifier or a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Only memories with these tags.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Whether `all` tags must be there (default) or `any`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_tags: Option<MatchTags>,
+    /// Only memories learned in this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Only this scope. Default: every shared scope and the current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Default approved (with promoted); staging = unreviewed; all = both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<StatusFilter>,
+    /// Results a page, 1-50, default 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 50))]
+    pub limit: Option<i64>,
+    /// Only this type, e.g. decision or bugfix.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Only memories about a file whose path ends with or contains one of these (globs allowed).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<String>>,
+    /// First day, YYYY-MM-DD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Last day, included, YYYY-MM-DD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Only memories of this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// A memory id: what is near it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
+    /// How to search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// full adds narrative and files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Detail>,
+    /// Most tokens the answer may take, 200-20000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 200, max = 20000))]
+    pub max_tokens: Option<i64>,
+    /// next_cursor of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Say how each result was ranked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<bool>,
+}
+
+/// How several tags combine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MatchTags {
+    /// Every tag must be there.
+    #[default]
+    All,
+    /// One of them is enough.
+    Any,
+}
+
+/// Which retrieval legs run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Words and meaning together.
+    Hybrid,
+    /// Meaning only.
+    Semantic,
+    /// Words only.
+    Lexical,
+}
+
+/// How much of each memory an answer holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Detail {
+    /// Title, subtitle, facts and tags (the default).
+    #[default]
+    Concise,
+    /// With narrative, files and review data.
+    Full,
+}
+
+/// Arguments of `get_memory`: `id` or `ids`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GetRequest {
+    /// The memory's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Up to 20 ids at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 20))]
+    pub ids: Option<Vec<String>>,
+    /// The scope that holds it, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Default approved; staging or all also return unreviewed memories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<StatusFilter>,
+    /// timeline: neighbours in time; links: provenance; history: curation log; related: near in meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<Vec<Include>>,
+}
+
+/// What `get_memory` can add to a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Include {
+    /// Neighbours in time.
+    Timeline,
+    /// Memories near in meaning.
+    Related,
+    /// What it derives from, supersedes or contradicts.
+    Links,
+    /// Its curation log.
+    History,
+}
+
+/// Arguments of `list_scopes`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListScopesRequest {
+    /// One scope in detail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+}
+
+/// Arguments of `get_context`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContextRequest {
+    /// The project's folder. Default: the one the server runs for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_path: Option<String>,
+    /// Also learnings from other shared scopes (default true).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_cross_project: Option<bool>,
+    /// Memories a list, 1-50, default 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 50))]
+    pub max_memories: Option<i64>,
+    /// Most tokens the answer may take, 200-20000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 200, max = 20000))]
+    pub max_tokens: Option<i64>,
+    /// What the session is about, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+}

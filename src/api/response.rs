@@ -1,0 +1,506 @@
+//! What the four tools answer. A field that has nothing to say is left out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Note;
+use crate::memory::{Status, StatusFilter, Visibility};
+
+/// Which scopes an answer comes from, and by which filter.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Searched {
+    /// Names of the scopes that were searched.
+    pub scopes: Vec<String>,
+    /// Scopes that were not, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+    /// The status filter that applied.
+    pub status: StatusFilter,
+    /// The scope of the current project, if one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_scope: Option<String>,
+    /// The rule that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected_by: Option<String>,
+}
+
+/// A scope that was not searched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// Its name.
+    pub scope: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Matches that were left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hidden {
+    /// Matches that the status filter left out (rejected ones are never counted).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub by_status: u64,
+    /// Matches that a newer memory supersedes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub superseded: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A near-duplicate that was folded into a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Also {
+    /// Its id.
+    pub id: String,
+    /// Its scope.
+    pub scope: String,
+}
+
+/// One result of `query_memories` or one memory of `get_context`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryHit {
+    /// Id to pass to `get_memory`.
+    pub id: String,
+    /// The learning in one line.
+    pub title: String,
+    /// One line of context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subtitle: Option<String>,
+    /// Short statements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
+    /// Tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub concepts: Vec<String>,
+    /// The project it was learned in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// When it was written, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// The scope that holds it.
+    pub scope: String,
+    /// Its curation status.
+    pub status: Status,
+    /// Its type.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Relevance; comparable within one answer only. Absent where nothing was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// Near-duplicates folded into this result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Also>,
+    /// Why it is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The long text (`detail: full`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub narrative: Option<String>,
+    /// Files it is about (`detail: full`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The session it was learned in (`detail: full`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The writer's confidence, 0 to 1 (`detail: full`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// The id of the memory that replaces this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    /// How it was ranked (`explain`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
+}
+
+/// How a result was ranked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The retrieval legs that found it.
+    pub legs: Vec<LegExplanation>,
+}
+
+/// What one retrieval leg made of a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LegExplanation {
+    /// `lexical` or `semantic`.
+    pub leg: String,
+    /// Rank in this leg, from 1.
+    pub rank: u64,
+    /// Score in this leg (BM25 for `lexical`).
+    pub score: f64,
+    /// Query terms that matched, with each term's part of the score.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub terms: Vec<String>,
+}
+
+/// Answer of `query_memories`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueryResponse {
+    /// The page of results, best (or newest) first.
+    pub results: Vec<MemoryHit>,
+    /// How many memories match over all pages.
+    pub total: u64,
+    /// Present and true where `total` is a lower bound.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub total_is_lower_bound: bool,
+    /// What to try when nothing was found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<String>,
+    /// Pass as `cursor`, with the same arguments, for the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// Where it looked.
+    pub searched: Searched,
+    /// Matches that were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<Hidden>,
+    /// What else to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// One memory with everything the store knows of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryDetail {
+    /// The fields of a result in full.
+    #[serde(flatten)]
+    pub memory: MemoryHit,
+    /// Calendar date of the session, as stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The writing program's id of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// What the session was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_context: Option<SessionContext>,
+    /// When it was reviewed, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_at: Option<String>,
+    /// Who reviewed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_by: Option<String>,
+    /// When it was last changed, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+    /// Neighbours in time (`include: timeline`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+    /// Memories near in meaning (`include: related`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<TimelineEntry>,
+    /// Provenance, nearest first (`include: links`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkEntry>,
+    /// Curation log, oldest first (`include: history`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<HistoryEntry>,
+}
+
+/// What a session was about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionContext {
+    /// The session's title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its overview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<String>,
+}
+
+/// Neighbours of a memory in time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeline {
+    /// What holds the neighbours: `session`, `project` or `scope`.
+    pub within: String,
+    /// The ones before, oldest first.
+    pub before: Vec<TimelineEntry>,
+    /// The ones after, oldest first.
+    pub after: Vec<TimelineEntry>,
+}
+
+/// A memory in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineEntry {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its type.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// When it was written, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// Its curation status.
+    pub status: Status,
+}
+
+/// One link between two memories.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkEntry {
+    /// Where the link starts.
+    pub from_id: String,
+    /// Where it ends.
+    pub to_id: String,
+    /// For instance `derived_from`, `supersedes`, `contradicts`.
+    pub kind: String,
+    /// Steps from the memory asked for, from 1 to 4.
+    pub depth: u32,
+    /// Title of the memory at the far end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Who made the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The writer's confidence, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+}
+
+/// One line of the curation log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryEntry {
+    /// What was done.
+    pub action: String,
+    /// Status before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_status: Option<String>,
+    /// Status after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_status: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// By whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// When, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+}
+
+/// An id of `ids` that was not returned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissingMemory {
+    /// The id.
+    pub id: String,
+    /// Why it is not there, and what to do.
+    pub reason: String,
+    /// Ids like it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nearest: Vec<String>,
+}
+
+/// Answer of `get_memory`: the memory itself for `id`, `memories` for `ids`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetResponse {
+    /// The memory asked for by `id`.
+    #[serde(flatten)]
+    pub memory: Option<Box<MemoryDetail>>,
+    /// The memories asked for by `ids`, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memories: Vec<MemoryDetail>,
+    /// The ones of `ids` that are not returned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingMemory>,
+    /// What else to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// Number of memories by status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Approved memories.
+    pub approved: u64,
+    /// Promoted memories.
+    pub promoted: u64,
+    /// Memories that wait for review.
+    pub staging: u64,
+    /// Rejected memories; never served.
+    pub rejected: u64,
+    /// Rows whose status is no known word; never served.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown: u64,
+}
+
+/// A tag and how many approved memories have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TagCount {
+    /// The tag.
+    pub tag: String,
+    /// How many memories have it.
+    pub count: u64,
+}
+
+/// What waits for a curator.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pending {
+    /// How many memories wait.
+    pub count: u64,
+    /// When the oldest of them was written, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<String>,
+    /// Ids, oldest first, a few of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+}
+
+/// The state of a scope's vector table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IndexInfo {
+    /// Rows in the table.
+    pub rows: u64,
+    /// Share of the store's rows that the table covers, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
+    /// The encoder that made the vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedder: Option<String>,
+    /// When it was built, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_at: Option<String>,
+}
+
+/// Whether a scope answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HealthState {
+    /// It answers.
+    Ok,
+    /// It answers, with the problems named.
+    Degraded,
+    /// It does not answer.
+    Unavailable,
+    /// It was not opened, because it is private and neither current nor named.
+    NotRead,
+}
+
+/// How a scope fares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    /// Whether it answers.
+    pub state: HealthState,
+    /// How the database was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<String>,
+    /// What is wrong, each with the next step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// One scope of `list_scopes`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScopeInfo {
+    /// Name to pass as `scope`.
+    pub name: String,
+    /// The database file.
+    pub path: String,
+    /// Memories that can be asked for: approved, promoted and staging.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_count: Option<u64>,
+    /// When the newest of them was written or changed, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<String>,
+    /// What its owner says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who may search it.
+    pub visibility: Visibility,
+    /// Memories by status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// Projects its memories come from, most memories first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<String>,
+    /// Tags of its approved memories, most used first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagCount>,
+    /// What waits for a curator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
+    /// The vector table, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<IndexInfo>,
+    /// What kind of store it is: `ack`, `claude-mem` or `claude-mem-v3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How it fares.
+    pub health: Health,
+}
+
+/// Answer of `list_scopes`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListScopesResponse {
+    /// The scopes, by name.
+    pub scopes: Vec<ScopeInfo>,
+    /// The scope of the current project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_scope: Option<String>,
+    /// The rule that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected_by: Option<String>,
+    /// What else to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// The project of a `get_context`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProjectInfo {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub path: String,
+    /// Its scope, if one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The rule that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected_by: Option<String>,
+}
+
+/// A recent session of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionEntry {
+    /// The session's name or id.
+    pub session: String,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its overview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<String>,
+    /// When it was, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+}
+
+/// Answer of `get_context`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextResponse {
+    /// The project as it was recognised.
+    pub project: ProjectInfo,
+    /// The project's own memories, most useful first.
+    pub recent_memories: Vec<MemoryHit>,
+    /// Its recent sessions, newest first.
+    pub recent_sessions: Vec<SessionEntry>,
+    /// Learnings of other shared scopes.
+    pub cross_project_learnings: Vec<MemoryHit>,
+    /// What waits for a curator in the project's scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
+    /// Where it looked.
+    pub searched: Searched,
+    /// What else to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}

@@ -1,0 +1,402 @@
+//! What can go wrong, each with a stable code and the next step for whoever reads it.
+
+use std::path::PathBuf;
+
+use crate::api::ErrorBody;
+use crate::memory::Status;
+use crate::text;
+
+/// Any failure of an operation.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An argument has a value that is not allowed.
+    #[error("`{argument}` is {value}, which is not allowed: {allowed}")]
+    InvalidArgument {
+        /// The argument's name.
+        argument: String,
+        /// The value as it came.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+        /// The nearest allowed values.
+        nearest: Vec<String>,
+        /// Corrected arguments, as JSON.
+        example: Option<String>,
+    },
+    /// An argument that the tool does not have.
+    #[error("`{argument}` is no argument of {operation}")]
+    UnknownArgument {
+        /// The tool or command.
+        operation: String,
+        /// The argument's name.
+        argument: String,
+        /// The arguments it has.
+        known: Vec<String>,
+    },
+    /// A cursor that belongs to no page of this request.
+    #[error("the cursor does not belong to this request: {reason}")]
+    InvalidCursor {
+        /// What does not fit.
+        reason: &'static str,
+    },
+    /// Something that is not available in this build or with this store.
+    #[error("`{argument}: {value}` is not available yet")]
+    NotAvailable {
+        /// The argument's name.
+        argument: &'static str,
+        /// The value asked for.
+        value: String,
+        /// What works instead.
+        instead: &'static str,
+    },
+    /// A scope nobody knows.
+    #[error("there is no scope `{name}`")]
+    ScopeNotFound {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A scope other than the one this server is pinned to.
+    #[error("scope `{name}` is refused: this server is pinned to scope `{pinned}`")]
+    ScopeRefused {
+        /// The name asked for.
+        name: String,
+        /// The scope it is pinned to.
+        pinned: String,
+    },
+    /// An id that none of the scopes searched holds.
+    #[error("there is no memory `{id}` in {}", list(scopes))]
+    MemoryNotFound {
+        /// The id asked for.
+        id: String,
+        /// Where it was looked for.
+        scopes: Vec<String>,
+        /// Ids like it.
+        nearest: Vec<String>,
+    },
+    /// A memory that the status filter does not let through.
+    #[error("memory `{id}` in scope `{scope}` is `{status}`")]
+    MemoryNotServed {
+        /// The id asked for.
+        id: String,
+        /// The scope that holds it.
+        scope: String,
+        /// Its status.
+        status: Status,
+    },
+    /// Nothing to read anywhere.
+    #[error("Memory database not found: no scope under `{}`", root.join("scopes").display())]
+    NoScopes {
+        /// The scope root.
+        root: PathBuf,
+    },
+    /// A store that cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file of settings that cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// An import that was refused.
+    #[error(transparent)]
+    Import(#[from] crate::import::ImportError),
+    /// A defect in this program: a request ended in a panic.
+    #[error("internal error while answering {operation}: {message}")]
+    Internal {
+        /// The tool or command.
+        operation: String,
+        /// What the panic said.
+        message: String,
+    },
+    /// The client went away or took the request back.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// A file or stream that could not be read or written.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Why a store cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no file.
+    #[error("Memory database not found: `{}`", path.display())]
+    Missing {
+        /// The path looked at.
+        path: PathBuf,
+    },
+    /// The file is empty.
+    #[error("`{}` is empty: no database was ever written there", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no SQLite database.
+    #[error("`{}` is not an SQLite database", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A database with no table this program knows.
+    #[error("`{}` holds no memories: none of its tables ({}) has an id and a title", path.display(), list(tables))]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The tables there are.
+        tables: Vec<String>,
+    },
+    /// Another program holds a lock for longer than a request may wait.
+    #[error("`{}` is locked by another program", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Damaged contents.
+    #[error("`{}` is damaged: {source}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// It changed under every attempt to read it.
+    #[error("`{}` changed under every one of {attempts} attempts to read it", path.display())]
+    Unsteady {
+        /// The file.
+        path: PathBuf,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// Any other failure of the file system.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Any other failure of SQLite.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    /// Sorts an SQLite failure on `path` into the cases a person can act on.
+    pub fn sqlite(path: &std::path::Path, source: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
+            _ => Self::Sqlite { path, source },
+        }
+    }
+
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "store_not_found",
+            Self::Empty { .. } => "store_empty",
+            Self::NotADatabase { .. } => "store_not_sqlite",
+            Self::Foreign { .. } => "store_foreign",
+            Self::Locked { .. } => "store_locked",
+            Self::Corrupt { .. } => "store_corrupt",
+            Self::Unsteady { .. } => "store_unsteady",
+            Self::Io { .. } | Self::Sqlite { .. } => "store_unreadable",
+        }
+    }
+
+    /// What to do next.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => {
+                "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+            }
+            Self::Empty { .. } => "wait until its program has written to it, or import into it with `ack-memory import FILE --scope NAME`",
+            Self::NotADatabase { .. } => "check the scope's `store` path; restore the file from a backup if it should be a database",
+            Self::Foreign { .. } => "check the scope's `store` path; the tables this program reads are described in schemas/scope.sql",
+            Self::Locked { .. } => "try again when the other program has finished its write",
+            Self::Corrupt { .. } => "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`",
+            Self::Unsteady { .. } => "try again; another program rewrites it without pause",
+            Self::Io { .. } | Self::Sqlite { .. } => "check the file's permissions; `ack-memory doctor` shows how each scope was opened",
+        }
+    }
+}
+
+/// Why a file of settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// It cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error("`{}`: {message}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        message: String,
+        /// The keys that are nearest to an unknown one.
+        nearest: Vec<String>,
+        /// The keys there are.
+        known: Vec<String>,
+    },
+    /// There is no home folder to look in.
+    #[error("no home folder was found, so there is no default scope root")]
+    NoHome,
+}
+
+impl Error {
+    /// An argument with a bad value and no nearest one.
+    pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self::InvalidArgument {
+            argument: argument.to_owned(),
+            value: value.into(),
+            allowed: allowed.into(),
+            nearest: Vec::new(),
+            example: None,
+        }
+    }
+
+    /// The stable code, as the README lists it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidArgument { .. } => "invalid_argument",
+            Self::UnknownArgument { .. } => "unknown_argument",
+            Self::InvalidCursor { .. } => "invalid_cursor",
+            Self::NotAvailable { .. } => "not_available",
+            Self::ScopeNotFound { .. } => "scope_not_found",
+            Self::ScopeRefused { .. } => "scope_refused",
+            Self::MemoryNotFound { .. } => "memory_not_found",
+            Self::MemoryNotServed { .. } => "memory_not_served",
+            Self::NoScopes { .. } => "no_scopes",
+            Self::Store(error) => error.code(),
+            Self::Settings(_) => "invalid_settings",
+            Self::Import(_) => "import_refused",
+            Self::Internal { .. } => "internal_error",
+            Self::Cancelled => "cancelled",
+            Self::Io { .. } => "io_error",
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::InvalidArgument { .. } | Self::UnknownArgument { .. } => return None,
+            Self::InvalidCursor { .. } => "leave `cursor` out to start from the first page, and repeat the other arguments unchanged".into(),
+            Self::NotAvailable { instead, .. } => (*instead).into(),
+            Self::ScopeNotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
+            Self::ScopeRefused { pinned, .. } => format!("leave `scope` out, or start a server without `--scope {pinned}`"),
+            Self::MemoryNotFound { .. } => "query_memories finds ids; an id of a private scope is found only with `scope` given".into(),
+            Self::MemoryNotServed { status: Status::Rejected, .. } => {
+                "its curator rejected it, and rejected memories are never served".into()
+            }
+            Self::MemoryNotServed { status, .. } => {
+                format!("nobody has approved it yet; pass `status: \"{status}\"` (or \"all\") to see it all the same")
+            }
+            Self::NoScopes { .. } => {
+                "start with `ack-memory demo`, import memories with `ack-memory import FILE --scope NAME`, or add an existing store with `ack-memory scopes add NAME --store PATH`".into()
+            }
+            Self::Store(error) => error.hint().into(),
+            Self::Settings(SettingsError::NoHome) => "set ACK_MEM_PATH or pass --root".into(),
+            Self::Settings(_) => "correct the file; the README lists its keys".into(),
+            Self::Import(error) => error.hint().into(),
+            Self::Internal { .. } => "the server goes on; please report this message with the request that caused it".into(),
+            Self::Cancelled => return None,
+            Self::Io { .. } => "check that the path exists and may be used".into(),
+        })
+    }
+
+    /// The body that travels: in a tool's error result and with `--json`.
+    pub fn body(&self) -> ErrorBody {
+        let mut body = ErrorBody {
+            code: self.code().to_owned(),
+            message: self.chain(),
+            hint: self.hint(),
+            argument: None,
+            value: None,
+            allowed: Vec::new(),
+            nearest: Vec::new(),
+            example: None,
+        };
+        match self {
+            Self::InvalidArgument { argument, value, allowed, nearest, example } => {
+                body.argument = Some(text::line(argument, 100));
+                body.value = Some(text::line(value, 200));
+                body.allowed = vec![allowed.clone()];
+                body.nearest.clone_from(nearest);
+                body.example.clone_from(example);
+            }
+            Self::UnknownArgument { argument, known, .. } => {
+                body.argument = Some(text::line(argument, 100));
+                body.nearest = crate::memory::nearest(argument, known.iter().map(String::as_str), 2);
+                body.allowed.clone_from(known);
+            }
+            Self::NotAvailable { argument, value, .. } => {
+                body.argument = Some((*argument).to_owned());
+                body.value = Some(text::line(value, 200));
+            }
+            Self::ScopeNotFound { name, known } => {
+                body.value = Some(text::line(name, 200));
+                body.nearest = crate::memory::nearest(name, known.iter().map(String::as_str), 3);
+                body.allowed = known.iter().take(20).cloned().collect();
+            }
+            Self::ScopeRefused { name, pinned } => {
+                body.value = Some(text::line(name, 200));
+                body.allowed = vec![pinned.clone()];
+            }
+            Self::MemoryNotFound { id, nearest, .. } => {
+                body.value = Some(text::line(id, 200));
+                body.nearest.clone_from(nearest);
+            }
+            Self::Settings(SettingsError::Invalid { nearest, known, .. }) => {
+                body.nearest.clone_from(nearest);
+                body.allowed.clone_from(known);
+            }
+            _ => {}
+        }
+        body
+    }
+
+    /// The message with its causes, on one line and safe to print.
+    fn chain(&self) -> String {
+        let mut message = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            let cause_text = cause.to_string();
+            if !message.contains(&cause_text) {
+                message.push_str(": ");
+                message.push_str(&cause_text);
+            }
+            source = cause.source();
+        }
+        text::line(&message, 600)
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let shown: Vec<String> = names.iter().take(8).map(|name| format!("`{}`", text::line(name, 80))).collect();
+    let more = names.len().saturating_sub(8);
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+}

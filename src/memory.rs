@@ -1,0 +1,215 @@
+//! The vocabulary every other module speaks: the memory record, its curation status, and the small value types around
+//! them. No input or output happens here.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a memory stands in curation: `staging → approved → promoted`, or `rejected`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Written down, not reviewed yet.
+    Staging,
+    /// Reviewed and good to use.
+    Approved,
+    /// Approved, and lifted into a scope that more projects share.
+    Promoted,
+    /// Reviewed and turned down. Never served.
+    Rejected,
+}
+
+impl Status {
+    /// Reads a status as stores spell it: any case, surrounding blanks ignored. `None` for any other word, so that a
+    /// spelling nobody knows is never mistaken for an approval.
+    pub fn parse(word: &str) -> Option<Self> {
+        let word = word.trim();
+        [Self::Staging, Self::Approved, Self::Promoted, Self::Rejected]
+            .into_iter()
+            .find(|status| word.eq_ignore_ascii_case(status.as_str()))
+    }
+
+    /// The word used in stores, arguments and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Staging => "staging",
+            Self::Approved => "approved",
+            Self::Promoted => "promoted",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// Which statuses a request lets through. An allow-list: what it does not name stays out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StatusFilter {
+    /// Approved and promoted memories (the default).
+    #[default]
+    Approved,
+    /// Memories that wait for review.
+    Staging,
+    /// Approved, promoted and staging memories; rejected ones never.
+    All,
+}
+
+impl StatusFilter {
+    /// Whether a memory of this status may be part of the answer.
+    pub const fn allows(self, status: Status) -> bool {
+        match status {
+            Status::Approved | Status::Promoted => matches!(self, Self::Approved | Self::All),
+            Status::Staging => matches!(self, Self::Staging | Self::All),
+            Status::Rejected => false,
+        }
+    }
+
+    /// The word used in arguments and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Staging => "staging",
+            Self::All => "all",
+        }
+    }
+}
+
+/// What the rows of a store without a status column count as (`unreviewed` in `scope.toml`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unreviewed {
+    /// Nobody has reviewed them: they are hidden unless asked for (the default).
+    #[default]
+    Staging,
+    /// The owner vouches for them as they are.
+    Approved,
+}
+
+impl Unreviewed {
+    /// The status such a row gets.
+    pub const fn status(self) -> Status {
+        match self {
+            Self::Staging => Status::Staging,
+            Self::Approved => Status::Approved,
+        }
+    }
+}
+
+/// Whether other projects may search a scope (`visibility` in `scope.toml`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Visibility {
+    /// Searched by every request that names no scope (the default).
+    #[default]
+    Shared,
+    /// Read only when it is the current scope or is named.
+    Private,
+}
+
+/// One memory as a store holds it, decoded and made safe to print. A column that the store lacks is `None` or empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    /// Stable public id, for instance `ack_abc123_2026-01-04_001` or `obs-123`.
+    pub id: String,
+    /// The project it was learned in.
+    pub project: Option<String>,
+    /// A second name of that project, where the store knows one (a merged worktree).
+    pub project_alias: Option<String>,
+    /// Name of the session it was learned in.
+    pub session: Option<String>,
+    /// The writing program's id of that session.
+    pub session_id: Option<String>,
+    /// Calendar date of the session, as stored.
+    pub date: Option<String>,
+    /// Kind of memory, for instance `decision` or `bugfix`; the store's own word.
+    pub kind: Option<String>,
+    /// The learning in one line.
+    pub title: String,
+    /// One line of context.
+    pub subtitle: Option<String>,
+    /// Short statements.
+    pub facts: Vec<String>,
+    /// Tags.
+    pub concepts: Vec<String>,
+    /// Paths of files it is about, as stored.
+    pub files: Vec<String>,
+    /// The long text.
+    pub narrative: Option<String>,
+    /// Curation status, decided by the store or by the scope's `unreviewed` policy.
+    pub status: Status,
+    /// The writer's confidence, 0 to 1.
+    pub confidence: Option<f64>,
+    /// When it was reviewed.
+    pub reviewed_at: Option<Timestamp>,
+    /// Who reviewed it.
+    pub reviewed_by: Option<String>,
+    /// The id of the memory that replaces this one.
+    pub superseded_by: Option<String>,
+    /// When it was written.
+    pub created_at: Option<Timestamp>,
+    /// When it was last changed.
+    pub updated_at: Option<Timestamp>,
+    /// Names of columns whose value was broken and was read as far as possible.
+    pub repaired: Vec<&'static str>,
+}
+
+/// Folds a project, scope or repository name for comparison: lower case, `_` and blanks equal to `-`.
+pub fn fold_name(name: &str) -> String {
+    name.trim()
+        .chars()
+        .map(|c| if c == '_' || c == ' ' { '-' } else { c })
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// The candidates most like `wanted`, best first, at most `most`, none that is not similar at all.
+pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<String> {
+    let folded = fold_name(wanted);
+    let mut scored: Vec<(f64, &str)> = candidates
+        .map(|candidate| {
+            let other = fold_name(candidate);
+            let contained = !folded.is_empty() && (other.contains(&folded) || folded.contains(&other));
+            let similarity = strsim::jaro_winkler(&folded, &other);
+            (if contained { similarity.max(0.9) } else { similarity }, candidate)
+        })
+        .filter(|(similarity, _)| *similarity >= 0.75)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    scored.dedup_by(|a, b| a.1 == b.1);
+    scored.into_iter().take(most).map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_status_word_is_no_status() {
+        assert_eq!(Status::parse(" Approved "), Some(Status::Approved));
+        assert_eq!(Status::parse("approved?"), None);
+        assert_eq!(Status::parse(""), None);
+    }
+
+    #[test]
+    fn no_filter_lets_a_rejected_memory_through() {
+        for filter in [StatusFilter::Approved, StatusFilter::Staging, StatusFilter::All] {
+            assert!(!filter.allows(Status::Rejected));
+        }
+        assert!(!StatusFilter::Approved.allows(Status::Staging));
+        assert!(!StatusFilter::Staging.allows(Status::Promoted));
+    }
+
+    #[test]
+    fn nearest_names_come_best_first() {
+        let names = ["ledger-api", "kiosk-web", "ledger_api_v2"];
+        assert_eq!(nearest("Ledger_API", names.into_iter(), 2), ["ledger-api", "ledger_api_v2"]);
+        assert!(nearest("zzz", names.into_iter(), 2).is_empty());
+    }
+}

@@ -1,0 +1,223 @@
+//! Reading memory stores: SQLite databases of several programs, opened so that nothing of theirs changes.
+//!
+//! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of the database. The
+//! modules below each know one thing: [`open`] how to open, [`layout`] what is there, [`record`] what a row means,
+//! [`read`] the questions that are asked.
+
+pub mod ack;
+pub mod claude_mem;
+pub mod layout;
+pub mod open;
+pub mod read;
+pub mod record;
+pub mod values;
+pub mod vfs;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use self::layout::Layout;
+use self::open::{Opening, Stamp};
+use crate::error::StoreError;
+use crate::memory::Unreviewed;
+
+/// How long a read tries to get at a store that changes under it.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// One memory store.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    unreviewed: Unreviewed,
+    /// Held while files are looked at and while a connection holds locks, see [`open`]. Shared by every store of this
+    /// process that names the same file.
+    gate: Arc<Mutex<()>>,
+    copy: Mutex<Option<PrivateCopy>>,
+    layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
+}
+
+/// A schema is known by the file's identity in the stamp and SQLite's schema cookie.
+type LayoutKey = (u64, i64);
+
+#[derive(Debug)]
+struct PrivateCopy {
+    stamp: Stamp,
+    path: PathBuf,
+    /// Removed when the copy is.
+    _folder: TempDir,
+}
+
+/// One state of a store, open for reading.
+pub struct Snapshot<'a> {
+    pub(crate) connection: &'a Connection,
+    /// What the database holds.
+    pub layout: Arc<Layout>,
+    /// The state of the files before the snapshot began.
+    pub stamp: Stamp,
+    /// How it was opened.
+    pub opening: Opening,
+    pub(crate) unreviewed: Unreviewed,
+    pub(crate) path: &'a Path,
+}
+
+impl Store {
+    /// A store at `path`. Nothing is opened yet.
+    pub fn new(path: PathBuf, unreviewed: Unreviewed) -> Self {
+        let gate = gate(&path);
+        Self { path, unreviewed, gate, copy: Mutex::new(None), layout: Mutex::new(None) }
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What rows without a status count as.
+    pub const fn unreviewed(&self) -> Unreviewed {
+        self.unreviewed
+    }
+
+    /// The state of the files now.
+    ///
+    /// # Errors
+    /// When there is no database.
+    pub fn stamp(&self) -> Result<Stamp, StoreError> {
+        let _gate = lock(&self.gate);
+        open::inspect(&self.path).map(|(stamp, _)| stamp)
+    }
+
+    /// Reads one consistent state. `read` may run several times, when the database changes while it is read without
+    /// locks; only the result of an undisturbed run is returned.
+    ///
+    /// # Errors
+    /// Why the store cannot be read, or what `read` returned.
+    pub fn snapshot<T>(&self, mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let started = Instant::now();
+        let mut attempt = 0;
+        loop {
+            if attempt > 0 {
+                if started.elapsed() > PATIENCE {
+                    return Err(StoreError::Unsteady { path: self.path.clone(), attempts: attempt });
+                }
+                std::thread::sleep(Duration::from_millis(u64::from(attempt.min(16))));
+            }
+            attempt += 1;
+            let gate = lock(&self.gate);
+            let (stamp, opening) = open::inspect(&self.path)?;
+            match opening {
+                Opening::AtRest => {
+                    drop(gate);
+                    let result = self.read_once(&self.path, opening, &stamp, &mut read);
+                    let unchanged = self.stamp().is_ok_and(|after| after == stamp);
+                    if unchanged {
+                        return result;
+                    }
+                }
+                // A writer is in the middle of a commit: it is over in a moment, mostly.
+                Opening::Locking if attempt < 8 => {}
+                Opening::Live | Opening::Locking => match self.read_once(&self.path, opening, &stamp, &mut read) {
+                    Err(error) if passing(&error) => {}
+                    result => return result,
+                },
+                // A log without its shared memory is seen for a moment while a writer opens or closes.
+                Opening::Copied if attempt < 4 => {}
+                Opening::Copied => {
+                    let Some(path) = self.private_copy(&stamp)? else { continue };
+                    drop(gate);
+                    return self.read_once(&path, opening, &stamp, &mut read);
+                }
+            }
+        }
+    }
+
+    fn read_once<T>(
+        &self,
+        path: &Path,
+        opening: Opening,
+        stamp: &Stamp,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let sqlite = |error| StoreError::sqlite(&self.path, error);
+        let connection = open::connect(path, opening).map_err(sqlite)?;
+        connection.execute_batch("BEGIN").map_err(sqlite)?;
+        let layout = self.layout(&connection, stamp)?;
+        let snapshot = Snapshot {
+            connection: &connection,
+            layout,
+            stamp: stamp.clone(),
+            opening,
+            unreviewed: self.unreviewed,
+            path: &self.path,
+        };
+        read(&snapshot)
+    }
+
+    fn layout(&self, connection: &Connection, stamp: &Stamp) -> Result<Arc<Layout>, StoreError> {
+        let sqlite = |error| StoreError::sqlite(&self.path, error);
+        let cookie: i64 = connection.query_row("PRAGMA schema_version", [], |row| row.get(0)).map_err(sqlite)?;
+        let key = (stamp.identity(), cookie);
+        let mut cached = lock(&self.layout);
+        if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
+            return Ok(Arc::clone(layout));
+        }
+        let tables = layout::tables(connection).map_err(sqlite)?;
+        let layout = layout::recognise(&tables).ok_or_else(|| StoreError::Foreign {
+            path: self.path.clone(),
+            tables: tables.into_iter().map(|table| table.name).collect(),
+        })?;
+        let layout = Arc::new(layout);
+        *cached = Some((key, Arc::clone(&layout)));
+        Ok(layout)
+    }
+
+    /// The path of a private copy of the state `stamp`, or `None` when the files changed while they were copied. The
+    /// caller holds the gate.
+    fn private_copy(&self, stamp: &Stamp) -> Result<Option<PathBuf>, StoreError> {
+        let mut cached = lock(&self.copy);
+        if let Some(copy) = cached.as_ref().filter(|copy| copy.stamp == *stamp) {
+            return Ok(Some(copy.path.clone()));
+        }
+        let (folder, path) = open::copy(&self.path)?;
+        if open::inspect(&self.path)?.0 != *stamp {
+            return Ok(None);
+        }
+        *cached = Some(PrivateCopy { stamp: stamp.clone(), path: path.clone(), _folder: folder });
+        Ok(Some(path))
+    }
+}
+
+/// Whether an error comes from a writer that opens, closes or recovers the database at this moment.
+fn passing(error: &StoreError) -> bool {
+    use rusqlite::ffi;
+    const PASSING: [i32; 6] = [
+        ffi::SQLITE_BUSY_RECOVERY,
+        ffi::SQLITE_READONLY_RECOVERY,
+        ffi::SQLITE_READONLY_CANTINIT,
+        ffi::SQLITE_READONLY_DIRECTORY,
+        ffi::SQLITE_CANTOPEN,
+        ffi::SQLITE_PROTOCOL,
+    ];
+    match error {
+        StoreError::Locked { .. } => true,
+        StoreError::Sqlite { source: rusqlite::Error::SqliteFailure(failure, _), .. } => {
+            PASSING.contains(&failure.extended_code) || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN
+        }
+        _ => false,
+    }
+}
+
+fn gate(path: &Path) -> Arc<Mutex<()>> {
+    static GATES: OnceLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = OnceLock::new();
+    let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    Arc::clone(lock(GATES.get_or_init(Mutex::default)).entry(key).or_default())
+}
+
+/// Locks a mutex. A panic in another thread leaves these values usable: each is replaced as a whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,98 @@
+//! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are required.
+
+use super::layout::{Field, IdScheme, Layout, LinkSource, LogSource, OverviewSource, Profile, SessionSource, Source, Table, find};
+
+/// The native layout, where `memories` has a text id and a title and nothing marks it as claude-mem's.
+pub fn recognise(tables: &[Table]) -> Option<Layout> {
+    let memories = find(tables, "memories")?;
+    let id = memories.column(&["id"])?;
+    memories.column(&["title"])?;
+    // The marks of claude-mem 3 in a table of the same name.
+    if memories.column(&["document_id", "files_touched"]).is_some() {
+        return None;
+    }
+    let mut source = Source::new(
+        memories,
+        IdScheme::Column(id),
+        &[
+            (Field::Project, &["project"]),
+            (Field::Session, &["session"]),
+            (Field::SessionId, &["session_id"]),
+            (Field::Date, &["date"]),
+            (Field::Kind, &["type"]),
+            (Field::Title, &["title"]),
+            (Field::Subtitle, &["subtitle"]),
+            (Field::Facts, &["facts"]),
+            (Field::Concepts, &["concepts"]),
+            (Field::Files, &["files"]),
+            (Field::Status, &["status"]),
+            (Field::Confidence, &["confidence"]),
+            (Field::ReviewedAt, &["reviewed_at"]),
+            (Field::ReviewedBy, &["reviewed_by"]),
+            (Field::SupersededBy, &["superseded_by"]),
+            (Field::Created, &["created_at"]),
+            (Field::Updated, &["updated_at"]),
+        ],
+    );
+    source.narrative = memories.column(&["narrative"]).map(|column| ("", column)).into_iter().collect();
+    Some(Layout {
+        profile: Profile::Ack,
+        sources: vec![source],
+        sessions: ["sessions", "streaming_sessions"].iter().filter_map(|name| sessions(find(tables, name)?)).collect(),
+        overviews: find(tables, "overviews").and_then(overviews).into_iter().collect(),
+        links: find(tables, "memory_links").and_then(links),
+        log: find(tables, "curation_log").and_then(log),
+    })
+}
+
+fn sessions(table: &Table) -> Option<SessionSource> {
+    let keys: Vec<String> = ["id", "session", "session_id", "name"].iter().filter_map(|name| table.column(&[name])).collect();
+    (!keys.is_empty()).then(|| SessionSource {
+        table: table.quoted(),
+        keys,
+        title: table.column(&["title", "name"]),
+        project: table.column(&["project"]),
+        started: table.column(&["started_at", "created_at", "date"]),
+    })
+}
+
+fn overviews(table: &Table) -> Option<OverviewSource> {
+    Some(OverviewSource {
+        table: table.quoted(),
+        session: table.column(&["session", "session_id"])?,
+        project: table.column(&["project"]),
+        content: vec![("", table.column(&["content", "overview"])?)],
+        order: table.column(&["created_at", "updated_at"]).unwrap_or_else(|| "rowid".to_owned()),
+        is_memory: false,
+    })
+}
+
+fn links(table: &Table) -> Option<LinkSource> {
+    let or_null = |names: &[&str]| table.column(names).unwrap_or_else(|| "NULL".to_owned());
+    Some(LinkSource {
+        table: table.quoted(),
+        columns: [
+            table.column(&["from_id"])?,
+            table.column(&["to_id"])?,
+            or_null(&["kind", "type"]),
+            or_null(&["source"]),
+            or_null(&["confidence"]),
+        ],
+    })
+}
+
+fn log(table: &Table) -> Option<LogSource> {
+    let or_null = |names: &[&str]| table.column(names).unwrap_or_else(|| "NULL".to_owned());
+    Some(LogSource {
+        table: table.quoted(),
+        memory: table.column(&["memory_id"])?,
+        columns: [
+            or_null(&["action"]),
+            or_null(&["previous_status"]),
+            or_null(&["new_status"]),
+            or_null(&["reason"]),
+            or_null(&["actor"]),
+            or_null(&["created_at"]),
+        ],
+    })
+}

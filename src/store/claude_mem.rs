@@ -1,0 +1,129 @@
+//! claude-mem's stores: `observations` and `session_summaries` (4 and later), `memories` (3).
+//!
+//! Tables that hold raw prompts, tool input and tool output are never read.
+
+use super::layout::{Field, IdScheme, Layout, OverviewSource, Profile, SessionSource, Source, Table, find};
+
+/// The parts of a session summary, in the order in which they are told.
+const SUMMARY_PARTS: [(&str, &str); 5] =
+    [("Investigated", "investigated"), ("Learned", "learned"), ("Completed", "completed"), ("Next steps", "next_steps"), ("Notes", "notes")];
+
+/// claude-mem 4 and later: a table `observations` with an id and a title or a text.
+pub fn recognise(tables: &[Table]) -> Option<Layout> {
+    let observations = find(tables, "observations")?;
+    let id = observations.column(&["id"])?;
+    observations.column(&["title", "text", "narrative"])?;
+    let session_column = &["memory_session_id", "sdk_session_id", "session_id"];
+    let mut source = Source::new(
+        observations,
+        IdScheme::Prefixed { prefix: "obs-", column: id },
+        &[
+            (Field::Project, &["project"]),
+            (Field::ProjectAlias, &["merged_into_project"]),
+            (Field::SessionId, session_column),
+            (Field::Kind, &["type"]),
+            (Field::Title, &["title"]),
+            (Field::Subtitle, &["subtitle"]),
+            (Field::Facts, &["facts"]),
+            (Field::Concepts, &["concepts"]),
+            (Field::Files, &["files_modified"]),
+            (Field::FilesMore, &["files_read"]),
+            (Field::Status, &["status"]),
+            (Field::CreatedEpoch, &["created_at_epoch"]),
+            (Field::Created, &["created_at"]),
+        ],
+    );
+    source.narrative = ["narrative", "text"].iter().filter_map(|name| observations.column(&[name])).map(|column| ("", column)).collect();
+    let mut sources = vec![source];
+    let mut overviews = Vec::new();
+    if let Some(summaries) = find(tables, "session_summaries")
+        && let (Some(id), Some(session)) = (summaries.column(&["id"]), summaries.column(session_column))
+    {
+        let mut source = Source::new(
+            summaries,
+            IdScheme::Prefixed { prefix: "sum-", column: id },
+            &[
+                (Field::Project, &["project"]),
+                (Field::ProjectAlias, &["merged_into_project"]),
+                (Field::SessionId, session_column),
+                (Field::Title, &["request"]),
+                (Field::Files, &["files_edited"]),
+                (Field::FilesMore, &["files_read"]),
+                (Field::Status, &["status"]),
+                (Field::CreatedEpoch, &["created_at_epoch"]),
+                (Field::Created, &["created_at"]),
+            ],
+        );
+        source.kind = Some("session_summary");
+        source.narrative = SUMMARY_PARTS.iter().filter_map(|(label, name)| Some((*label, summaries.column(&[name])?))).collect();
+        overviews.push(OverviewSource {
+            table: summaries.quoted(),
+            session,
+            project: summaries.column(&["project"]),
+            content: source.narrative.iter().filter(|(label, _)| ["Learned", "Completed"].contains(label)).cloned().collect(),
+            order: summaries.column(&["created_at_epoch", "created_at"]).unwrap_or_else(|| "rowid".to_owned()),
+            is_memory: true,
+        });
+        sources.push(source);
+    }
+    let sessions = find(tables, "sdk_sessions").and_then(|table| sessions(table, &["memory_session_id", "sdk_session_id"]));
+    Some(Layout { profile: Profile::ClaudeMem, sources, sessions: sessions.into_iter().collect(), overviews, links: None, log: None })
+}
+
+/// claude-mem 3: `memories` with an integer id, a public id in `document_id`, and `files_touched`.
+pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
+    let memories = find(tables, "memories")?;
+    let id = memories.column(&["id"])?;
+    memories.column(&["title", "text"])?;
+    let scheme = match memories.column(&["document_id"]) {
+        Some(public) => IdScheme::ColumnOr { public, prefix: "mem-", column: id },
+        None => IdScheme::Prefixed { prefix: "mem-", column: id },
+    };
+    let mut source = Source::new(
+        memories,
+        scheme,
+        &[
+            (Field::Project, &["project"]),
+            (Field::SessionId, &["session_id"]),
+            (Field::Kind, &["type"]),
+            (Field::Title, &["title"]),
+            (Field::Subtitle, &["subtitle"]),
+            (Field::Facts, &["facts"]),
+            (Field::Concepts, &["concepts", "keywords"]),
+            (Field::Files, &["files_touched"]),
+            (Field::Status, &["status"]),
+            (Field::CreatedEpoch, &["created_at_epoch"]),
+            (Field::Created, &["created_at"]),
+        ],
+    );
+    source.narrative = ["text", "narrative"].iter().filter_map(|name| memories.column(&[name])).map(|column| ("", column)).collect();
+    let overviews = find(tables, "overviews").and_then(|table| {
+        Some(OverviewSource {
+            table: table.quoted(),
+            session: table.column(&["session_id", "session"])?,
+            project: table.column(&["project"]),
+            content: vec![("", table.column(&["content"])?)],
+            order: table.column(&["created_at_epoch", "created_at"]).unwrap_or_else(|| "rowid".to_owned()),
+            is_memory: true,
+        })
+    });
+    let sessions = find(tables, "sessions").and_then(|table| sessions(table, &["session_id"]));
+    Some(Layout {
+        profile: Profile::ClaudeMemV3,
+        sources: vec![source],
+        sessions: sessions.into_iter().collect(),
+        overviews: overviews.into_iter().collect(),
+        links: None,
+        log: None,
+    })
+}
+
+fn sessions(table: &Table, keys: &[&str]) -> Option<SessionSource> {
+    Some(SessionSource {
+        table: table.quoted(),
+        keys: vec![table.column(keys)?],
+        title: table.column(&["custom_title", "title"]),
+        project: table.column(&["project"]),
+        started: table.column(&["started_at_epoch", "created_at_epoch", "started_at", "created_at"]),
+    })
+}

@@ -1,0 +1,355 @@
+//! Finds out what a database holds by looking at its tables and columns, never at a version number.
+//!
+//! A [`Layout`] lists the sources of memories (a table and how its columns map to the record) and the tables around them.
+//! The profiles themselves stand in [`super::ack`] and [`super::claude_mem`].
+
+use rusqlite::Connection;
+
+use super::{ack, claude_mem};
+
+/// What kind of program wrote a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// The native schema, `schemas/scope.sql`.
+    Ack,
+    /// claude-mem 4 and later.
+    ClaudeMem,
+    /// claude-mem 3.
+    ClaudeMemV3,
+}
+
+impl Profile {
+    /// The name in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ack => "ack",
+            Self::ClaudeMem => "claude-mem",
+            Self::ClaudeMemV3 => "claude-mem-v3",
+        }
+    }
+}
+
+/// A table or view with its columns.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// Its columns, in order.
+    pub columns: Vec<String>,
+    /// Whether rows can be addressed by `rowid`.
+    pub has_rowid: bool,
+}
+
+impl Table {
+    /// The first of the named columns that is there, quoted for SQL.
+    pub fn column(&self, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|name| self.columns.iter().find(|column| column.eq_ignore_ascii_case(name))).map(|column| quote(column))
+    }
+
+    /// The table's name, quoted for SQL.
+    pub fn quoted(&self) -> String {
+        quote(&self.name)
+    }
+}
+
+/// An identifier in double quotes.
+pub fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The fields of a record that one column each can fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the record")]
+pub enum Field {
+    Project,
+    ProjectAlias,
+    Session,
+    SessionId,
+    Date,
+    Kind,
+    Title,
+    Subtitle,
+    Facts,
+    Concepts,
+    Files,
+    FilesMore,
+    Status,
+    Confidence,
+    ReviewedAt,
+    ReviewedBy,
+    SupersededBy,
+    CreatedEpoch,
+    Created,
+    UpdatedEpoch,
+    Updated,
+}
+
+impl Field {
+    /// Every field, in the order in which they are selected.
+    pub const ALL: [Self; 21] = [
+        Self::Project,
+        Self::ProjectAlias,
+        Self::Session,
+        Self::SessionId,
+        Self::Date,
+        Self::Kind,
+        Self::Title,
+        Self::Subtitle,
+        Self::Facts,
+        Self::Concepts,
+        Self::Files,
+        Self::FilesMore,
+        Self::Status,
+        Self::Confidence,
+        Self::ReviewedAt,
+        Self::ReviewedBy,
+        Self::SupersededBy,
+        Self::CreatedEpoch,
+        Self::Created,
+        Self::UpdatedEpoch,
+        Self::Updated,
+    ];
+
+    /// Position in a selected row: `rowid` and the id come first.
+    pub const fn position(self) -> usize {
+        self as usize + 2
+    }
+}
+
+/// How the public id of a row is made.
+#[derive(Debug, Clone)]
+pub enum IdScheme {
+    /// A column holds it.
+    Column(String),
+    /// A prefix before an integer key.
+    Prefixed {
+        /// For instance `obs-`.
+        prefix: &'static str,
+        /// The integer column, quoted.
+        column: String,
+    },
+    /// A column holds it, or, where that is empty, a prefix before an integer key.
+    ColumnOr {
+        /// The column, quoted.
+        public: String,
+        /// The prefix.
+        prefix: &'static str,
+        /// The integer column, quoted.
+        column: String,
+    },
+}
+
+impl IdScheme {
+    /// SQL that yields the id as text.
+    pub fn expression(&self) -> String {
+        match self {
+            Self::Column(column) => format!("CAST({column} AS TEXT)"),
+            Self::Prefixed { prefix, column } => format!("'{prefix}' || {column}"),
+            Self::ColumnOr { public, prefix, column } => {
+                format!("coalesce(nullif(CAST({public} AS TEXT), ''), '{prefix}' || {column})")
+            }
+        }
+    }
+
+    /// SQL condition and parameter that find one id, or `None` where no row can have it.
+    pub fn condition(&self, id: &str) -> Option<(String, rusqlite::types::Value)> {
+        match self {
+            Self::Column(column) => Some((format!("{column} = ?1"), id.to_owned().into())),
+            Self::Prefixed { prefix, column } => {
+                let number: i64 = id.strip_prefix(prefix)?.parse().ok()?;
+                (id == format!("{prefix}{number}")).then(|| (format!("{column} = ?1"), number.into()))
+            }
+            Self::ColumnOr { .. } => Some((format!("{} = ?1", self.expression()), id.to_owned().into())),
+        }
+    }
+}
+
+/// A table of memories and how it maps to the record.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The table, quoted.
+    pub table: String,
+    /// Whether rows can be addressed by `rowid`.
+    pub has_rowid: bool,
+    /// How ids are made.
+    pub id: IdScheme,
+    /// One quoted column a field, where there is one.
+    pub columns: [Option<String>; Field::ALL.len()],
+    /// Columns that together make the narrative, each with the label that goes before it (may be empty).
+    pub narrative: Vec<(&'static str, String)>,
+    /// The type of every row, where the table has no column for it.
+    pub kind: Option<&'static str>,
+}
+
+impl Source {
+    /// A source over `table` with the first existing column for each field.
+    pub fn new(table: &Table, id: IdScheme, wanted: &[(Field, &[&str])]) -> Self {
+        let mut columns: [Option<String>; Field::ALL.len()] = Default::default();
+        for (field, names) in wanted {
+            if let Some(slot) = columns.get_mut(*field as usize) {
+                *slot = table.column(names);
+            }
+        }
+        Self { table: table.quoted(), has_rowid: table.has_rowid, id, columns, narrative: Vec::new(), kind: None }
+    }
+
+    /// The column of a field, quoted.
+    pub fn column(&self, field: Field) -> Option<&str> {
+        self.columns.get(field as usize).and_then(Option::as_deref)
+    }
+
+    /// The select list that [`super::record`] decodes: `rowid`, id, every field, the parts of the narrative.
+    pub fn select_list(&self) -> String {
+        let key = if self.has_rowid { "rowid" } else { "0" };
+        let mut list = format!("{key}, {}", self.id.expression());
+        for column in &self.columns {
+            list.push_str(", ");
+            list.push_str(column.as_deref().unwrap_or("NULL"));
+        }
+        for (_, column) in &self.narrative {
+            list.push_str(", ");
+            list.push_str(column);
+        }
+        list
+    }
+
+    /// SQL that orders rows by the time they were written, as well as the columns allow.
+    pub fn created_expression(&self) -> String {
+        let parts: Vec<&str> = [Field::CreatedEpoch, Field::Created, Field::Date].iter().filter_map(|field| self.column(*field)).collect();
+        match parts.as_slice() {
+            [] => "NULL".to_owned(),
+            [one] => (*one).to_owned(),
+            many => format!("coalesce({})", many.join(", ")),
+        }
+    }
+}
+
+/// A table of sessions.
+#[derive(Debug, Clone)]
+pub struct SessionSource {
+    /// The table, quoted.
+    pub table: String,
+    /// Columns that a memory's `session` or `session_id` may equal, quoted.
+    pub keys: Vec<String>,
+    /// The session's title.
+    pub title: Option<String>,
+    /// Its project.
+    pub project: Option<String>,
+    /// When it began: an expression.
+    pub started: Option<String>,
+}
+
+/// A table of session overviews.
+#[derive(Debug, Clone)]
+pub struct OverviewSource {
+    /// The table, quoted.
+    pub table: String,
+    /// The column that names the session, quoted.
+    pub session: String,
+    /// The column that names the project, quoted.
+    pub project: Option<String>,
+    /// Columns that together make the overview, with labels.
+    pub content: Vec<(&'static str, String)>,
+    /// SQL that orders several overviews of one session.
+    pub order: String,
+    /// Whether the overview is itself a memory, so that the status allow-list decides whether it may be shown.
+    pub is_memory: bool,
+}
+
+/// Names of the columns of `memory_links`, quoted; absent ones are `NULL`.
+#[derive(Debug, Clone)]
+pub struct LinkSource {
+    /// The table, quoted.
+    pub table: String,
+    /// From, to, kind, source and confidence.
+    pub columns: [String; 5],
+}
+
+/// Names of the columns of `curation_log`, quoted; absent ones are `NULL`.
+#[derive(Debug, Clone)]
+pub struct LogSource {
+    /// The table, quoted.
+    pub table: String,
+    /// The column that names the memory.
+    pub memory: String,
+    /// Action, previous status, new status, reason, actor and time.
+    pub columns: [String; 6],
+}
+
+/// What a database holds.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// What kind of program wrote it.
+    pub profile: Profile,
+    /// Where memories are.
+    pub sources: Vec<Source>,
+    /// Where sessions are.
+    pub sessions: Vec<SessionSource>,
+    /// Where overviews are.
+    pub overviews: Vec<OverviewSource>,
+    /// Where links are.
+    pub links: Option<LinkSource>,
+    /// Where the curation log is.
+    pub log: Option<LogSource>,
+}
+
+impl Layout {
+    /// Whether any source lets the store decide about status.
+    pub fn has_status(&self) -> bool {
+        self.sources.iter().all(|source| source.column(Field::Status).is_some())
+    }
+
+    /// One line a source: the table and what maps to what. For `doctor`.
+    pub fn describe(&self) -> Vec<String> {
+        self.sources
+            .iter()
+            .map(|source| {
+                let mapped: Vec<String> = Field::ALL
+                    .iter()
+                    .filter_map(|field| source.column(*field).map(|column| format!("{}={}", format!("{field:?}").to_lowercase(), column.trim_matches('"'))))
+                    .collect();
+                let narrative: Vec<&str> = source.narrative.iter().map(|(_, column)| column.trim_matches('"')).collect();
+                format!("{}: id={}, {}, narrative={}", source.table.trim_matches('"'), source.id.expression(), mapped.join(", "), narrative.join("+"))
+            })
+            .collect()
+    }
+}
+
+/// Reads the tables and columns of a database.
+///
+/// # Errors
+/// What SQLite said.
+pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
+    let mut statement = connection.prepare(
+        "SELECT m.name, m.type, m.sql, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c \
+         WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+         ORDER BY m.rowid, c.cid",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut tables: Vec<Table> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(0)?;
+        let sql: Option<String> = row.get(2)?;
+        let column: String = row.get(3)?;
+        match tables.last_mut().filter(|table| table.name == name) {
+            Some(table) => table.columns.push(column),
+            None => {
+                let tail = sql.unwrap_or_default().to_ascii_uppercase();
+                let tail = tail.rsplit(')').next().unwrap_or_default().to_owned();
+                let has_rowid = !tail.contains("WITHOUT ROWID") && !tail.contains("WITHOUT  ROWID");
+                tables.push(Table { name, columns: vec![column], has_rowid });
+            }
+        }
+    }
+    Ok(tables)
+}
+
+/// Recognises the layout of a database, or `None` where no table holds memories.
+pub fn recognise(tables: &[Table]) -> Option<Layout> {
+    claude_mem::recognise(tables).or_else(|| ack::recognise(tables)).or_else(|| claude_mem::recognise_v3(tables))
+}
+
+/// A table by name, in any case.
+pub fn find<'a>(tables: &'a [Table], name: &str) -> Option<&'a Table> {
+    tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,256 @@
+//! How a store is opened so that nothing beside it, and no byte of it, changes.
+//!
+//! SQLite's read-only mode is not free of side effects: on a WAL database at rest it leaves `-wal` and `-shm` files
+//! behind, it rewrites an existing `-shm`, and its shared lock makes the commit of a rollback-journal writer fail. So a
+//! store is opened by what lies beside it at that moment ([`Opening`]), through a file layer that cannot write
+//! ([`super::vfs`]), and what was read without locks is used only if the files' [`Stamp`] is the same afterwards.
+//!
+//! Looking at the files opens and closes them, and closing any descriptor of a file drops every POSIX lock this process
+//! holds on it. So nothing here may run while a connection of this process holds locks on the same database;
+//! [`super::Store`] sees to that.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use tempfile::TempDir;
+
+use super::vfs;
+use crate::error::StoreError;
+
+/// How long a read may wait for a lock, where locks are used at all.
+const BUSY: Duration = Duration::from_millis(1_500);
+
+/// How a database is opened for one read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Nobody writes: `immutable=1`, no lock and no file, verified unchanged afterwards.
+    AtRest,
+    /// A write-ahead log with its shared-memory file is there: `mode=ro` with a read-only shared-memory file, which
+    /// sees every committed row and writes nothing.
+    Live,
+    /// A log or a rollback journal that only a writable folder could process: the files are copied to a private
+    /// temporary folder and read there.
+    Copied,
+    /// A rollback-journal writer is at work: `mode=ro` with its shared lock, for as short as possible.
+    Locking,
+}
+
+impl Opening {
+    /// What `doctor` and `list_scopes` say.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::AtRest => "at rest, without locks (immutable=1, verified unchanged)",
+            Self::Live => "live write-ahead log (mode=ro, shared memory read-only)",
+            Self::Copied => "a private copy (its log or journal could not be read in place)",
+            Self::Locking => "with a shared lock (mode=ro), because a writer is at work",
+        }
+    }
+}
+
+/// What tells one state of a database's files from the next. Equal stamps mean that no commit lies between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    main: FileStamp,
+    /// Change counter and schema cookie of the database header (bytes 24-27 and 40-43).
+    counters: [u8; 8],
+    log: Option<FileStamp>,
+    /// The log's header, with its salts (bytes 0-31).
+    log_header: Vec<u8>,
+    /// The wal-index header (bytes 0-95 of `-shm`): it changes with every commit, also where a log is overwritten in
+    /// place within one tick of the file system's clock.
+    shared_memory: Vec<u8>,
+    /// A rollback journal is in use.
+    journal: bool,
+    /// Another process holds a lock that a writer takes (this catches writers that keep no journal file).
+    locked: bool,
+}
+
+impl Stamp {
+    /// The identity of the database file: another file under the same name has another one.
+    pub const fn identity(&self) -> u64 {
+        self.main.identity
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    length: u64,
+    modified: Option<std::time::SystemTime>,
+    identity: u64,
+}
+
+impl FileStamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        let identity = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let identity = 0;
+        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
+    }
+}
+
+/// The stamp of a database now, and how to open it in that state.
+///
+/// # Errors
+/// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or [`StoreError::Io`].
+pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata,
+        Ok(_) => return Err(StoreError::NotADatabase { path: path.to_owned() }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        Err(source) => return Err(StoreError::Io { path: path.to_owned(), source }),
+    };
+    let header = head(path, 100).map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
+    let log_path = beside(path, "-wal");
+    let log_file = fs::metadata(&log_path).ok();
+    let log_length = log_file.as_ref().map_or(0, fs::Metadata::len);
+    if header.is_empty() && log_length == 0 {
+        return Err(StoreError::Empty { path: path.to_owned() });
+    }
+    if !header.starts_with(b"SQLite format 3\0") {
+        return Err(StoreError::NotADatabase { path: path.to_owned() });
+    }
+    let journal = head(&beside(path, "-journal"), 1).is_ok_and(|first| first.first().is_some_and(|byte| *byte != 0));
+    let shared_path = beside(path, "-shm");
+    let shared_memory = if log_length > 0 { head(&shared_path, 96).unwrap_or_default() } else { Vec::new() };
+    let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
+    let locked = !uses_log && writer_lock(path);
+    let opening = match (uses_log && log_length > 0, journal || locked) {
+        (true, _) if shared_path.exists() => Opening::Live,
+        (true, _) => Opening::Copied,
+        // A journal without its writer's lock was left behind by a crash; only a rollback makes sense of the database.
+        (false, true) if !locked => Opening::Copied,
+        (false, true) => Opening::Locking,
+        (false, false) => Opening::AtRest,
+    };
+    let mut counters = [0; 8];
+    for (slot, byte) in counters.iter_mut().zip(header.get(24..28).into_iter().chain(header.get(40..44)).flatten()) {
+        *slot = *byte;
+    }
+    let stamp = Stamp {
+        main: FileStamp::of(&metadata),
+        counters,
+        log: log_file.filter(|file| file.len() > 0).as_ref().map(FileStamp::of),
+        log_header: if log_length > 0 { head(&log_path, 32).unwrap_or_default() } else { Vec::new() },
+        shared_memory,
+        journal,
+        locked,
+    };
+    Ok((stamp, opening))
+}
+
+/// Opens a connection in the given way. It cannot write: not to the database, not through a schema's own functions.
+///
+/// # Errors
+/// What SQLite said.
+pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
+    let parameters = match opening {
+        Opening::AtRest => "mode=ro&immutable=1",
+        Opening::Live => "mode=ro&readonly_shm=1",
+        Opening::Locking => "mode=ro",
+        // The copy is ours: a journal may have to be rolled back in it.
+        Opening::Copied => "mode=rw",
+    };
+    let access = if opening == Opening::Copied { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
+    let flags = access | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let uri = uri(path, parameters);
+    let connection = if opening == Opening::Copied {
+        Connection::open_with_flags(uri, flags)?
+    } else if vfs::register() {
+        Connection::open_with_flags_and_vfs(uri, flags, vfs::NAME)?
+    } else {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
+            Some("the read-only file layer could not be registered".to_owned()),
+        ));
+    };
+    connection.busy_timeout(BUSY)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    if opening != Opening::Copied {
+        connection.pragma_update(None, "query_only", true)?;
+    }
+    Ok(connection)
+}
+
+/// Copies a database with its log or journal into a private temporary folder.
+///
+/// # Errors
+/// [`StoreError::Io`]. The caller checks by the stamp that nothing changed meanwhile.
+pub fn copy(path: &Path) -> Result<(TempDir, PathBuf), StoreError> {
+    let io = |source| StoreError::Io { path: path.to_owned(), source };
+    let folder = tempfile::Builder::new().prefix("ack-memory-").tempdir().map_err(io)?;
+    let target = folder.path().join("store.db");
+    // The log first: a checkpoint in between then changes the main file, and the stamp shows it.
+    for suffix in ["-wal", "-journal"] {
+        let source = beside(path, suffix);
+        if source.exists() {
+            fs::copy(&source, beside(&target, suffix)).map_err(io)?;
+        }
+    }
+    fs::copy(path, &target).map_err(io)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        for suffix in ["", "-wal", "-journal"] {
+            let file = beside(&target, suffix);
+            if file.exists() {
+                fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).map_err(io)?;
+            }
+        }
+    }
+    Ok((folder, target))
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Whether another process holds a lock on SQLite's lock bytes that keeps readers out or announces a write
+/// (PENDING, RESERVED or an exclusive SHARED range, <https://www.sqlite.org/lockingv3.html>). Asks without locking.
+#[cfg(unix)]
+fn writer_lock(path: &Path) -> bool {
+    const PENDING_BYTE: nix::libc::off_t = 0x4000_0000;
+    let Ok(file) = File::open(path) else { return false };
+    let mut probe = nix::libc::flock {
+        l_type: nix::libc::F_RDLCK.try_into().unwrap_or_default(),
+        l_whence: nix::libc::SEEK_SET.try_into().unwrap_or_default(),
+        l_start: PENDING_BYTE,
+        l_len: 512,
+        l_pid: 0,
+    };
+    nix::fcntl::fcntl(&file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != nix::libc::F_UNLCK
+}
+
+#[cfg(not(unix))]
+fn writer_lock(_path: &Path) -> bool {
+    false
+}
+
+fn head(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// `file:` URI of a path (<https://www.sqlite.org/uri.html>): every byte that is not plain is percent-encoded.
+fn uri(path: &Path, parameters: &str) -> String {
+    const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+    #[cfg(unix)]
+    let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+    #[cfg(not(unix))]
+    let text = format!("/{}", path.to_string_lossy().replace('\\', "/"));
+    #[cfg(not(unix))]
+    let bytes = text.as_bytes();
+    format!("file:{}?{parameters}", percent_encode(bytes, PLAIN))
+}

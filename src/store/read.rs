@@ -1,0 +1,378 @@
+//! The questions asked of a store. Each runs inside one snapshot; whoever asks decides what the status allow-list lets
+//! through, and rows it does not are returned with their status or not at all, as each function says.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use rusqlite::Row;
+
+use super::layout::{Field, Source};
+use super::{Snapshot, record, values};
+use crate::api::{Counts, HistoryEntry, LinkEntry, SessionContext, SessionEntry};
+use crate::error::StoreError;
+use crate::memory::{Memory, Status, StatusFilter, fold_name};
+use crate::{text, time};
+
+/// Where a row lies: its source and its `rowid` (0 where the table has none).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RowKey {
+    /// Index into [`super::layout::Layout::sources`].
+    pub source: u8,
+    /// SQLite's row number.
+    pub rowid: i64,
+}
+
+/// A row during a scan, decoded only as far as it is asked to.
+pub struct ScannedRow<'a> {
+    /// Where it lies.
+    pub key: RowKey,
+    /// Its status now.
+    pub status: Status,
+    /// Hash of all its values.
+    pub fingerprint: u64,
+    row: &'a Row<'a>,
+    source: &'a Source,
+    snapshot: &'a Snapshot<'a>,
+}
+
+impl ScannedRow<'_> {
+    /// The row's public id.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn id(&self) -> Result<String, StoreError> {
+        let value = self.snapshot.fail(self.row.get_ref(1))?;
+        Ok(text::line(&values::string(value).0.unwrap_or_default(), 200))
+    }
+
+    /// The row as a memory.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn memory(&self) -> Result<Memory, StoreError> {
+        self.snapshot.fail(record::memory(self.row, self.source, self.snapshot.unreviewed))
+    }
+}
+
+impl Snapshot<'_> {
+    fn fail<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+        result.map_err(|error| StoreError::sqlite(self.path, error))
+    }
+
+    fn sources(&self) -> impl Iterator<Item = (u8, &Source)> {
+        (0u8..).zip(self.layout.sources.iter())
+    }
+
+    /// Visits every row, rejected ones too, in the order in which they were stored.
+    ///
+    /// # Errors
+    /// What SQLite said, or what `visit` returned.
+    pub fn scan(&self, mut visit: impl FnMut(&ScannedRow<'_>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        for (number, source) in self.sources() {
+            let order = if source.has_rowid { " ORDER BY rowid" } else { "" };
+            let sql = format!("SELECT {} FROM {}{order}", source.select_list(), source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let status = self.fail(record::status(row, source, self.unreviewed))?;
+                let key = RowKey { source: number, rowid: self.fail(row.get(0))? };
+                let fingerprint = self.fail(record::fingerprint(row, source))?;
+                visit(&ScannedRow { key, status, fingerprint, row, source, snapshot: self })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the memories at the given places, in any order. Rows that are gone, or whose status is not allowed now, are
+    /// not in the result.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn memories(&self, wanted: &[(RowKey, &str)], filter: StatusFilter) -> Result<HashMap<String, Memory>, StoreError> {
+        let mut found = HashMap::with_capacity(wanted.len());
+        for (number, source) in self.sources() {
+            let list = source.select_list();
+            let by_row = format!("SELECT {list} FROM {} WHERE rowid = ?1", source.table);
+            let mut statement = if source.has_rowid { Some(self.fail(self.connection.prepare(&by_row))?) } else { None };
+            for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
+                let memory = match &mut statement {
+                    Some(statement) => {
+                        let mut rows = self.fail(statement.query([key.rowid]))?;
+                        match self.fail(rows.next())? {
+                            Some(row) => Some(self.fail(record::memory(row, source, self.unreviewed))?),
+                            None => None,
+                        }
+                    }
+                    None => self.in_source(source, id)?,
+                };
+                // A row number may have been given to another memory meanwhile.
+                if let Some(memory) = memory.filter(|memory| memory.id == *id && filter.allows(memory.status)) {
+                    found.insert(memory.id.clone(), memory);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The memory with this id, whatever its status. Callers check [`Memory::status`] before they show it.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn by_id(&self, id: &str) -> Result<Option<Memory>, StoreError> {
+        for (_, source) in self.sources() {
+            if let Some(memory) = self.in_source(source, id)? {
+                return Ok(Some(memory));
+            }
+        }
+        Ok(None)
+    }
+
+    fn in_source(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+        let Some((condition, parameter)) = source.id.condition(id) else { return Ok(None) };
+        let sql = format!("SELECT {} FROM {} WHERE {condition} LIMIT 1", source.select_list(), source.table);
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([parameter]))?;
+        match self.fail(rows.next())? {
+            Some(row) => Ok(Some(self.fail(record::memory(row, source, self.unreviewed))?)),
+            None => Ok(None),
+        }
+    }
+
+    /// How many rows there are of each status.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn counts(&self) -> Result<Counts, StoreError> {
+        let mut counts = Counts::default();
+        for (_, source) in self.sources() {
+            let column = source.column(Field::Status).unwrap_or("NULL");
+            let sql = format!("SELECT CAST({column} AS TEXT), count(*) FROM {} GROUP BY 1", source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let (word, _) = values::string(self.fail(row.get_ref(0))?);
+                let count: i64 = self.fail(row.get(1))?;
+                let word = word.unwrap_or_default();
+                let status = match (source.column(Field::Status), word.trim()) {
+                    (None, _) => Some(self.unreviewed.status()),
+                    (Some(_), "") => Some(Status::Staging),
+                    (Some(_), word) => Status::parse(word),
+                };
+                let slot = match status {
+                    Some(Status::Approved) => &mut counts.approved,
+                    Some(Status::Promoted) => &mut counts.promoted,
+                    Some(Status::Staging) => &mut counts.staging,
+                    Some(Status::Rejected) => &mut counts.rejected,
+                    None => &mut counts.unknown,
+                };
+                *slot += u64::try_from(count).unwrap_or_default();
+            }
+        }
+        Ok(counts)
+    }
+
+    /// What the session of a memory was about. An overview that is itself an unreviewed memory is shown only where the
+    /// filter lets unreviewed rows through.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn session_context(&self, memory: &Memory, filter: StatusFilter) -> Result<Option<SessionContext>, StoreError> {
+        let names: Vec<String> = [&memory.session, &memory.session_id].into_iter().flatten().cloned().collect();
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let context = SessionContext { title: self.session_title(&names)?, overview: self.overview(&names, memory.project.as_deref(), filter)? };
+        Ok((context != SessionContext::default()).then_some(context))
+    }
+
+    fn session_title(&self, names: &[String]) -> Result<Option<String>, StoreError> {
+        for source in &self.layout.sessions {
+            let Some(title) = &source.title else { continue };
+            for name in names {
+                let condition: Vec<String> = source.keys.iter().map(|key| format!("{key} = ?1")).collect();
+                let sql = format!("SELECT {title} FROM {} WHERE {} LIMIT 1", source.table, condition.join(" OR "));
+                let mut statement = self.fail(self.connection.prepare(&sql))?;
+                let mut rows = self.fail(statement.query([name]))?;
+                if let Some(row) = self.fail(rows.next())?
+                    && let (Some(title), _) = values::string(self.fail(row.get_ref(0))?)
+                    && !title.trim().is_empty()
+                {
+                    return Ok(Some(text::line(&title, 200)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn overview(&self, names: &[String], project: Option<&str>, filter: StatusFilter) -> Result<Option<String>, StoreError> {
+        for source in &self.layout.overviews {
+            if source.content.is_empty() || (source.is_memory && !filter.allows(self.unreviewed.status())) {
+                continue;
+            }
+            let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
+            let project_column = source.project.as_deref().unwrap_or("NULL");
+            let sql = format!(
+                "SELECT {} FROM {} WHERE {} = ?1 ORDER BY ({project_column} IS ?2) DESC, {} DESC LIMIT 1",
+                columns.join(", "),
+                source.table,
+                source.session,
+                source.order
+            );
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            for name in names {
+                let mut rows = self.fail(statement.query((name, project)))?;
+                let Some(row) = self.fail(rows.next())? else { continue };
+                let mut parts = Vec::new();
+                for (position, (label, _)) in source.content.iter().enumerate() {
+                    let (value, _) = values::string(self.fail(row.get_ref(position))?);
+                    let part = text::block(&value.unwrap_or_default());
+                    if !part.is_empty() {
+                        parts.push(if label.is_empty() { part } else { format!("{label}: {part}") });
+                    }
+                }
+                if !parts.is_empty() {
+                    return Ok(Some(text::cut(&parts.join("\n"), 1_500).0.into_owned()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The newest sessions whose project is one of `projects` (folded names; empty: any), with their overviews.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn recent_sessions(&self, projects: &[String], filter: StatusFilter, most: usize) -> Result<Vec<SessionEntry>, StoreError> {
+        let mut dated: Vec<(Option<jiff::Timestamp>, SessionEntry)> = Vec::new();
+        for source in &self.layout.sessions {
+            let Some(key) = source.keys.first() else { continue };
+            let or_null = |column: &Option<String>| column.clone().unwrap_or_else(|| "NULL".to_owned());
+            let started = or_null(&source.started);
+            let sql = format!(
+                "SELECT {key}, {}, {}, {started} FROM {} WHERE {key} IS NOT NULL ORDER BY {started} DESC LIMIT 500",
+                or_null(&source.title),
+                or_null(&source.project),
+                source.table
+            );
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let (Some(session), _) = values::string(self.fail(row.get_ref(0))?) else { continue };
+                let (title, _) = values::string(self.fail(row.get_ref(1))?);
+                let (project, _) = values::string(self.fail(row.get_ref(2))?);
+                let mine = project.as_deref().is_none_or(|project| projects.is_empty() || projects.contains(&fold_name(project)));
+                let title = title.map(|title| text::line(&title, 200)).filter(|title| !title.is_empty());
+                if !mine || session.trim().is_empty() {
+                    continue;
+                }
+                let date = values::instant(self.fail(row.get_ref(3))?);
+                let overview = self.overview(std::slice::from_ref(&session), project.as_deref(), filter)?;
+                if title.is_none() && overview.is_none() {
+                    continue;
+                }
+                let overview = overview.map(|overview| text::line(&overview, 500));
+                dated.push((date, SessionEntry { session: text::line(&session, 200), title, overview, date: date.map(time::show) }));
+                if dated.len() >= most * (self.layout.sessions.len()).max(1) {
+                    break;
+                }
+            }
+        }
+        dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.session.cmp(&b.1.session)));
+        Ok(dated.into_iter().take(most).map(|(_, entry)| entry).collect())
+    }
+
+    /// Links around a memory, breadth-first to a depth of `depth`, of memories that the filter allows. The second value
+    /// counts links that were left out because the memory at their far end is not served.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn links(&self, id: &str, filter: StatusFilter, depth: u32) -> Result<(Vec<LinkEntry>, usize), StoreError> {
+        let mut seen: HashSet<(String, String, String)> = HashSet::new();
+        let mut visited: HashSet<String> = HashSet::from([id.to_owned()]);
+        let mut queue = VecDeque::from([(id.to_owned(), 1)]);
+        let (mut links, mut hidden) = (Vec::new(), 0);
+        while let Some((current, level)) = queue.pop_front() {
+            for (from, to, kind, source, confidence) in self.links_of(&current)? {
+                if !seen.insert((from.clone(), to.clone(), kind.clone())) || links.len() >= 100 {
+                    continue;
+                }
+                let far = if from == current { &to } else { &from };
+                let Some(memory) = self.by_id(far)?.filter(|memory| filter.allows(memory.status)) else {
+                    hidden += 1;
+                    continue;
+                };
+                if visited.insert(far.clone()) && level < depth {
+                    queue.push_back((far.clone(), level + 1));
+                }
+                links.push(LinkEntry { from_id: from, to_id: to, kind, depth: level, title: Some(memory.title), source, confidence });
+            }
+        }
+        Ok((links, hidden))
+    }
+
+    fn links_of(&self, id: &str) -> Result<Vec<Link>, StoreError> {
+        let mut links = Vec::new();
+        if let Some(source) = &self.layout.links {
+            let [from, to, kind, by, confidence] = &source.columns;
+            let sql = format!(
+                "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {} WHERE {from} = ?1 OR {to} = ?1 ORDER BY 1, 2, 3 LIMIT 200",
+                source.table
+            );
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([id]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let text = |position| -> Result<Option<String>, StoreError> {
+                    Ok(values::string(self.fail(row.get_ref(position))?).0.map(|value| text::line(&value, 200)))
+                };
+                if let (Some(from), Some(to)) = (text(0)?, text(1)?) {
+                    let confidence = values::share(self.fail(row.get_ref(4))?);
+                    links.push((from, to, text(2)?.unwrap_or_else(|| "related".to_owned()), text(3)?, confidence));
+                }
+            }
+        }
+        for (_, source) in self.sources() {
+            let Some(column) = source.column(Field::SupersededBy) else { continue };
+            let id_expression = source.id.expression();
+            let sql = format!("SELECT {id_expression}, {column} FROM {} WHERE {column} = ?1 OR ({id_expression} = ?1 AND {column} <> '') LIMIT 50", source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([id]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let (older, _) = values::string(self.fail(row.get_ref(0))?);
+                let (newer, _) = values::string(self.fail(row.get_ref(1))?);
+                if let (Some(older), Some(newer)) = (older, newer)
+                    && !links.iter().any(|(from, to, kind, ..)| *from == newer && *to == older && kind == "supersedes")
+                {
+                    links.push((newer, older, "supersedes".to_owned(), None, None));
+                }
+            }
+        }
+        Ok(links)
+    }
+
+    /// The curation log of a memory, oldest first.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
+        let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
+        let sql = format!("SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, rowid LIMIT 200", source.columns.join(", "), source.table, source.memory, source.columns[5]);
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([id]))?;
+        let mut entries = Vec::new();
+        while let Some(row) = self.fail(rows.next())? {
+            let text = |position| -> Result<Option<String>, StoreError> {
+                Ok(values::string(self.fail(row.get_ref(position))?).0.map(|value| text::line(&value, 500)).filter(|value| !value.is_empty()))
+            };
+            entries.push(HistoryEntry {
+                action: text(0)?.unwrap_or_default(),
+                previous_status: text(1)?,
+                new_status: text(2)?,
+                reason: text(3)?,
+                actor: text(4)?,
+                created_at: values::instant(self.fail(row.get_ref(5))?).map(time::show),
+            });
+        }
+        Ok(entries)
+    }
+}
+
+type Link = (String, String, String, Option<String>, Option<f64>);

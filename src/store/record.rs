@@ -1,0 +1,178 @@
+//! Turns a row into a [`Memory`]: decodes each value, makes text safe, decides the status.
+
+use std::hash::Hasher;
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::layout::{Field, Source};
+use super::values::{self, ListKind};
+use crate::memory::{Memory, Status, Unreviewed};
+use crate::text;
+
+/// Most bytes read of one narrative. Longer ones are cut; nobody's answer holds that much.
+const NARRATIVE_CAP: usize = 2 << 20;
+
+/// The status of a row as the store says it: `Ok(None)` where the table has no status column, `Err` with the word for one
+/// that is unknown. An empty status in a table that has the column is `staging`: nobody approved it.
+pub fn stored_status(row: &Row<'_>, source: &Source) -> rusqlite::Result<Result<Option<Status>, String>> {
+    if source.column(Field::Status).is_none() {
+        return Ok(Ok(None));
+    }
+    let (word, _) = values::string(row.get_ref(Field::Status.position())?);
+    Ok(match word.as_deref().map(str::trim) {
+        None | Some("") => Ok(Some(Status::Staging)),
+        Some(word) => Status::parse(word).map(Some).ok_or_else(|| word.to_owned()),
+    })
+}
+
+/// The status that counts: the store's, or the scope's policy; an unknown word counts as rejected, so that it is never
+/// served.
+pub fn status(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlite::Result<Status> {
+    Ok(match stored_status(row, source)? {
+        Ok(Some(status)) => status,
+        Ok(None) => unreviewed.status(),
+        Err(_) => Status::Rejected,
+    })
+}
+
+/// Decodes a row selected by [`Source::select_list`].
+///
+/// # Errors
+/// What SQLite said; a value that makes no sense is no error.
+pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlite::Result<Memory> {
+    let mut repaired = Vec::new();
+    let mut one_line = |field: Field, name: &'static str, cap: usize| -> rusqlite::Result<Option<String>> {
+        let (value, lost) = values::string(row.get_ref(field.position())?);
+        if lost {
+            repaired.push(name);
+        }
+        Ok(value.map(|value| text::line(&value, cap)).filter(|value| !value.is_empty()))
+    };
+    let project = one_line(Field::Project, "project", 200)?;
+    let project_alias = one_line(Field::ProjectAlias, "project", 200)?;
+    let session = one_line(Field::Session, "session", 200)?;
+    let session_id = one_line(Field::SessionId, "session_id", 200)?;
+    let date = one_line(Field::Date, "date", 40)?;
+    let kind = one_line(Field::Kind, "type", 100)?.or_else(|| source.kind.map(str::to_owned));
+    let title = one_line(Field::Title, "title", 300)?;
+    let subtitle = one_line(Field::Subtitle, "subtitle", 600)?;
+    let reviewed_by = one_line(Field::ReviewedBy, "reviewed_by", 200)?;
+    let superseded_by = one_line(Field::SupersededBy, "superseded_by", 200)?;
+    let id = values::string(row.get_ref(1)?).0.unwrap_or_default();
+
+    let mut lists = |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
+        let (Some(raw), lost) = values::string(row.get_ref(field.position())?) else { return Ok(Vec::new()) };
+        let (entries, guessed) = values::list(&raw, kind);
+        if lost || guessed {
+            repaired.push(name);
+        }
+        Ok(entries)
+    };
+    let facts = lists(Field::Facts, "facts", ListKind::Facts)?;
+    let concepts = lists(Field::Concepts, "concepts", ListKind::Concepts)?;
+    let mut files = lists(Field::Files, "files", ListKind::Files)?;
+    for file in lists(Field::FilesMore, "files", ListKind::Files)? {
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+
+    let narrative = narrative(row, source, &mut repaired)?;
+    let created_at = first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
+    let stated = matches!(row.get_ref(Field::Created.position())?, ValueRef::Text(text) if !text.is_empty());
+    if stated && values::instant(row.get_ref(Field::Created.position())?).is_none() {
+        repaired.push("created_at");
+    }
+    let title = title.or_else(|| subtitle.clone()).or_else(|| {
+        let first = narrative.as_deref()?.lines().find(|line| !line.trim().is_empty())?;
+        Some(text::line(first, 120))
+    });
+    repaired.dedup();
+    Ok(Memory {
+        id: text::line(&id, 200),
+        project,
+        project_alias,
+        session,
+        session_id,
+        date,
+        kind,
+        title: title.unwrap_or_else(|| "(untitled)".to_owned()),
+        subtitle,
+        facts,
+        concepts,
+        files,
+        narrative,
+        status: status(row, source, unreviewed)?,
+        confidence: values::share(row.get_ref(Field::Confidence.position())?),
+        reviewed_at: values::instant(row.get_ref(Field::ReviewedAt.position())?),
+        reviewed_by,
+        superseded_by,
+        created_at,
+        updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
+        repaired,
+    })
+}
+
+/// A 64-bit hash of every value of a selected row, so that a later reading can tell whether it changed.
+///
+/// # Errors
+/// What SQLite said.
+pub fn fingerprint(row: &Row<'_>, source: &Source) -> rusqlite::Result<u64> {
+    let mut hash = Xxh3::new();
+    for position in 0..2 + Field::ALL.len() + source.narrative.len() {
+        match row.get_ref(position)? {
+            ValueRef::Null => hash.write_u8(0),
+            ValueRef::Integer(number) => {
+                hash.write_u8(1);
+                hash.write_i64(number);
+            }
+            ValueRef::Real(number) => {
+                hash.write_u8(2);
+                hash.write_u64(number.to_bits());
+            }
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                hash.write_u8(3);
+                hash.write_usize(bytes.len());
+                hash.write(bytes);
+            }
+        }
+    }
+    Ok(hash.finish())
+}
+
+fn narrative(row: &Row<'_>, source: &Source, repaired: &mut Vec<&'static str>) -> rusqlite::Result<Option<String>> {
+    let mut whole = String::new();
+    for (offset, (label, _)) in source.narrative.iter().enumerate() {
+        let (value, lost) = values::string(row.get_ref(2 + Field::ALL.len() + offset)?);
+        if lost {
+            repaired.push("narrative");
+        }
+        let Some(value) = value else { continue };
+        let (kept, _) = text::cut(&value, NARRATIVE_CAP);
+        let part = text::block(&kept);
+        // Two columns of one row often hold the same text.
+        if part.is_empty() || whole.contains(&part) {
+            continue;
+        }
+        if !whole.is_empty() {
+            whole.push_str("\n\n");
+        }
+        if !label.is_empty() {
+            whole.push_str(label);
+            whole.push_str(": ");
+        }
+        whole.push_str(&part);
+    }
+    Ok((!whole.is_empty()).then_some(whole))
+}
+
+fn first_instant(row: &Row<'_>, fields: &[Field]) -> rusqlite::Result<Option<jiff::Timestamp>> {
+    for field in fields {
+        if let Some(instant) = values::instant(row.get_ref(field.position())?) {
+            return Ok(Some(instant));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,188 @@
+//! Decodes what stores hold: text that should be UTF-8, lists that should be JSON, numbers that should be dates. A broken
+//! value becomes the best that can be read of it and is reported as repaired; it is never an error.
+
+use jiff::Timestamp;
+use rusqlite::types::ValueRef;
+use serde_json::Value;
+
+use crate::{text, time};
+
+/// Most entries read of one list.
+const LIST_CAP: usize = 200;
+
+/// A value as text: text as it is, numbers written out, `None` for NULL and for binary data that is no UTF-8. The flag
+/// says whether bytes were lost.
+pub fn string(value: ValueRef<'_>) -> (Option<String>, bool) {
+    match value {
+        ValueRef::Null => (None, false),
+        ValueRef::Integer(number) => (Some(number.to_string()), false),
+        ValueRef::Real(number) => (Some(number.to_string()), false),
+        ValueRef::Text(bytes) => {
+            let decoded = String::from_utf8_lossy(bytes);
+            let lost = matches!(decoded, std::borrow::Cow::Owned(_));
+            (Some(decoded.into_owned()), lost)
+        }
+        ValueRef::Blob(bytes) => match std::str::from_utf8(bytes) {
+            Ok(decoded) => (Some(decoded.to_owned()), false),
+            Err(_) => (None, true),
+        },
+    }
+}
+
+/// A value as an instant: a number since 1970 or a written date.
+pub fn instant(value: ValueRef<'_>) -> Option<Timestamp> {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 stay far below 2^53")]
+    match value {
+        ValueRef::Integer(number) => time::epoch(number as f64),
+        ValueRef::Real(number) => time::epoch(number),
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(time::instant),
+        ValueRef::Null | ValueRef::Blob(_) => None,
+    }
+}
+
+/// A value as a number between 0 and 1, or `None`.
+pub fn share(value: ValueRef<'_>) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a share between 0 and 1")]
+    let number = match value {
+        ValueRef::Integer(number) => number as f64,
+        ValueRef::Real(number) => number,
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok()?.trim().parse().ok()?,
+        ValueRef::Null | ValueRef::Blob(_) => return None,
+    };
+    (number.is_finite() && (0.0..=1.0).contains(&number)).then_some(number)
+}
+
+/// What separates the entries of a list that is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListKind {
+    /// Sentences: separated by lines or ` | `, never by commas.
+    Facts,
+    /// Tags: separated by lines, `|`, `,` or `;`.
+    Concepts,
+    /// Paths: separated by lines, `|`, or commas where every part looks like a path.
+    Files,
+}
+
+/// A list: a JSON array (of strings, numbers, objects, with nulls dropped), a JSON string or object, a JSON array that
+/// is cut off, separated text, or a single bare value. The flag says whether something had to be guessed.
+pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
+    let trimmed = raw.trim();
+    if trimmed.is_empty() {
+        return (Vec::new(), false);
+    }
+    let (entries, repaired) = match serde_json::from_str::<Value>(trimmed) {
+        Ok(Value::Array(values)) => {
+            let odd = values.iter().any(|value| !value.is_string());
+            (values.iter().filter_map(entry).collect(), odd)
+        }
+        Ok(Value::Null) => (Vec::new(), false),
+        Ok(Value::Object(map)) => (
+            map.iter().filter_map(|(key, value)| entry(value).map(|text| format!("{key}: {text}"))).collect(),
+            true,
+        ),
+        Ok(Value::String(text)) => (separated(&text, kind), false),
+        Ok(other) => (entry(&other).into_iter().collect(), true),
+        Err(_) if trimmed.starts_with('[') => (cut_off(trimmed), true),
+        Err(_) => (separated(trimmed, kind), false),
+    };
+    let cleaned = entries
+        .iter()
+        .take(LIST_CAP)
+        .map(|entry| text::line(entry, text::LINE_CAP))
+        .filter(|entry| !entry.is_empty())
+        .collect();
+    (cleaned, repaired)
+}
+
+fn entry(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Array(values) => Some(values.iter().filter_map(entry).collect::<Vec<_>>().join(", ")),
+        Value::Object(map) => Some(
+            map.iter()
+                .filter_map(|(key, value)| entry(value).map(|text| format!("{key}: {text}")))
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
+    }
+}
+
+/// The entries of a JSON array that breaks off: every complete string, and the beginning of the one that is cut.
+fn cut_off(raw: &str) -> Vec<String> {
+    let mut entries = Vec::new();
+    let mut rest = raw;
+    while let Some(start) = rest.find('"') {
+        let Some(tail) = rest.get(start..) else { break };
+        let mut strings = serde_json::Deserializer::from_str(tail).into_iter::<String>();
+        if let Some(Ok(text)) = strings.next() {
+            rest = tail.get(strings.byte_offset()..).unwrap_or_default();
+            entries.push(text);
+        } else {
+            entries.push(tail.trim_start_matches('"').to_owned());
+            break;
+        }
+    }
+    entries
+}
+
+fn separated(raw: &str, kind: ListKind) -> Vec<String> {
+    let lines = || raw.lines().map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim().to_owned());
+    let split = |separators: &[char]| raw.split(separators).map(|part| part.trim().to_owned()).collect::<Vec<_>>();
+    match kind {
+        ListKind::Facts if raw.contains('\n') => lines().collect(),
+        ListKind::Facts if raw.contains(" | ") => raw.split(" | ").map(|part| part.trim().to_owned()).collect(),
+        ListKind::Facts => lines().collect(),
+        ListKind::Concepts => split(&['\n', '|', ',', ';']).iter().map(|tag| tag.trim_start_matches("- ").to_owned()).collect(),
+        ListKind::Files if raw.contains(['\n', '|']) => {
+            split(&['\n', '|']).iter().map(|path| path.trim_start_matches("- ").to_owned()).collect()
+        }
+        ListKind::Files => {
+            let parts = split(&[',']);
+            let paths = parts.iter().all(|part| part.contains(['/', '.', '\\']) && !part.contains(' '));
+            if parts.len() > 1 && paths { parts } else { vec![raw.trim().to_owned()] }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(raw: &str, kind: ListKind, expected: &[&str], repaired: bool) {
+        assert_eq!(list(raw, kind), (expected.iter().map(|s| (*s).to_owned()).collect(), repaired), "{raw}");
+    }
+
+    #[test]
+    fn lists_are_read_as_far_as_possible() {
+        check(r#"["a","b"]"#, ListKind::Concepts, &["a", "b"], false);
+        check("", ListKind::Facts, &[], false);
+        check("null", ListKind::Facts, &[], false);
+        check("gotcha|pattern|elixir", ListKind::Concepts, &["gotcha", "pattern", "elixir"], false);
+        check("how-it-works, vim", ListKind::Concepts, &["how-it-works", "vim"], false);
+        check("First fact. | Second, fact.", ListKind::Facts, &["First fact.", "Second, fact."], false);
+        check("- first fact\n- second fact", ListKind::Facts, &["first fact", "second fact"], false);
+        check(r#"["how-it-works", "#, ListKind::Concepts, &["how-it-works"], true);
+        check(r#"["whole", "cut off in the mid"#, ListKind::Facts, &["whole", "cut off in the mid"], true);
+        check(r#""pattern""#, ListKind::Concepts, &["pattern"], false);
+        check(r#"{"0": "as an object"}"#, ListKind::Facts, &["0: as an object"], true);
+        check(r#"["gotcha", null, 7, {"name": "nested"}]"#, ListKind::Concepts, &["gotcha", "7", "name: nested"], true);
+        check("app/models/bare path.rb", ListKind::Files, &["app/models/bare path.rb"], false);
+        check("src/a.rs, src/b.rs", ListKind::Files, &["src/a.rs", "src/b.rs"], false);
+    }
+
+    #[test]
+    fn invalid_utf8_is_kept_and_reported() {
+        let (text, lost) = string(ValueRef::Text(b"ok \xff end"));
+        assert!(lost && text.is_some_and(|text| text.starts_with("ok ") && text.ends_with(" end")));
+        assert_eq!(string(ValueRef::Blob(b"\xff\xfe")), (None, true));
+    }
+
+    #[test]
+    fn a_share_outside_its_range_is_none() {
+        assert_eq!(share(ValueRef::Real(0.8)), Some(0.8));
+        assert_eq!(share(ValueRef::Integer(7)), None);
+        assert_eq!(share(ValueRef::Real(f64::NAN)), None);
+    }
+}

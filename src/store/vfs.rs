@@ -1,0 +1,75 @@
+//! A file layer for SQLite that cannot write, so that reading is read-only in fact and not by good intentions.
+//!
+//! `mode=ro` alone still creates an empty `-wal` when a writer closes at the wrong moment, and deletes the `-wal` of an
+//! empty database. This layer wraps the platform's own one (<https://www.sqlite.org/vfs.html>): every file is opened
+//! read-only and never created, and nothing is deleted.
+//!
+//! It is the only module with `unsafe` code, because SQLite takes such a layer as a C structure.
+#![expect(unsafe_code, reason = "SQLite takes a file layer as a C structure with function pointers")]
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
+
+use rusqlite::ffi;
+
+/// The layer's name, for `Connection::open_with_flags_and_vfs`.
+pub const NAME: &CStr = c"ack-readonly";
+
+/// The platform's own layer, as an address: the structure lives as long as the process.
+static BASE: OnceLock<usize> = OnceLock::new();
+
+/// Registers the layer, once. Returns whether it is there; without it a database must not be opened in place.
+pub fn register() -> bool {
+    static DONE: OnceLock<bool> = OnceLock::new();
+    *DONE.get_or_init(|| {
+        // SAFETY: the default layer is registered by `sqlite3_initialize`, which `sqlite3_vfs_find` runs, and is never freed.
+        let base = unsafe { ffi::sqlite3_vfs_find(std::ptr::null()) };
+        if base.is_null() {
+            return false;
+        }
+        // SAFETY: `base` points to a valid structure; its fields are plain data and function pointers.
+        let mut layer = unsafe { std::ptr::read(base) };
+        layer.zName = NAME.as_ptr();
+        layer.pNext = std::ptr::null_mut();
+        layer.xOpen = Some(open);
+        layer.xDelete = Some(delete);
+        if BASE.set(base as usize).is_err() {
+            return false;
+        }
+        // The structure is leaked on purpose: SQLite keeps the pointer for good.
+        let layer = Box::into_raw(Box::new(layer));
+        // SAFETY: `layer` is valid for the rest of the process; 0 keeps the default layer the default.
+        unsafe { ffi::sqlite3_vfs_register(layer, 0) == ffi::SQLITE_OK }
+    })
+}
+
+unsafe extern "C" fn open(
+    _layer: *mut ffi::sqlite3_vfs,
+    name: ffi::sqlite3_filename,
+    file: *mut ffi::sqlite3_file,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    let Some(base) = BASE.get().map(|address| *address as *mut ffi::sqlite3_vfs) else {
+        return ffi::SQLITE_CANTOPEN;
+    };
+    // Temporary files (a sorter's, for instance) have no name, live in the temporary folder and are no part of a store.
+    let flags = if name.is_null() {
+        flags
+    } else {
+        let writing = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_DELETEONCLOSE | ffi::SQLITE_OPEN_EXCLUSIVE;
+        (flags & !writing) | ffi::SQLITE_OPEN_READONLY
+    };
+    // SAFETY: the pointers come from SQLite unchanged, and `base` is the layer whose file structure `file` has room for
+    // (`szOsFile` was copied from it).
+    unsafe {
+        match (*base).xOpen {
+            Some(base_open) => base_open(base, name, file, flags, out_flags),
+            None => ffi::SQLITE_CANTOPEN,
+        }
+    }
+}
+
+unsafe extern "C" fn delete(_layer: *mut ffi::sqlite3_vfs, _name: *const c_char, _sync_dir: c_int) -> c_int {
+    ffi::SQLITE_IOERR_DELETE
+}

@@ -1,0 +1,201 @@
+//! Memory text is data, written by whoever worked on a project: this module makes it safe to print and bounds its size.
+//!
+//! Removed: terminal escape sequences (whole, parameters and all), control characters, bidirectional overrides and
+//! isolates, zero-width and tag characters that hide text from a reader. Kept: every script, emoji with their joiners,
+//! and, in long text, line breaks and tabs.
+
+use std::borrow::Cow;
+
+/// Most characters of a one-line field (title, subtitle, a fact, a tag, a name).
+pub const LINE_CAP: usize = 1_000;
+/// Most bytes of a long text in a full answer.
+pub const BLOCK_CAP: usize = 24_000;
+
+/// Makes one line of text safe: cleaned, white space folded to single blanks, at most `cap` characters (an ellipsis
+/// marks the cut).
+pub fn line(raw: &str, cap: usize) -> String {
+    let safe = clean(raw);
+    let mut out = String::with_capacity(safe.len().min(cap * 4));
+    let mut count = 0;
+    for word in safe.split_whitespace() {
+        let lead = usize::from(!out.is_empty());
+        if lead == 1 {
+            out.push(' ');
+        }
+        let length = word.chars().count();
+        if count + lead + length > cap {
+            let room = cap.saturating_sub(count + lead + 1);
+            out.extend(word.chars().take(room));
+            let kept = out.trim_end().len();
+            out.truncate(kept);
+            out.push('…');
+            return out;
+        }
+        out.push_str(word);
+        count += lead + length;
+    }
+    out
+}
+
+/// Makes a long text safe: cleaned, `\r\n` as `\n`, outer blank lines gone. Its length is left as it is.
+pub fn block(raw: &str) -> String {
+    let safe = clean(raw);
+    if safe.contains('\r') {
+        safe.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned()
+    } else {
+        safe.trim().to_owned()
+    }
+}
+
+/// Cuts a text to at most `cap` bytes at a character boundary; the second value says whether it was cut.
+pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
+    if text.len() <= cap {
+        return (Cow::Borrowed(text), false);
+    }
+    let end = text.floor_char_boundary(cap.saturating_sub('…'.len_utf8()));
+    let kept = text.get(..end).unwrap_or_default();
+    (Cow::Owned(format!("{kept}…")), true)
+}
+
+fn clean(raw: &str) -> Cow<'_, str> {
+    if raw.bytes().all(|b| b.is_ascii_graphic() || b == b' ' || b == b'\n' || b == b'\t') {
+        return Cow::Borrowed(raw);
+    }
+    // An escape sequence that is never closed would swallow the rest of the text, so a lone ESC is dropped first where
+    // nothing that looks like a sequence follows.
+    let plain = if raw.contains(['\u{1b}', '\u{9b}', '\u{9d}', '\u{90}']) {
+        Cow::Owned(strip_escapes(raw))
+    } else {
+        Cow::Borrowed(raw)
+    };
+    Cow::Owned(plain.chars().filter_map(keep).collect())
+}
+
+/// Drops terminal escape sequences: CSI up to its final byte, OSC, DCS, SOS, PM and APC up to their terminator on the
+/// same line (ECMA-48), and two-character escapes.
+fn strip_escapes(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let mut chars = raw.chars().peekable();
+    while let Some(c) = chars.next() {
+        let kind = match c {
+            '\u{1b}' => match chars.peek().copied() {
+                Some('[') => { chars.next(); Some(Sequence::Control) }
+                Some(']' | 'P' | 'X' | '^' | '_') => { chars.next(); Some(Sequence::Text) }
+                Some('\u{20}'..='\u{2f}') => { chars.next(); chars.next(); None }
+                Some('\u{30}'..='\u{7e}') => { chars.next(); None }
+                _ => None,
+            },
+            '\u{9b}' => Some(Sequence::Control),
+            '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => Some(Sequence::Text),
+            _ => { out.push(c); continue; }
+        };
+        match kind {
+            Some(Sequence::Control) => {
+                while chars.peek().is_some_and(|p| ('\u{20}'..='\u{3f}').contains(p)) { chars.next(); }
+                if chars.peek().is_some_and(|p| ('\u{40}'..='\u{7e}').contains(p)) { chars.next(); }
+            }
+            Some(Sequence::Text) => {
+                while let Some(p) = chars.peek().copied() {
+                    if p == '\n' { break; }
+                    chars.next();
+                    if p == '\u{7}' || p == '\u{9c}' { break; }
+                    if p == '\u{1b}' {
+                        if chars.peek() == Some(&'\\') { chars.next(); }
+                        break;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+    out
+}
+
+enum Sequence { Control, Text }
+
+fn keep(c: char) -> Option<char> {
+    match c {
+        '\n' | '\t' | '\r' => Some(c),
+        '\u{2028}' | '\u{2029}' => Some('\n'),
+        // Joiners stay: emoji and several scripts need them.
+        '\u{200c}' | '\u{200d}' => Some(c),
+        _ if c.is_control() => None,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' => None,
+        '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => None,
+        '\u{e0000}'..='\u{e0fff}' => None,
+        _ => Some(c),
+    }
+}
+
+/// An upper estimate of the tokens a text costs, made to stand above what current byte-pair vocabularies give: an ASCII
+/// word counts one token for every four letters or three digits begun, any other printable ASCII character one, and any
+/// other character one for every two UTF-8 bytes begun.
+pub fn tokens(text: &str) -> usize {
+    let (mut total, mut letters, mut digits) = (0, 0usize, 0usize);
+    for c in text.chars() {
+        match c {
+            'a'..='z' | 'A'..='Z' => letters += 1,
+            '0'..='9' => digits += 1,
+            _ => {
+                total += letters.div_ceil(4) + digits.div_ceil(3);
+                (letters, digits) = (0, 0);
+                total += match c {
+                    ' ' => 0,
+                    _ if c.is_ascii() => 1,
+                    _ => c.len_utf8().div_ceil(2),
+                };
+            }
+        }
+    }
+    total + letters.div_ceil(4) + digits.div_ceil(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_controls_and_overrides_are_removed_and_the_words_stay() {
+        assert_eq!(line("a\u{1b}[31mred\u{1b}[0m b", 100), "ared b");
+        assert_eq!(line("\u{1b}]0;title\u{7}shell", 100), "shell");
+        assert_eq!(line("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\!", 100), "link!");
+        assert_eq!(line("safe\u{202e}txt.exe\0", 100), "safetxt.exe");
+        assert_eq!(line("\u{9b}31mred", 100), "red");
+        assert_eq!(line("bell\u{7} rings", 100), "bell rings");
+    }
+
+    #[test]
+    fn an_open_escape_swallows_no_more_than_its_line() {
+        assert_eq!(block("\u{1b}]0;never closed\nsecond line"), "second line");
+    }
+
+    #[test]
+    fn emoji_and_scripts_stay_whole() {
+        for text in ["👩‍👩‍👧 family", "שלום", "データベース", "e\u{301}"] {
+            assert_eq!(line(text, 100), text);
+        }
+    }
+
+    #[test]
+    fn lines_fold_and_keep_their_cap() {
+        assert_eq!(line("  a\n\tb  ", 100), "a b");
+        let long = line(&"x".repeat(100_000), 50);
+        assert_eq!(long.chars().count(), 50);
+        assert!(long.ends_with('…'));
+    }
+
+    #[test]
+    fn cutting_respects_characters() {
+        assert_eq!(cut("äöü", 100), (Cow::Borrowed("äöü"), false));
+        let (kept, was_cut) = cut("äöüäöü", 7);
+        assert!(was_cut && kept.len() <= 7);
+    }
+
+    #[test]
+    fn the_token_estimate_grows_with_the_text() {
+        assert_eq!(tokens(""), 0);
+        assert_eq!(tokens("hello"), 2);
+        assert!(tokens("データベース") >= 6);
+        assert!(tokens("{\"id\":\"x\"}") >= 7);
+    }
+}

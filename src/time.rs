@@ -1,0 +1,95 @@
+//! Dates as stores write them, and dates as requests ask for them.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+
+/// Reads an instant from text: RFC 3339, a date with a time and no zone (taken as UTC), a bare date, or a number of
+/// seconds or milliseconds since 1970. `None` for what is no date, for instance 30 February.
+pub fn instant(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        return Some(instant);
+    }
+    if let Ok(number) = text.parse::<f64>() {
+        return epoch(number);
+    }
+    let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+    civil.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+}
+
+/// Reads an instant from a number since 1970: seconds, milliseconds or microseconds, told apart by size. Zero and
+/// negative numbers are no dates here.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked before the conversion")]
+pub fn epoch(number: f64) -> Option<Timestamp> {
+    if !number.is_finite() || number <= 0.0 {
+        return None;
+    }
+    let millis = if number >= 1e14 {
+        number / 1e3
+    } else if number >= 1e11 {
+        number
+    } else {
+        number * 1e3
+    };
+    if millis > 2.5e14 {
+        return None;
+    }
+    Timestamp::from_millisecond(millis as i64).ok()
+}
+
+/// Writes an instant as answers show it: UTC, whole seconds.
+pub fn show(instant: Timestamp) -> String {
+    instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The first instant of a calendar day (`until` false) or the first instant after it (`until` true), in UTC.
+/// `None` unless the text is a real day written `YYYY-MM-DD`.
+pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
+    let text = text.trim();
+    if text.len() != 10 {
+        return None;
+    }
+    let day: Date = text.parse().ok()?;
+    let day = if until { day.checked_add(1.day()).ok()? } else { day };
+    day.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+}
+
+/// The real day nearest to a text that looks like `YYYY-MM-DD` and is none, for an error message.
+pub fn nearest_day(text: &str) -> Option<String> {
+    let mut parts = text.trim().get(..10.min(text.trim().len()))?.split(['-', '/', '.']);
+    let year: i16 = parts.next()?.parse().ok()?;
+    let month: i8 = parts.next()?.parse().ok()?;
+    let day: i8 = parts.next().unwrap_or("1").parse().unwrap_or(1);
+    let first = Date::new(year, month.clamp(1, 12), 1).ok()?;
+    let day = day.clamp(1, first.days_in_month());
+    Date::new(year, first.month(), day).ok().map(|date| date.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spellings_of_stores_are_read() {
+        for text in ["2026-01-04T10:00:00Z", "2026-01-04T11:00:00+01:00", "2026-01-04 10:00:00", "1767520800", "1767520800000", "1767520800.0"] {
+            assert_eq!(instant(text).map(show).as_deref(), Some("2026-01-04T10:00:00Z"), "{text}");
+        }
+        assert_eq!(instant("2026-01-04").map(show).as_deref(), Some("2026-01-04T00:00:00Z"));
+        for text in ["", "2026-02-30 25:61", "yesterday", "0", "-5", "1e300"] {
+            assert_eq!(instant(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_named_day_is_included() {
+        assert_eq!(day_bound("2026-02-28", true).map(show).as_deref(), Some("2026-03-01T00:00:00Z"));
+        assert_eq!(day_bound("2026-02-28", false).map(show).as_deref(), Some("2026-02-28T00:00:00Z"));
+        assert_eq!(day_bound("2026-02-30", false), None);
+        assert_eq!(day_bound("20260228", false), None);
+        assert_eq!(nearest_day("2026-02-30").as_deref(), Some("2026-02-28"));
+    }
+}
