@@ -237,11 +237,12 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// The newest sessions whose project is one of `projects` (folded names; empty: any), with their overviews.
+    /// The newest sessions whose project is one of `projects` (folded names), with their overviews; sessions without a
+    /// project count only with `unnamed`.
     ///
     /// # Errors
     /// What SQLite said.
-    pub fn recent_sessions(&self, projects: &[String], filter: StatusFilter, most: usize) -> Result<Vec<SessionEntry>, StoreError> {
+    pub fn recent_sessions(&self, projects: &[String], unnamed: bool, filter: StatusFilter, most: usize) -> Result<Vec<SessionEntry>, StoreError> {
         let mut dated: Vec<(Option<jiff::Timestamp>, SessionEntry)> = Vec::new();
         for source in &self.layout.sessions {
             let Some(key) = source.keys.first() else { continue };
@@ -259,7 +260,7 @@ impl Snapshot<'_> {
                 let (Some(session), _) = values::string(self.fail(row.get_ref(0))?) else { continue };
                 let (title, _) = values::string(self.fail(row.get_ref(1))?);
                 let (project, _) = values::string(self.fail(row.get_ref(2))?);
-                let mine = project.as_deref().is_none_or(|project| projects.is_empty() || projects.contains(&fold_name(project)));
+                let mine = project.as_deref().map_or(unnamed, |project| projects.contains(&fold_name(project)));
                 let title = title.map(|title| text::line(&title, 200)).filter(|title| !title.is_empty());
                 if !mine || session.trim().is_empty() {
                     continue;

@@ -1,0 +1,176 @@
+//! The command line: the one place that reads the environment, the working directory, the clock and standard input, and
+//! that prints. Reading commands call the same service as the tools and print the same answers.
+
+mod add;
+pub mod args;
+mod doctor;
+mod import;
+mod render;
+mod show;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use serde::Serialize;
+
+use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, QueryArgs, ScopesCommand, StatusArg};
+use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, QueryRequest};
+use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
+use crate::error::Error;
+use crate::memory::StatusFilter;
+use crate::service::Service;
+
+/// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers; anything else is a usage error, which clap reports with code 2.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let json = cli.global.json;
+    match dispatch(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error, json);
+            let usage = matches!(error, Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::InvalidCursor { .. });
+            ExitCode::from(if usage { 2 } else { 1 })
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<(), Error> {
+    let json = cli.global.json;
+    match cli.command {
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "ack-memory", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
+        Command::Serve => {
+            let service = Service::new(config(&cli.global)?);
+            crate::mcp::serve_stdio(service).map_err(|source| Error::Io { action: "serve on", path: "standard input and output".into(), source })
+        }
+        Command::Query(args) => {
+            let service = Service::new(config(&cli.global)?);
+            print(&service.query_memories(&query_request(args))?, json, render::query)
+        }
+        Command::Get(args) => {
+            let service = Service::new(config(&cli.global)?);
+            let include = args.include.iter().map(|include| match include {
+                IncludeArg::Timeline => Include::Timeline,
+                IncludeArg::Related => Include::Related,
+                IncludeArg::Links => Include::Links,
+                IncludeArg::History => Include::History,
+            });
+            let mut request = GetRequest { scope: args.in_scope, status: args.status.map(status), include: Some(include.collect()), ..GetRequest::default() };
+            match args.ids.as_slice() {
+                [one] => request.id = Some(one.clone()),
+                many => request.ids = Some(many.to_vec()),
+            }
+            print(&service.get_memory(&request)?, json, render::get)
+        }
+        Command::Scopes(args) => match args.command {
+            Some(ScopesCommand::Add(add)) => add::run(&config(&cli.global)?, &add),
+            None => {
+                let service = Service::new(config(&cli.global)?);
+                print(&service.list_scopes(&ListScopesRequest { scope: args.in_scope })?, json, render::scopes)
+            }
+        },
+        Command::Context(args) => {
+            let service = Service::new(config(&cli.global)?);
+            print(&service.get_context(&context_request(&args))?, json, render::context)
+        }
+        Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
+        Command::Doctor => doctor::run(inputs(&cli.global)?, json),
+    }
+}
+
+/// What the edge says: flags, environment, home, working directory.
+fn inputs(global: &Global) -> Result<Inputs, Error> {
+    let variable = |name: &str| std::env::var_os(name);
+    let path = |name: &str| variable(name).map(std::path::PathBuf::from);
+    let working_directory = std::env::current_dir().map_err(|source| Error::Io { action: "find", path: "the working directory".into(), source })?;
+    Ok(Inputs {
+        root_flag: global.root.clone(),
+        root_env: path(ENV_ROOT),
+        db_flag: global.db.clone(),
+        db_env: path(ENV_DB),
+        scope_flag: global.scope.clone(),
+        scope_env: variable(ENV_SCOPE).map(|name| name.to_string_lossy().into_owned()),
+        project_flag: global.project.clone(),
+        project_env: path(ENV_PROJECT),
+        home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+        working_directory,
+    })
+}
+
+fn config(global: &Global) -> Result<Config, Error> {
+    Ok(Config::load(inputs(global)?)?)
+}
+
+const fn status(argument: StatusArg) -> StatusFilter {
+    match argument {
+        StatusArg::Approved => StatusFilter::Approved,
+        StatusArg::Staging => StatusFilter::Staging,
+        StatusArg::All => StatusFilter::All,
+    }
+}
+
+fn query_request(args: QueryArgs) -> QueryRequest {
+    let list = |values: Vec<String>| (!values.is_empty()).then_some(values);
+    QueryRequest {
+        query: (!args.query.is_empty()).then(|| args.query.join(" ")),
+        tags: list(args.tags),
+        match_tags: args.any_tag.then_some(MatchTags::Any),
+        project: args.in_project,
+        scope: args.in_scope,
+        status: args.status.map(status),
+        limit: args.limit,
+        kind: args.kind,
+        files: list(args.files),
+        since: args.since,
+        until: args.until,
+        session: args.session,
+        like: None,
+        mode: None,
+        detail: args.full.then_some(Detail::Full),
+        max_tokens: args.max_tokens,
+        cursor: args.cursor,
+        explain: args.explain.then_some(true),
+    }
+}
+
+fn context_request(args: &ContextArgs) -> ContextRequest {
+    ContextRequest {
+        project_path: None,
+        include_cross_project: args.own_only.then_some(false),
+        max_memories: args.max_memories,
+        max_tokens: args.max_tokens,
+        focus: (!args.focus.is_empty()).then(|| args.focus.join(" ")),
+    }
+}
+
+/// Prints an answer: the tools' JSON, or text for people.
+fn print<A: Serialize>(answer: &A, json: bool, render: fn(&A) -> String) -> Result<(), Error> {
+    let text = if json { serde_json::to_string_pretty(answer).unwrap_or_default() + "\n" } else { render(answer) };
+    write_out(&text)
+}
+
+/// Writes to standard output; a reader that went away (`| head`) is no error.
+fn write_out(text: &str) -> Result<(), Error> {
+    match anstream::stdout().lock().write_all(text.as_bytes()) {
+        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io { action: "write to", path: "standard output".into(), source }),
+        _ => Ok(()),
+    }
+}
+
+fn report(error: &Error, json: bool) {
+    let body = error.body();
+    let text = if json { serde_json::to_string_pretty(&body).unwrap_or_default() + "\n" } else { render::error(&body) };
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,250 @@
+//! The command line as it is typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::memory::Unreviewed;
+
+/// Curated memories for coding agents, read-only, over the Model Context Protocol.
+#[derive(Debug, Parser)]
+#[command(name = "ack-memory", version, max_term_width = 100, propagate_version = true)]
+pub struct Cli {
+    /// Settings of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Settings of every command.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Global {
+    /// Folder that holds `scopes/` and `config.toml` [env: ACK_MEM_PATH] [default: ~/.ack-mem]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// A single database, served as the only scope [env: ACK_MEM_DB]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub db: Option<PathBuf>,
+    /// Pin to this scope; every other one is refused [env: ACK_MEM_SCOPE]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub scope: Option<String>,
+    /// The project's folder [env: CLAUDE_PROJECT_DIR] [default: working directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Print the tools' JSON instead of text for people
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve MCP on standard input and output
+    Serve,
+    /// Search memories, or list the newest
+    Query(QueryArgs),
+    /// Show memories by id
+    Get(GetArgs),
+    /// List the scopes, or add one for a store that lies elsewhere
+    Scopes(ScopesArgs),
+    /// Show what matters for a project now
+    Context(ContextArgs),
+    /// Import memories from JSON lines into a scope
+    Import(ImportArgs),
+    /// Say how each scope was opened, what is wrong and what to do
+    Doctor,
+    /// Build sample scopes and show what the tools answer
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// A status filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum StatusArg {
+    Approved,
+    Staging,
+    All,
+}
+
+/// Arguments of `query`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct QueryArgs {
+    /// Words, an error message, an identifier or a question; none: the newest
+    pub query: Vec<String>,
+    /// Only memories with this tag (repeatable)
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// One of the tags is enough
+    #[arg(long)]
+    pub any_tag: bool,
+    /// Only memories learned in this project
+    #[arg(long = "in-project", value_name = "NAME")]
+    pub in_project: Option<String>,
+    /// Only this scope, without pinning to it
+    #[arg(long = "in-scope", value_name = "NAME")]
+    pub in_scope: Option<String>,
+    /// Which statuses to show
+    #[arg(long, value_enum)]
+    pub status: Option<StatusArg>,
+    /// Results, 1 to 50
+    #[arg(long, short = 'n', allow_negative_numbers = true)]
+    pub limit: Option<i64>,
+    /// Only this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// Only memories about such a file (repeatable; globs allowed)
+    #[arg(long = "file", value_name = "PATH")]
+    pub files: Vec<String>,
+    /// First day, YYYY-MM-DD
+    #[arg(long, value_name = "DAY")]
+    pub since: Option<String>,
+    /// Last day, included, YYYY-MM-DD
+    #[arg(long, value_name = "DAY")]
+    pub until: Option<String>,
+    /// Only memories of this session
+    #[arg(long)]
+    pub session: Option<String>,
+    /// Show narrative and files too
+    #[arg(long)]
+    pub full: bool,
+    /// Most tokens the answer may take, 200 to 20000
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub max_tokens: Option<i64>,
+    /// `next_cursor` of the page before
+    #[arg(long)]
+    pub cursor: Option<String>,
+    /// Say how each result was ranked
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// Arguments of `get`.
+#[derive(Debug, Clone, Args)]
+pub struct GetArgs {
+    /// One id, or up to 20
+    #[arg(required = true)]
+    pub ids: Vec<String>,
+    /// The scope that holds them, without pinning to it
+    #[arg(long = "in-scope", value_name = "NAME")]
+    pub in_scope: Option<String>,
+    /// Which statuses to show
+    #[arg(long, value_enum)]
+    pub status: Option<StatusArg>,
+    /// Also show these (repeatable)
+    #[arg(long, value_enum)]
+    pub include: Vec<IncludeArg>,
+}
+
+/// What `get` can add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum IncludeArg {
+    Timeline,
+    Related,
+    Links,
+    History,
+}
+
+/// Arguments of `scopes`.
+#[derive(Debug, Clone, Args)]
+pub struct ScopesArgs {
+    /// What to do; none: list
+    #[command(subcommand)]
+    pub command: Option<ScopesCommand>,
+    /// One scope in detail
+    #[arg(long = "in-scope", value_name = "NAME")]
+    pub in_scope: Option<String>,
+}
+
+/// The commands under `scopes`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ScopesCommand {
+    /// Write a manifest for a store that lies elsewhere; shows it first, writes it with --yes
+    Add(AddArgs),
+}
+
+/// Arguments of `scopes add`.
+#[derive(Debug, Clone, Args)]
+pub struct AddArgs {
+    /// Name of the new scope
+    pub name: String,
+    /// The database, opened in place
+    #[arg(long, value_name = "PATH")]
+    pub store: PathBuf,
+    /// What the scope is about
+    #[arg(long)]
+    pub description: Option<String>,
+    /// A project that belongs here (repeatable)
+    #[arg(long = "belongs", value_name = "PROJECT")]
+    pub projects: Vec<String>,
+    /// A project folder that belongs here (repeatable)
+    #[arg(long = "path", value_name = "DIR")]
+    pub paths: Vec<String>,
+    /// A git remote that belongs here (repeatable)
+    #[arg(long = "remote", value_name = "URL")]
+    pub remotes: Vec<String>,
+    /// Only searched when it is current or named
+    #[arg(long)]
+    pub private: bool,
+    /// What rows count as in a store that keeps no review status
+    #[arg(long, value_parser = unreviewed, value_name = "staging|approved")]
+    pub unreviewed: Option<Unreviewed>,
+    /// Write it
+    #[arg(long)]
+    pub yes: bool,
+}
+
+fn unreviewed(word: &str) -> Result<Unreviewed, String> {
+    match word {
+        "staging" => Ok(Unreviewed::Staging),
+        "approved" => Ok(Unreviewed::Approved),
+        other => Err(format!("`{other}` is not allowed; use staging or approved")),
+    }
+}
+
+/// Arguments of `context`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ContextArgs {
+    /// What the session is about
+    pub focus: Vec<String>,
+    /// Leave out what other projects learned
+    #[arg(long)]
+    pub own_only: bool,
+    /// Memories a list, 1 to 50
+    #[arg(long, short = 'n', allow_negative_numbers = true)]
+    pub max_memories: Option<i64>,
+    /// Most tokens the answer may take, 200 to 20000
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub max_tokens: Option<i64>,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// The file, or `-` for standard input; one JSON object a line (schemas/import-line.json)
+    pub file: PathBuf,
+    /// Import the good lines where others are refused
+    #[arg(long)]
+    pub skip_refused: bool,
+    /// Replace memories that are there with other content
+    #[arg(long)]
+    pub update: bool,
+    /// Say what would be done and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// Folder to build in and keep, empty or absent; none: a temporary one
+    pub folder: Option<PathBuf>,
+}

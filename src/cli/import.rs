@@ -1,0 +1,89 @@
+//! `import`: the file, the progress bar and the account of what was done.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::ImportArgs;
+use super::write_out;
+use crate::config::Config;
+use crate::error::Error;
+use crate::import::{Options, Refusal, check_name, run as import};
+use crate::scope::Registry;
+use crate::scope::resolve::find;
+
+/// Refused lines that are listed; the rest is counted.
+const LISTED: usize = 20;
+
+/// Runs `import`.
+pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp) -> Result<(), Error> {
+    let Some(scope) = config.pinned.as_ref().map(|pinned| pinned.value.clone()) else {
+        return Err(Error::InvalidArgument {
+            argument: "--scope".to_owned(),
+            value: "missing".to_owned(),
+            allowed: "the name of the scope to import into, new or existing".to_owned(),
+            nearest: Vec::new(),
+            example: Some("ack-memory import memories.jsonl --scope my-project".to_owned()),
+        });
+    };
+    let known = find(&Registry::new(config).discover().scopes, &scope);
+    let (folder, existing) = match &known {
+        Some(scope) => {
+            // A broken manifest may name another store than the one that would be written to.
+            if scope.problem.is_some() {
+                return Err(Error::invalid("--scope", &scope.name, "a scope whose scope.toml can be read (`ack-memory doctor` says what is wrong)"));
+            }
+            (scope.folder.clone(), Some(scope.store.path().to_owned()).filter(|path| path.exists()))
+        }
+        None => {
+            check_name(&scope)?;
+            (config.root.value.join("scopes").join(&scope), None)
+        }
+    };
+    let (mut input, length): (Box<dyn BufRead>, Option<u64>) = if args.file.as_os_str() == "-" {
+        (Box::new(std::io::stdin().lock()), None)
+    } else {
+        let io = |source| Error::Io { action: "read", path: args.file.clone(), source };
+        let file = File::open(&args.file).map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
+        if metadata.is_dir() {
+            return Err(Error::invalid("FILE", args.file.display().to_string(), "a file of JSON lines, or `-`"));
+        }
+        (Box::new(BufReader::new(file)), Some(metadata.len()))
+    };
+    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let options = Options { skip_refused: args.skip_refused, update: args.update, dry_run: args.dry_run };
+    let mut listed = String::new();
+    let result = import(&folder, existing.as_deref(), &mut *input, options, now, &mut |bytes| bar.set_position(bytes), &mut |refused| listed = account(refused));
+    bar.finish_and_clear();
+    if !listed.is_empty() {
+        anstream::eprint!("{listed}");
+    }
+    let report = result?;
+    if json {
+        return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
+    }
+    let done = if args.dry_run { "would be" } else { "were" };
+    write_out(&format!(
+        "{} memories {done} added, {} replaced, {} were there already, {} lines refused\n{}\n",
+        report.added,
+        report.updated,
+        report.unchanged,
+        report.refused.len(),
+        report.path.display()
+    ))
+}
+
+fn account(refused: &[Refusal]) -> String {
+    let mut text: String = refused.iter().take(LISTED).map(|refusal| format!("line {}: {}\n", refusal.line, refusal.reason)).collect();
+    if refused.len() > LISTED {
+        text += &format!("and {} more\n", refused.len() - LISTED);
+    }
+    text
+}

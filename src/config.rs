@@ -1,0 +1,227 @@
+//! Settings: flags, then environment variables, then `config.toml`, then defaults. Each setting is declared once, and the
+//! effective value keeps where it came from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::SettingsError;
+use crate::scope::manifest::load_toml;
+
+/// The scope root.
+pub const ENV_ROOT: &str = "ACK_MEM_PATH";
+/// The scope to pin to.
+pub const ENV_SCOPE: &str = "ACK_MEM_SCOPE";
+/// A single database, served as one scope.
+pub const ENV_DB: &str = "ACK_MEM_DB";
+/// The project's folder, set by Claude Code.
+pub const ENV_PROJECT: &str = "CLAUDE_PROJECT_DIR";
+
+/// The environment variables that are read, with what they do.
+pub const ENVIRONMENT: [(&str, &str); 4] = [
+    (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
+    (ENV_SCOPE, "pins every request to one scope"),
+    (ENV_DB, "a single database, served as the only scope"),
+    (ENV_PROJECT, "the current project's folder, where no `--project` is given"),
+];
+
+/// Most results where a request names no `limit`.
+const DEFAULT_LIMIT: u32 = 10;
+/// Most tokens where a request names no `max_tokens`.
+const DEFAULT_TOKENS: u32 = 4_000;
+
+/// The keys of `config.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConfigFile {
+    /// The scope of projects that no manifest claims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_scope: Option<String>,
+    /// Limits where a request names none.
+    pub limits: Limits,
+}
+
+/// `[limits]` of `config.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Results a page, 1 to 50 (default 10).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 50))]
+    pub results: Option<u32>,
+    /// Tokens an answer may take, 200 to 20000 (default 4000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 200, max = 20000))]
+    pub tokens: Option<u32>,
+}
+
+/// The keys of `config.toml`, for the nearest one to a misspelt key.
+pub const KEYS: [&str; 4] = ["default_scope", "limits", "results", "tokens"];
+
+/// Where a setting came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A flag on the command line.
+    Flag(&'static str),
+    /// An environment variable.
+    Environment(&'static str),
+    /// `config.toml`.
+    File,
+    /// The working directory.
+    WorkingDirectory,
+    /// Nothing said otherwise.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(out, "flag {flag}"),
+            Self::Environment(variable) => write!(out, "environment {variable}"),
+            Self::File => out.write_str("config.toml"),
+            Self::WorkingDirectory => out.write_str("working directory"),
+            Self::Default => out.write_str("default"),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Its source.
+    pub source: Source,
+}
+
+/// What the edge of the program (command line and environment) says, before `config.toml` is read.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// `--root`.
+    pub root_flag: Option<PathBuf>,
+    /// `ACK_MEM_PATH`.
+    pub root_env: Option<PathBuf>,
+    /// `--db`.
+    pub db_flag: Option<PathBuf>,
+    /// `ACK_MEM_DB`.
+    pub db_env: Option<PathBuf>,
+    /// `--scope`.
+    pub scope_flag: Option<String>,
+    /// `ACK_MEM_SCOPE`.
+    pub scope_env: Option<String>,
+    /// `--project`.
+    pub project_flag: Option<PathBuf>,
+    /// `CLAUDE_PROJECT_DIR`.
+    pub project_env: Option<PathBuf>,
+    /// The home folder.
+    pub home: Option<PathBuf>,
+    /// The working directory.
+    pub working_directory: PathBuf,
+}
+
+/// The settings in force.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The scope root.
+    pub root: Setting<PathBuf>,
+    /// A single database instead of the root.
+    pub db: Option<Setting<PathBuf>>,
+    /// The scope this process is pinned to.
+    pub pinned: Option<Setting<String>>,
+    /// The current project's folder.
+    pub project: Setting<PathBuf>,
+    /// The scope of projects that no manifest claims.
+    pub default_scope: Option<Setting<String>>,
+    /// Results a page.
+    pub limit: Setting<u32>,
+    /// Tokens an answer.
+    pub tokens: Setting<u32>,
+    /// The home folder, for `~`.
+    pub home: Option<PathBuf>,
+    /// Whether `config.toml` was there.
+    pub file: Option<PathBuf>,
+}
+
+impl Config {
+    /// Puts the settings together.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when `config.toml` is wrong, or no root can be found.
+    pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
+        let absolute = |path: PathBuf| {
+            let path = expand_home(&path, inputs.home.as_deref());
+            if path.is_absolute() { path } else { inputs.working_directory.join(path) }
+        };
+        let filled = |path: &PathBuf| !path.as_os_str().is_empty();
+        let root = if let Some(value) = inputs.root_flag {
+            Setting { value: absolute(value), source: Source::Flag("--root") }
+        } else if let Some(value) = inputs.root_env.filter(filled) {
+            Setting { value: absolute(value), source: Source::Environment(ENV_ROOT) }
+        } else {
+            let home = inputs.home.as_deref().ok_or(SettingsError::NoHome)?;
+            Setting { value: home.join(".ack-mem"), source: Source::Default }
+        };
+        let db = inputs
+            .db_flag
+            .map(|value| Setting { value, source: Source::Flag("--db") })
+            .or_else(|| inputs.db_env.filter(filled).map(|value| Setting { value, source: Source::Environment(ENV_DB) }))
+            .map(|setting| Setting { value: absolute(setting.value), source: setting.source });
+        let pinned = inputs
+            .scope_flag
+            .map(|value| Setting { value, source: Source::Flag("--scope") })
+            .or_else(|| inputs.scope_env.filter(|name| !name.is_empty()).map(|value| Setting { value, source: Source::Environment(ENV_SCOPE) }));
+        let project = if let Some(value) = inputs.project_flag {
+            Setting { value: absolute(value), source: Source::Flag("--project") }
+        } else if let Some(value) = inputs.project_env.filter(filled) {
+            Setting { value: absolute(value), source: Source::Environment(ENV_PROJECT) }
+        } else {
+            Setting { value: inputs.working_directory.clone(), source: Source::WorkingDirectory }
+        };
+        let path = root.value.join("config.toml");
+        let (file, settings) = if path.is_file() {
+            let settings: ConfigFile = load_toml(&path, &KEYS)?;
+            settings.check(&path)?;
+            (Some(path), settings)
+        } else {
+            (None, ConfigFile::default())
+        };
+        let number = |value: Option<u32>, default: u32| match value {
+            Some(value) => Setting { value, source: Source::File },
+            None => Setting { value: default, source: Source::Default },
+        };
+        Ok(Self {
+            root,
+            db,
+            pinned,
+            project,
+            default_scope: settings.default_scope.map(|value| Setting { value, source: Source::File }),
+            limit: number(settings.limits.results, DEFAULT_LIMIT),
+            tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
+            home: inputs.home,
+            file,
+        })
+    }
+}
+
+impl ConfigFile {
+    fn check(&self, path: &Path) -> Result<(), SettingsError> {
+        let wrong = |message: String| SettingsError::Invalid { path: path.to_owned(), message, nearest: Vec::new(), known: Vec::new() };
+        if let Some(results) = self.limits.results.filter(|results| !(1..=50).contains(results)) {
+            return Err(wrong(format!("`limits.results` is {results}; allowed are 1 to 50")));
+        }
+        if let Some(tokens) = self.limits.tokens.filter(|tokens| !(200..=20_000).contains(tokens)) {
+            return Err(wrong(format!("`limits.tokens` is {tokens}; allowed are 200 to 20000")));
+        }
+        Ok(())
+    }
+}
+
+/// `~` and `~/…` with the home folder in their place.
+pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    }
+}

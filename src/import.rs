@@ -1,0 +1,220 @@
+//! `import`: memories from JSON lines into a native store. Everything is checked before anything is written, and what is
+//! written is one transaction; a new store appears whole or not at all.
+//!
+//! Reached from the command line only: no request of an agent leads here.
+
+pub mod line;
+pub mod write;
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use self::line::Row;
+use self::write::Target;
+use crate::error::Error;
+
+/// Longest line, in bytes.
+const LONGEST_LINE: usize = 8 << 20;
+
+/// Why an import wrote nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// Lines were refused.
+    #[error("{refused} of {lines} lines were refused, so nothing was imported")]
+    Refused {
+        /// How many.
+        refused: usize,
+        /// Out of how many.
+        lines: usize,
+    },
+    /// The name of a new scope cannot be a folder's name everywhere.
+    #[error("`{name}` cannot be the name of a scope")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// The store is another program's.
+    #[error("`{}` is a {profile} store; import writes only to native ones", path.display())]
+    NotNative {
+        /// The database.
+        path: PathBuf,
+        /// Whose it is.
+        profile: &'static str,
+    },
+    /// The store lacks columns that the lines need.
+    #[error("`{}` has no column `{column}` in `memories`", path.display())]
+    MissingColumn {
+        /// The database.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+    },
+    /// SQLite failed; nothing was written.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl ImportError {
+    /// What to do next.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } => "correct the lines listed above and run the same command again, or pass --skip-refused to import the others",
+            Self::BadName { .. } => "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot",
+            Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
+            Self::MissingColumn { .. } => "add the columns of schemas/scope.sql, or import into a new scope",
+            Self::Sqlite { .. } => "check the folder's permissions and free space; nothing was changed",
+        }
+    }
+}
+
+/// How an import treats what it finds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Import the good lines where others are refused.
+    pub skip_refused: bool,
+    /// Replace memories that are there with other content.
+    pub update: bool,
+    /// Say what would be done and write nothing.
+    pub dry_run: bool,
+}
+
+/// A refused line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The database.
+    pub path: PathBuf,
+    /// Whether it was made by this import.
+    pub created: bool,
+    /// Memories added.
+    pub added: usize,
+    /// Memories replaced.
+    pub updated: usize,
+    /// Memories that were there already.
+    pub unchanged: usize,
+    /// Lines refused.
+    pub refused: Vec<Refusal>,
+}
+
+/// Reads every line. `progress` is told the number of bytes read so far.
+///
+/// # Errors
+/// When the input itself cannot be read; a line that cannot be used is in the second value.
+pub fn read(input: &mut dyn BufRead, now: jiff::Timestamp, progress: &mut dyn FnMut(u64)) -> std::io::Result<(Vec<(usize, Row)>, Vec<Refusal>)> {
+    let (mut rows, mut refused): (Vec<(usize, Row)>, Vec<Refusal>) = (Vec::new(), Vec::new());
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let (mut bytes, mut number, mut raw) = (0u64, 0, Vec::new());
+    loop {
+        raw.clear();
+        let read = input.read_until(b'\n', &mut raw)?;
+        if read == 0 {
+            break;
+        }
+        bytes += read as u64;
+        number += 1;
+        progress(bytes);
+        let text = String::from_utf8_lossy(&raw);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            continue;
+        }
+        let parsed = if raw.len() > LONGEST_LINE {
+            Err(format!("longer than {} MB", LONGEST_LINE >> 20))
+        } else if std::str::from_utf8(&raw).is_err() {
+            Err("not UTF-8".to_owned())
+        } else {
+            line::parse(text, now)
+        };
+        match parsed {
+            Err(reason) => refused.push(Refusal { line: number, reason }),
+            Ok(row) => match places.get(&row.id).and_then(|place| rows.get(*place)) {
+                Some((_, known)) if known.line == row.line => {}
+                Some((first, _)) => refused.push(Refusal { line: number, reason: format!("`id` is `{}`, which line {first} has with other content", row.id) }),
+                None => {
+                    places.insert(row.id.clone(), rows.len());
+                    rows.push((number, row));
+                }
+            },
+        }
+    }
+    Ok((rows, refused))
+}
+
+/// Imports into the store of a scope's folder, which is made if need be.
+///
+/// # Errors
+/// [`ImportError`], with the refused lines handed to `account` first; or what the file system said. Nothing is written then.
+pub fn run(
+    folder: &Path,
+    existing: Option<&Path>,
+    input: &mut dyn BufRead,
+    options: Options,
+    now: jiff::Timestamp,
+    progress: &mut dyn FnMut(u64),
+    account: &mut dyn FnMut(&[Refusal]),
+) -> Result<Report, Error> {
+    let (rows, refused) = read(input, now, progress).map_err(|source| Error::Io { action: "read", path: PathBuf::from("the import"), source })?;
+    let lines = rows.len() + refused.len();
+    let target = Target::open(folder, existing)?;
+    let new = target.is_new();
+    let result = carry_out(target, rows, lines, refused, options, now, account);
+    if new {
+        // Where nothing was written, the folder made for it goes too; one that holds anything stays.
+        let _ = std::fs::remove_dir(folder);
+    }
+    result
+}
+
+fn carry_out(
+    target: Target,
+    rows: Vec<(usize, Row)>,
+    lines: usize,
+    mut refused: Vec<Refusal>,
+    options: Options,
+    now: jiff::Timestamp,
+    account: &mut dyn FnMut(&[Refusal]),
+) -> Result<Report, Error> {
+    let plan = target.plan(rows, options.update, &mut refused)?;
+    refused.sort_by_key(|refusal| refusal.line);
+    if !refused.is_empty() {
+        account(&refused);
+        if !options.skip_refused {
+            return Err(ImportError::Refused { refused: refused.len(), lines }.into());
+        }
+    }
+    let mut report = Report { path: target.path().to_owned(), created: target.is_new(), added: plan.added.len(), updated: plan.updated.len(), unchanged: plan.unchanged, refused };
+    if options.dry_run || (report.added == 0 && report.updated == 0) {
+        report.created = false;
+        return Ok(report);
+    }
+    target.commit(&plan, now)?;
+    Ok(report)
+}
+
+/// Whether a name may be that of a scope's folder.
+///
+/// # Errors
+/// [`ImportError::BadName`].
+pub fn check_name(name: &str) -> Result<(), ImportError> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(plain) {
+        return Err(ImportError::BadName { name: crate::text::line(name, 80) });
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! One line of an import: a memory as JSON.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::memory::{Status, nearest};
+use crate::{text, time};
+
+/// A memory, one JSON object a line. Only `title` is required.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImportLine {
+    /// Public id, unique in the scope. Made from the content where it is missing, so that a repeated import finds it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The project it was learned in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The session it was learned in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The writing program's id of that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Calendar day of the session, YYYY-MM-DD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Kind of learning, for instance decision or bugfix.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The learning in one line.
+    pub title: String,
+    /// One line of context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtitle: Option<String>,
+    /// Short statements.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    pub facts: Vec<String>,
+    /// Tags. `tags` is another name for it.
+    #[serde(alias = "tags", skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    pub concepts: Vec<String>,
+    /// Paths of the files it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    pub files: Vec<String>,
+    /// The long text. `body` is another name for it.
+    #[serde(alias = "body", skip_serializing_if = "Option::is_none")]
+    pub narrative: Option<String>,
+    /// staging (default), approved, promoted or rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// The writer's confidence, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: Option<f64>,
+    /// When it was reviewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewed_at: Option<String>,
+    /// Who reviewed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewed_by: Option<String>,
+    /// The id of the memory that replaces this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    /// When it was written: RFC 3339, or a day. Default: `date`, or the moment of the import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// When it was last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+}
+
+fn null_as_empty<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    Ok(Option::<Vec<String>>::deserialize(input)?.unwrap_or_default())
+}
+
+/// The keys of a line, other names included.
+const KEYS: [&str; 21] = [
+    "id", "project", "session", "session_id", "date", "type", "title", "subtitle", "facts", "concepts", "tags", "files", "narrative",
+    "body", "status", "confidence", "reviewed_at", "reviewed_by", "superseded_by", "created_at", "updated_at",
+];
+
+/// A line after every check, as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The line, with its id and status filled in and its instants normalised.
+    pub line: ImportLine,
+    /// Its id.
+    pub id: String,
+    /// Its status.
+    pub status: Status,
+    /// Whether the line named its own id.
+    pub named: bool,
+    /// Whether the line said when it was written.
+    pub dated: bool,
+}
+
+/// Reads one line.
+///
+/// # Errors
+/// What is wrong with it and what is allowed, in one sentence.
+pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
+    let mut parsed: ImportLine = serde_json::from_str(line).map_err(|error| explain(&error))?;
+    if parsed.title.trim().is_empty() {
+        return Err("`title` is missing or empty; it is the one key that is required".to_owned());
+    }
+    let status = match parsed.status.as_deref().map(str::trim) {
+        None | Some("") => Status::Staging,
+        Some(word) => Status::parse(word).ok_or_else(|| {
+            format!("`status` is `{}`; allowed are staging, approved, promoted, rejected", text::line(word, 60))
+        })?,
+    };
+    if let Some(confidence) = parsed.confidence.filter(|confidence| !(0.0..=1.0).contains(confidence)) {
+        return Err(format!("`confidence` is {confidence}; allowed is 0 to 1"));
+    }
+    if let Some(date) = parsed.date.as_deref().filter(|date| time::day_bound(date, false).is_none()) {
+        return Err(format!("`date` is `{}`, which is no real day written YYYY-MM-DD", text::line(date, 60)));
+    }
+    let dated = parsed.created_at.is_some() || parsed.date.is_some();
+    for (key, value) in [("created_at", &mut parsed.created_at), ("updated_at", &mut parsed.updated_at), ("reviewed_at", &mut parsed.reviewed_at)] {
+        if let Some(written) = value {
+            let instant = time::instant(written)
+                .ok_or_else(|| format!("`{key}` is `{}`, which is no date; write RFC 3339, for instance 2026-01-04T10:00:00Z", text::line(written, 60)))?;
+            *written = time::show(instant);
+        }
+    }
+    let content = xxh3_64(serde_json::to_string(&parsed).unwrap_or_default().as_bytes());
+    let created = parsed.created_at.clone().or_else(|| Some(time::show(time::instant(parsed.date.as_deref()?)?)));
+    parsed.created_at = Some(created.unwrap_or_else(|| time::show(now)));
+    parsed.status = Some(status.as_str().to_owned());
+    let named = parsed.id.as_deref().is_some_and(|id| !id.trim().is_empty());
+    let id = match parsed.id.take().filter(|_| named) {
+        Some(id) => {
+            let id = id.trim().to_owned();
+            if id.len() > 200 || id.chars().any(char::is_control) || text::line(&id, 200) != id {
+                return Err(format!("`id` is `{}`; allowed are up to 200 bytes of printable characters without double blanks", text::line(&id, 60)));
+            }
+            id
+        }
+        // The day of an undated line is left out, or a repeated import would make another id.
+        None => derived_id(content, parsed.date.as_deref().or(parsed.created_at.as_deref().filter(|_| dated))),
+    };
+    parsed.id = Some(id.clone());
+    Ok(Row { line: parsed, id, status, named, dated })
+}
+
+/// `ack_<six characters>_<day>_<three digits>`, from the content.
+fn derived_id(content: u64, day: Option<&str>) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut rest = content;
+    let mut code = String::new();
+    for _ in 0..6 {
+        code.push(char::from(DIGITS.get((rest % 36) as usize).copied().unwrap_or(b'0')));
+        rest /= 36;
+    }
+    let day = day.and_then(|day| day.get(..10)).unwrap_or("undated");
+    format!("ack_{code}_{day}_{:03}", rest % 1_000)
+}
+
+fn explain(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or_default();
+    if let Some(key) = said.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
+        let near = nearest(key, KEYS.iter().copied(), 1);
+        let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        return format!("`{}` is no key of an import line{hint} (schemas/import-line.json lists them)", text::line(key, 60));
+    }
+    if error.is_data() { text::line(said, 200) } else { format!("not a JSON object: {} (column {})", text::line(said, 200), error.column()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> jiff::Timestamp {
+        "2026-11-21T00:00:00Z".parse().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_line_without_an_id_gets_the_same_one_every_time() {
+        let line = r#"{"title":"Use --locked in CI","date":"2026-01-04"}"#;
+        let first = parse(line, now()).unwrap();
+        assert_eq!(first, parse(line, now()).unwrap());
+        assert!(first.id.starts_with("ack_") && first.id.contains("_2026-01-04_"), "{}", first.id);
+        let undated = r#"{"title":"Use --locked in CI"}"#;
+        let later = "2027-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(parse(undated, now()).unwrap().id, parse(undated, later).unwrap().id);
+    }
+
+    #[test]
+    fn a_bad_line_is_refused_by_name() {
+        for (line, expected) in [
+            (r#"{"title":""}"#, "`title` is missing"),
+            (r#"{"title":"x","statu":"approved"}"#, "did you mean `status`"),
+            (r#"{"title":"x","status":"active"}"#, "allowed are staging"),
+            (r#"{"title":"x","date":"2026-02-30"}"#, "no real day"),
+            (r#"{"title":"x","confidence":2}"#, "allowed is 0 to 1"),
+            (r#"{"title":"x""#, "not a JSON object"),
+            (r#"{"title":"x","created_at":"soon"}"#, "which is no date"),
+        ] {
+            let reason = parse(line, now()).unwrap_err();
+            assert!(reason.contains(expected), "{line}: {reason}");
+        }
+    }
+}

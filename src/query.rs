@@ -1,0 +1,86 @@
+//! Retrieval: `request → scopes → candidates → order → records (status re-checked) → answer`.
+//!
+//! The stages and their types, in the order in which a request passes them:
+//! - [`analysis`] turns text into terms, the same way for memories and queries;
+//! - [`inverted`] holds one scope in memory, [`filter`] decides on its columns;
+//! - [`lexical`] is the leg that searches words. It returns candidates with scores; a semantic leg returns the same type,
+//!   and their fusion goes between the legs and [`order`];
+//! - [`order`] makes the order total, [`page`] finds the place where a page begins, [`fold`] folds near-duplicates.
+//!
+//! Records are read from SQLite afterwards, by [`crate::service`].
+
+pub mod analysis;
+pub mod filter;
+pub mod fold;
+pub mod inverted;
+pub mod lexical;
+pub mod page;
+
+use std::cmp::Ordering;
+
+use self::inverted::Doc;
+use self::lexical::{Scored, View};
+use self::page::Cursor;
+
+/// Scores closer than this are a tie, which the current project wins.
+const TIE: f32 = 0.01;
+
+/// A candidate with everything that orders it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranked {
+    /// The candidate.
+    pub scored: Scored,
+    /// Its score in units of a tie.
+    pub rank: i64,
+    /// Whether it belongs to the current project.
+    pub mine: bool,
+    /// When it was written, milliseconds since 1970.
+    pub created: i64,
+}
+
+/// Orders candidates: best score first; among equals the current project's, then the newer, then by scope and id, so that
+/// the order is total. Only the first `need` places are certain to be in order, unless `need` is `None`.
+pub fn order(candidates: Vec<Scored>, views: &[View<'_>], names: &[String], mine: impl Fn(usize, &Doc) -> bool, need: Option<usize>) -> Vec<Ranked> {
+    let mut ranked: Vec<Ranked> = candidates
+        .into_iter()
+        .filter_map(|scored| {
+            let doc = views.get(scored.scope)?.index.doc(scored.doc)?;
+            #[expect(clippy::cast_possible_truncation, reason = "a score in units of a tie fits")]
+            let rank = (scored.score / TIE).round() as i64;
+            Some(Ranked { scored, rank, mine: scored.score > 0.0 && mine(scored.scope, doc), created: doc.created })
+        })
+        .collect();
+    let id = |place: &Ranked| views.get(place.scored.scope).and_then(|view| view.index.doc(place.scored.doc)).map_or("", |doc| &*doc.id);
+    let scope = |place: &Ranked| names.get(place.scored.scope).map_or("", String::as_str);
+    let compare = |a: &Ranked, b: &Ranked| key(b).cmp(&key(a)).then_with(|| scope(a).cmp(scope(b))).then_with(|| id(a).cmp(id(b)));
+    match need {
+        Some(need) if need * 2 < ranked.len() => {
+            ranked.select_nth_unstable_by(need, compare);
+            ranked.truncate(need);
+            ranked.sort_unstable_by(compare);
+        }
+        _ => ranked.sort_unstable_by(compare),
+    }
+    ranked
+}
+
+const fn key(place: &Ranked) -> (i64, bool, i64) {
+    (place.rank, place.mine, place.created)
+}
+
+/// The place behind a cursor: behind the result it names, or, where that is gone, where it would have stood.
+pub fn resume(ranked: &[Ranked], cursor: &Cursor, identity: impl Fn(&Ranked) -> (String, String)) -> usize {
+    let named = |place: &Ranked| {
+        let (scope, id) = identity(place);
+        scope == cursor.scope && id == cursor.id
+    };
+    if let Some(position) = ranked.iter().position(named) {
+        return position + 1;
+    }
+    let gone = (cursor.rank, cursor.mine, cursor.created);
+    ranked.partition_point(|place| match key(place).cmp(&gone) {
+        Ordering::Greater => true,
+        Ordering::Less => false,
+        Ordering::Equal => identity(place) <= (cursor.scope.clone(), cursor.id.clone()),
+    })
+}

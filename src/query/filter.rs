@@ -1,0 +1,171 @@
+//! Filters, decided on the columns of the in-memory index, inside retrieval: a filter never costs results that exist.
+
+use globset::{Glob, GlobMatcher};
+
+use super::inverted::{Doc, Index, Name};
+use crate::api::MatchTags;
+use crate::memory::{StatusFilter, fold_name};
+
+/// The filters of a request, checked and parsed.
+#[derive(Debug, Clone, Default)]
+pub struct Filters {
+    /// Folded tags.
+    pub tags: Vec<String>,
+    /// How tags combine.
+    pub match_tags: MatchTags,
+    /// Folded names of the project asked for.
+    pub project: Option<String>,
+    /// Folded type.
+    pub kind: Option<String>,
+    /// File patterns.
+    pub files: Vec<FilePattern>,
+    /// Session name or id.
+    pub session: Option<String>,
+    /// First instant, milliseconds since 1970.
+    pub since: Option<i64>,
+    /// First instant no longer included.
+    pub until: Option<i64>,
+    /// Whose memories: the current project's, or everybody else's.
+    pub belonging: Option<Belonging>,
+    /// Which statuses may be returned.
+    pub status: StatusFilter,
+}
+
+/// Splits memories into those of one project and the rest.
+#[derive(Debug, Clone, Default)]
+pub struct Belonging {
+    /// Names the project's memories may stand under, folded.
+    pub names: Vec<String>,
+    /// The project's scope, folded: rows without a project in it are the project's.
+    pub own_scope: Option<String>,
+    /// True for the project's memories, false for all others.
+    pub own: bool,
+}
+
+/// One entry of `files`: a glob, or a piece of a path.
+#[derive(Debug, Clone)]
+pub enum FilePattern {
+    /// Has `*`, `?` or `[`.
+    Glob(Box<GlobMatcher>),
+    /// Lower case; matches where it stands in the path.
+    Part(String),
+}
+
+impl FilePattern {
+    /// Parses an entry.
+    ///
+    /// # Errors
+    /// What is wrong with the glob.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim().trim_start_matches("./");
+        if text.contains(['*', '?', '[']) {
+            let anchored = if text.starts_with(['/', '*']) { text.to_owned() } else { format!("**/{text}") };
+            return Glob::new(&anchored).map(|glob| Self::Glob(Box::new(glob.compile_matcher()))).map_err(|error| error.to_string());
+        }
+        Ok(Self::Part(text.to_lowercase()))
+    }
+
+    fn matches(&self, path: &str) -> bool {
+        match self {
+            Self::Glob(glob) => glob.is_match(path),
+            Self::Part(part) => path.to_lowercase().contains(part.as_str()),
+        }
+    }
+}
+
+/// Filters resolved against one scope: names became numbers, patterns became sets.
+pub struct Resolved<'a> {
+    index: &'a Index,
+    filters: &'a Filters,
+    tags: Vec<Option<Name>>,
+    project: Option<Vec<Name>>,
+    /// The project asked for is this scope's own, so that rows without a project belong to it.
+    owns_unnamed: bool,
+    kind: Option<Option<Name>>,
+    session: Option<Option<Name>>,
+    belonging: Option<(Vec<Name>, bool, bool)>,
+}
+
+impl<'a> Resolved<'a> {
+    /// Resolves filters for a scope whose own names (scope name, `projects` of its manifest) are `own_names`, folded.
+    pub fn new(index: &'a Index, filters: &'a Filters, own_names: &[String]) -> Self {
+        let owns = filters.project.as_ref().is_some_and(|project| own_names.contains(project));
+        let project = filters.project.as_ref().map(|project| {
+            let names = std::iter::once(project).chain(own_names.iter().filter(|_| owns));
+            names.filter_map(|name| index.lookup(name)).collect()
+        });
+        let belonging = filters.belonging.as_ref().map(|belonging| {
+            let names = belonging.names.iter().filter_map(|name| index.lookup(name)).filter(|name| *name != 0).collect();
+            let here = belonging.own_scope.as_ref().is_some_and(|own| own_names.first() == Some(own));
+            (names, here, belonging.own)
+        });
+        Self {
+            belonging,
+            index,
+            filters,
+            tags: filters.tags.iter().map(|tag| index.lookup(tag)).collect(),
+            project,
+            owns_unnamed: owns,
+            kind: filters.kind.as_ref().map(|kind| index.lookup(kind)),
+            session: filters.session.as_ref().map(|session| index.lookup(session)),
+        }
+    }
+
+    /// Whether a document passes every filter but the one on status.
+    pub fn passes(&self, doc: &Doc) -> bool {
+        if let Some((names, here, own)) = &self.belonging {
+            let mine = names.contains(&doc.project) || names.contains(&doc.alias) || (*here && doc.project == 0);
+            if mine != *own {
+                return false;
+            }
+        }
+        if let Some(project) = &self.project {
+            let named = project.contains(&doc.project) || (doc.alias != 0 && project.contains(&doc.alias));
+            let unnamed = doc.project == 0 && self.owns_unnamed;
+            if !(unnamed || (named && doc.project != 0)) {
+                return false;
+            }
+        }
+        if !self.tags.is_empty() {
+            let has = |tag: &Option<Name>| tag.is_some_and(|tag| doc.tags.contains(&tag));
+            let pass = match self.filters.match_tags {
+                MatchTags::All => self.tags.iter().all(has),
+                MatchTags::Any => self.tags.iter().any(has),
+            };
+            if !pass {
+                return false;
+            }
+        }
+        if self.kind.is_some_and(|kind| kind != Some(doc.kind)) {
+            return false;
+        }
+        if let Some(session) = self.session
+            && session.is_none_or(|session| session != doc.session && session != doc.session_id)
+        {
+            return false;
+        }
+        if self.filters.since.is_some_and(|since| doc.created < since) || self.filters.until.is_some_and(|until| doc.created >= until || doc.created == i64::MIN) {
+            return false;
+        }
+        self.filters.files.is_empty()
+            || doc.files.iter().any(|file| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file))))
+    }
+}
+
+impl Filters {
+    /// Whether anything but the status restricts the answer.
+    pub fn restricts(&self) -> bool {
+        !self.tags.is_empty()
+            || self.project.is_some()
+            || self.kind.is_some()
+            || !self.files.is_empty()
+            || self.session.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
+    }
+
+    /// Folds a tag or a name as the index does.
+    pub fn fold(text: &str) -> String {
+        fold_name(text)
+    }
+}

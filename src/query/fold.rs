@@ -1,0 +1,60 @@
+//! Near-duplicates: the same learning noted twice is shown once, with the other ids in `also`.
+
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::analysis::{self, Kind, Side};
+use super::inverted::term_key;
+use crate::memory::Memory;
+
+/// Share of common words from which two memories are the same learning.
+const SAME: f64 = 0.8;
+/// With fewer words than this, only equal texts are the same.
+const FEW: usize = 8;
+
+/// What two memories are compared by.
+#[derive(Debug)]
+pub struct Signature {
+    words: HashSet<u64>,
+    /// Words with digits: an error code, a version, a number. Where these differ, the learnings do.
+    numbers: HashSet<u64>,
+}
+
+impl Signature {
+    /// The signature of a memory's title, subtitle, facts and the beginning of its narrative.
+    pub fn of(memory: &Memory) -> Self {
+        let mut signature = Self { words: HashSet::new(), numbers: HashSet::new() };
+        let narrative = memory.narrative.as_deref().map(|text| crate::text::cut(text, 4_000).0);
+        let fields = [Some(memory.title.as_str()), memory.subtitle.as_deref(), narrative.as_deref()];
+        for text in fields.into_iter().flatten().chain(memory.facts.iter().map(String::as_str)) {
+            analysis::tokenize(text, Side::Document, &mut |token| {
+                if token.kind == Kind::Word && !analysis::is_stop_word(&token.text) {
+                    let mut hash = Xxh3::new();
+                    term_key(Kind::Word, &token.text).hash(&mut hash);
+                    let number = token.text.bytes().any(|byte| byte.is_ascii_digit());
+                    let set = if number { &mut signature.numbers } else { &mut signature.words };
+                    set.insert(hash.finish());
+                }
+            });
+        }
+        signature
+    }
+
+    /// Whether two memories say the same.
+    pub fn is_near(&self, other: &Self) -> bool {
+        if self.numbers != other.numbers || self.words.is_empty() || other.words.is_empty() {
+            return false;
+        }
+        let (small, large) = if self.words.len() <= other.words.len() { (self, other) } else { (other, self) };
+        #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+        let share = |a: usize, b: usize| a as f64 / b as f64;
+        if share(small.words.len(), large.words.len()) < SAME {
+            return false;
+        }
+        let common = small.words.intersection(&large.words).count();
+        let union = small.words.len() + large.words.len() - common;
+        if union < FEW { common == union } else { share(common, union) >= SAME }
+    }
+}

@@ -1,0 +1,242 @@
+//! The lexical leg: BM25 over the in-memory indexes of every scope searched, as if they were one.
+//!
+//! Each word of the query counts on its own (OR), weighted by how rare it is; statistics are taken over all scopes of the
+//! request and over the memories that the status filter lets through, so that scores of different scopes compare and an
+//! unreviewed memory changes nothing. The score is Okapi BM25 (Robertson and Zaragoza, "The Probabilistic Relevance
+//! Framework", 2009) over weighted frequencies, k1 = 1.2, b = 0.75. An identifier that stands in the query as a whole adds
+//! its weight once more, multiplied, so that the memory which holds it comes first.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::analysis::{self, Kind, Side};
+use super::filter::{Filters, Resolved};
+use super::inverted::{DocId, Index, term_key};
+use crate::api::Hidden;
+
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// How much more a specific identifier weighs than a word of the same rarity.
+const IDENTIFIER: f32 = 4.0;
+/// Weight of a term that stands in for one that no memory holds.
+const STAND_IN: f32 = 0.5;
+
+/// One term of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Term {
+    /// As the index writes it.
+    pub key: String,
+    /// Multiplies its part of the score.
+    pub weight: f32,
+}
+
+/// A query after analysis.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Terms {
+    /// Every distinct term, in a fixed order.
+    pub terms: Vec<Term>,
+    /// All words were stop words and are searched as they stand.
+    pub only_stop_words: bool,
+}
+
+impl Terms {
+    /// Analyses the text of a query.
+    pub fn parse(query: &str) -> Self {
+        let mut weights: BTreeMap<String, f32> = BTreeMap::new();
+        let mut stops: BTreeMap<String, f32> = BTreeMap::new();
+        analysis::tokenize(query, Side::Query, &mut |token| {
+            let key = term_key(token.kind, &token.text).into_owned();
+            match token.kind {
+                Kind::Word if analysis::is_stop_word(&token.text) => _ = stops.insert(key, 1.0),
+                Kind::Word => _ = weights.insert(key, 1.0),
+                Kind::Identifier => {
+                    let weight = if analysis::is_specific(&token.text) { IDENTIFIER } else { 1.0 };
+                    weights.insert(key, weight);
+                }
+            }
+        });
+        let only_stop_words = weights.is_empty() && !stops.is_empty();
+        let chosen = if only_stop_words { stops } else { weights };
+        Self { terms: chosen.into_iter().map(|(key, weight)| Term { key, weight }).collect(), only_stop_words }
+    }
+}
+
+/// One scope of a search.
+pub struct View<'a> {
+    /// Its index.
+    pub index: &'a Index,
+    /// The request's filters, resolved for it.
+    pub filter: Resolved<'a>,
+}
+
+/// A candidate of one scope.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// Position of the scope in the list of views.
+    pub scope: usize,
+    /// The document.
+    pub doc: DocId,
+    /// BM25; 0 where nothing was searched for.
+    pub score: f32,
+}
+
+/// What the leg found, not yet in order.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Every document that matches and may be shown.
+    pub candidates: Vec<Scored>,
+    /// Matches that may not.
+    pub hidden: Hidden,
+}
+
+/// Weight of each term over all scopes, and the mean length of a memory.
+pub struct Statistics {
+    /// Terms with their inverse document frequency (times the term's weight), in the order of the query.
+    pub terms: Vec<(String, f32)>,
+    mean_length: f32,
+}
+
+/// Counts what the score needs: how many memories there are, how long they are, how many hold each term. A term that no
+/// memory holds is replaced by terms like it, for a misspelt or cut-off word.
+pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Statistics {
+    let (mut documents, mut tokens) = (0u64, 0u64);
+    for view in views {
+        for (_, doc) in view.index.live().filter(|(_, doc)| filters.status.allows(doc.status)) {
+            documents += 1;
+            tokens += u64::from(doc.length);
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
+    let (count, mean_length) = (documents as f32, (tokens as f32 / (documents.max(1)) as f32).max(1.0));
+    let frequency = |key: &str| -> u32 {
+        let holding = |view: &View<'_>| {
+            view.index
+                .postings(key)
+                .filter(|(doc, _)| view.index.doc(*doc).is_some_and(|doc| !doc.dead && filters.status.allows(doc.status)))
+                .count()
+        };
+        u32::try_from(views.iter().map(holding).sum::<usize>()).unwrap_or(u32::MAX)
+    };
+    // Every document counts here, so that a word that only unreviewed memories hold is not taken for a misspelt one.
+    let known = |key: &str| views.iter().any(|view| view.index.postings(key).next().is_some());
+    #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
+    let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
+    let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
+    for term in &terms.terms {
+        if known(&term.key) {
+            weighted.push((term.key.clone(), idf(frequency(&term.key)) * term.weight));
+        } else if !term.key.starts_with('=') {
+            for like in stand_ins(views, &term.key) {
+                let weight = idf(frequency(&like)) * STAND_IN;
+                weighted.push((like, weight));
+            }
+        }
+    }
+    Statistics { terms: weighted, mean_length }
+}
+
+/// At most three known words like an unknown one: it begins with it, or one letter differs (two in long words).
+fn stand_ins(views: &[View<'_>], key: &str) -> Vec<String> {
+    let length = key.chars().count();
+    if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let allowed = if length >= 8 { 2 } else { 1 };
+    let mut found: HashSet<(usize, &str)> = HashSet::new();
+    for view in views {
+        for word in view.index.words() {
+            if word.len().abs_diff(key.len()) > 6 {
+                continue;
+            }
+            if word.starts_with(key) || (word.len() >= 5 && key.starts_with(word) && key.len() - word.len() <= 3) {
+                found.insert((1, word));
+            } else if word.len().abs_diff(key.len()) <= allowed && word.as_bytes().first() == key.as_bytes().first() {
+                let distance = strsim::osa_distance(word, key);
+                if distance <= allowed && length > 4 {
+                    found.insert((distance, word));
+                }
+            }
+        }
+    }
+    let mut ordered: Vec<(usize, &str)> = found.into_iter().collect();
+    ordered.sort_unstable();
+    ordered.into_iter().take(3).map(|(_, word)| word.to_owned()).collect()
+}
+
+impl Statistics {
+    fn part(&self, weight: f32, frequency: f32, length: u32) -> f32 {
+        #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
+        let norm = K1 * (1.0 - B + B * length as f32 / self.mean_length);
+        weight * frequency * (K1 + 1.0) / (frequency + norm)
+    }
+
+    /// What each term contributes to the score of one document, largest first.
+    pub fn explain(&self, index: &Index, number: DocId) -> Vec<(String, f32)> {
+        let length = index.doc(number).map_or(0, |doc| doc.length);
+        let mut parts: Vec<(String, f32)> = self
+            .terms
+            .iter()
+            .filter_map(|(key, weight)| Some((key.clone(), self.part(*weight, index.frequency(key, number)?, length))))
+            .collect();
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        parts
+    }
+}
+
+/// Searches every scope; filters are applied before anything is counted or ordered.
+pub fn search(views: &[View<'_>], statistics: &Statistics, filters: &Filters) -> Found {
+    let mut found = Found::default();
+    for (scope, view) in views.iter().enumerate() {
+        let mut scores = vec![0f32; view.index.capacity()];
+        let mut touched: Vec<DocId> = Vec::new();
+        for (key, weight) in &statistics.terms {
+            for (number, frequency) in view.index.postings(key) {
+                let (Some(score), Some(doc)) = (scores.get_mut(number as usize), view.index.doc(number)) else { continue };
+                if *score == 0.0 {
+                    touched.push(number);
+                }
+                *score += statistics.part(*weight, frequency, doc.length);
+            }
+        }
+        for number in touched {
+            let score = scores.get(number as usize).copied().unwrap_or_default();
+            admit(&mut found, view, filters, Scored { scope, doc: number, score });
+        }
+    }
+    found
+}
+
+/// Everything that passes the filters, for a request that searches for nothing.
+pub fn everything(views: &[View<'_>], filters: &Filters) -> Found {
+    let mut found = Found::default();
+    for (scope, view) in views.iter().enumerate() {
+        for (doc, _) in view.index.live() {
+            admit(&mut found, view, filters, Scored { scope, doc, score: 0.0 });
+        }
+    }
+    found
+}
+
+fn admit(found: &mut Found, view: &View<'_>, filters: &Filters, scored: Scored) {
+    let Some(doc) = view.index.doc(scored.doc).filter(|doc| !doc.dead && view.filter.passes(doc)) else { return };
+    if !filters.status.allows(doc.status) {
+        found.hidden.by_status += 1;
+    } else if view.index.is_superseded(doc, filters.status) {
+        found.hidden.superseded += 1;
+    } else {
+        found.candidates.push(scored);
+    }
+}
+
+/// The words of a memory's field that a query's terms meet, as they are written there; for the answer's `why`.
+pub fn matched<'a>(text: &'a str, keys: &HashMap<&str, f32>) -> Vec<(f32, std::borrow::Cow<'a, str>)> {
+    let mut words = Vec::new();
+    analysis::tokenize(text, Side::Document, &mut |token| {
+        if let Some(weight) = keys.get(term_key(token.kind, &token.text).as_ref())
+            && !words.iter().any(|(_, known)| *known == token.text)
+        {
+            words.push((*weight, token.text));
+        }
+    });
+    words
+}

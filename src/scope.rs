@@ -1,0 +1,220 @@
+//! Scopes: which there are, which one is current, which a request searches.
+//!
+//! A scope is a folder under `<root>/scopes` with a database or a manifest. Scope names are keys that are looked up in the
+//! list of what was found; they are never joined into a path.
+
+pub mod manifest;
+pub mod repository;
+pub mod resolve;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::SystemTime;
+
+use walkdir::WalkDir;
+
+use self::manifest::Manifest;
+use crate::config::{Config, expand_home};
+use crate::error::{SettingsError, StoreError};
+use crate::memory::{Visibility, fold_name};
+use crate::query::inverted::Index;
+use crate::store::Store;
+use crate::store::open::Stamp;
+
+/// Names a database may have in a scope's folder.
+pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
+
+/// One scope.
+#[derive(Debug)]
+pub struct Scope {
+    /// Its name: that of its folder.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its manifest; the default one where there is none.
+    pub manifest: Manifest,
+    /// Why its manifest cannot be used. Such a scope is never read: nobody knows who may.
+    pub problem: Option<SettingsError>,
+    /// Its store.
+    pub store: Store,
+    index: RwLock<Option<Indexed>>,
+}
+
+#[derive(Debug)]
+struct Indexed {
+    /// `None` after a change that could not be read to its end.
+    stamp: Option<Stamp>,
+    index: Index,
+}
+
+/// A scope's index, as of the last commit before it was asked for.
+pub struct IndexGuard<'a>(RwLockReadGuard<'a, Option<Indexed>>);
+
+impl IndexGuard<'_> {
+    /// The index.
+    pub fn get(&self) -> Option<&Index> {
+        self.0.as_ref().map(|indexed| &indexed.index)
+    }
+}
+
+impl Scope {
+    /// The names a project of this scope may have, folded: the scope's own and the manifest's.
+    pub fn own_names(&self) -> Vec<String> {
+        let mut names = vec![fold_name(&self.name)];
+        names.extend(self.manifest.projects.iter().map(|project| fold_name(project)));
+        names.dedup();
+        names
+    }
+
+    /// The folder of the derived vector table; it may be absent or stale.
+    pub fn lance_folder(&self) -> PathBuf {
+        self.folder.join("lance")
+    }
+
+    /// The scope's index, brought up to date with every row that was committed before this call.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn index(&self) -> Result<IndexGuard<'_>, StoreError> {
+        let stamp = self.store.stamp()?;
+        {
+            let current = self.index.read().unwrap_or_else(PoisonError::into_inner);
+            if current.as_ref().is_some_and(|indexed| indexed.stamp.as_ref() == Some(&stamp)) {
+                return Ok(IndexGuard(current));
+            }
+        }
+        {
+            let mut slot = self.index.write().unwrap_or_else(PoisonError::into_inner);
+            self.refresh(&mut slot)?;
+        }
+        Ok(IndexGuard(self.index.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn refresh(&self, slot: &mut Option<Indexed>) -> Result<(), StoreError> {
+        if let Some(indexed) = slot {
+            let (stamp, changes) = self.store.snapshot(|snapshot| Ok((snapshot.stamp.clone(), indexed.index.changes(snapshot)?)))?;
+            indexed.stamp = None;
+            if indexed.index.apply(changes) {
+                indexed.stamp = Some(stamp);
+                return Ok(());
+            }
+        }
+        *slot = None;
+        let (stamp, index) = self.store.snapshot(|snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
+        *slot = Some(Indexed { stamp: Some(stamp), index });
+        Ok(())
+    }
+}
+
+/// The scopes of one process. Scopes that did not change keep their index.
+#[derive(Debug)]
+pub struct Registry {
+    root: PathBuf,
+    single: Option<PathBuf>,
+    home: Option<PathBuf>,
+    known: Mutex<HashMap<PathBuf, (ManifestStamp, Arc<Scope>)>>,
+}
+
+/// What tells one state of a scope's folder from the next.
+type ManifestStamp = (Option<(u64, Option<SystemTime>)>, PathBuf);
+
+/// What was found under the root.
+#[derive(Debug, Default)]
+pub struct Discovery {
+    /// The scopes, by name.
+    pub scopes: Vec<Arc<Scope>>,
+    /// Entries that are no scopes, and why.
+    pub passed_over: Vec<(String, String)>,
+}
+
+impl Registry {
+    /// The registry of a configuration. Nothing is read yet.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            root: config.root.value.clone(),
+            single: config.db.as_ref().map(|db| db.value.clone()),
+            home: config.home.clone(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// The scope root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The scopes there are now.
+    pub fn discover(&self) -> Discovery {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = &self.single {
+            let scope = known.entry(path.clone()).or_insert_with(|| ((None, path.clone()), Arc::new(single(path))));
+            return Discovery { scopes: vec![Arc::clone(&scope.1)], passed_over: Vec::new() };
+        }
+        let mut discovery = Discovery::default();
+        let folder = self.root.join("scopes");
+        let real_root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        for entry in WalkDir::new(&folder).min_depth(1).max_depth(1).follow_links(false).sort_by_file_name().into_iter().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') {
+                continue;
+            }
+            let path = entry.path();
+            if entry.path_is_symlink() && !path.canonicalize().is_ok_and(|real| real.starts_with(&real_root)) {
+                discovery.passed_over.push((name, "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml".to_owned()));
+                continue;
+            }
+            if !path.is_dir() {
+                continue;
+            }
+            let manifest_path = path.join("scope.toml");
+            let metadata = std::fs::metadata(&manifest_path).ok();
+            let stamp = (metadata.map(|metadata| (metadata.len(), metadata.modified().ok())), self.database(path));
+            let scope = match known.get(path) {
+                Some((known_stamp, scope)) if *known_stamp == stamp => Arc::clone(scope),
+                _ => {
+                    let scope = Arc::new(self.load(path, &name, stamp.0.is_some()));
+                    known.insert(path.to_owned(), (stamp, Arc::clone(&scope)));
+                    scope
+                }
+            };
+            discovery.scopes.push(scope);
+        }
+        known.retain(|path, _| discovery.scopes.iter().any(|scope| scope.folder == *path));
+        discovery
+    }
+
+    /// The database that lies in a scope's folder, or the name it should have.
+    fn database(&self, folder: &Path) -> PathBuf {
+        let paths = DATABASE_NAMES.map(|name| folder.join(name));
+        paths.iter().find(|path| path.is_file()).unwrap_or(&paths[0]).clone()
+    }
+
+    fn load(&self, folder: &Path, name: &str, has_manifest: bool) -> Scope {
+        let (manifest, problem) = if has_manifest {
+            match Manifest::load(&folder.join("scope.toml")) {
+                Ok(manifest) => (manifest, None),
+                Err(problem) => (Manifest { visibility: Visibility::Private, ..Manifest::default() }, Some(problem)),
+            }
+        } else {
+            (Manifest::default(), None)
+        };
+        let path = match &manifest.store {
+            Some(store) => {
+                let store = expand_home(store, self.home.as_deref());
+                if store.is_absolute() { store } else { folder.join(store) }
+            }
+            None => self.database(folder),
+        };
+        let store = Store::new(path, manifest.unreviewed);
+        Scope { name: name.to_owned(), folder: folder.to_owned(), manifest, problem, store, index: RwLock::default() }
+    }
+}
+
+/// A single database as the only scope, named after its folder or file.
+fn single(path: &Path) -> Scope {
+    let stem = path.file_stem().map_or_else(|| "memory".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    let store = Store::new(path.to_owned(), crate::memory::Unreviewed::default());
+    Scope { name: stem, folder, manifest: Manifest::default(), problem: None, store, index: RwLock::default() }
+}

@@ -1,0 +1,70 @@
+//! `scope.toml`: what the owner of a scope says of it.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::SettingsError;
+use crate::memory::{Unreviewed, Visibility, nearest};
+
+/// The keys of `scope.toml`. All are optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Manifest {
+    /// What the scope is about, in one line; shown by list_scopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Names and aliases of the projects that belong here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<String>,
+    /// Folders of those projects; `~` and globs are allowed. The longest match wins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// Git remotes of those projects, in any spelling, for instance `github.com/org/name`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remotes: Vec<String>,
+    /// `shared` (default): searched from every project. `private`: only when it is current or named.
+    pub visibility: Visibility,
+    /// A database elsewhere, opened in place; relative to this file, `~` allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<PathBuf>,
+    /// What rows of a store without a status column count as: `staging` (default) or `approved`.
+    pub unreviewed: Unreviewed,
+}
+
+/// The keys, for the nearest one to a misspelt key.
+pub const KEYS: [&str; 7] = ["description", "projects", "paths", "remotes", "visibility", "store", "unreviewed"];
+
+impl Manifest {
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when the file cannot be read, is not TOML, or has an unknown key or a value that is not allowed.
+    pub fn load(path: &Path) -> Result<Self, SettingsError> {
+        load_toml(path, &KEYS)
+    }
+}
+
+/// Reads a TOML file into a type that refuses unknown keys; the error names the line, the key and the nearest known one.
+///
+/// # Errors
+/// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
+pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> Result<T, SettingsError> {
+    let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text.get(..span.start).unwrap_or_default().lines().count().max(1));
+        let line = match error.span() {
+            Some(span) if text.get(..span.start).is_some_and(|before| before.ends_with('\n')) => line + 1,
+            _ => line,
+        };
+        let said = error.message().lines().next().unwrap_or_default().to_owned();
+        let key = said.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+        SettingsError::Invalid {
+            path: path.to_owned(),
+            nearest: key.map(|key| nearest(key, keys.iter().copied(), 1)).unwrap_or_default(),
+            known: keys.iter().map(|key| (*key).to_owned()).collect(),
+            message: format!("line {line}: {said}"),
+        }
+    })
+}

@@ -1,0 +1,107 @@
+//! What a project's git repository says of it, read from its files; no git process is started.
+
+use std::path::{Path, PathBuf};
+
+/// What is known of the repository that holds a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// The folder of the main working tree, also for a linked worktree.
+    pub main: PathBuf,
+    /// The folder of the working tree that was found.
+    pub work_tree: PathBuf,
+    /// Remotes, normalised by [`normalise_remote`], `origin` first.
+    pub remotes: Vec<String>,
+    /// The branch that is checked out, without `refs/heads/`.
+    pub branch: Option<String>,
+}
+
+impl Repository {
+    /// Finds the repository that holds `folder`, if there is one.
+    pub fn discover(folder: &Path) -> Option<Self> {
+        let (found, _) = gix_discover::upwards(folder).ok()?;
+        let (git_dir, work_tree) = found.into_repository_and_work_tree_directories();
+        let git_dir = absolute(folder, git_dir);
+        let work_tree = absolute(folder, work_tree.unwrap_or_else(|| git_dir.clone()));
+        let common = common_dir(&git_dir);
+        let main = match common.parent() {
+            Some(parent) if common.file_name().is_some_and(|name| name == ".git") => parent.to_owned(),
+            // A submodule's or a bare repository's own folder is not the project's: the working tree is.
+            _ if common == git_dir => work_tree.clone(),
+            _ => common.clone(),
+        };
+        let branch = std::fs::read_to_string(git_dir.join("HEAD")).ok();
+        let branch = branch.as_deref().and_then(|head| head.trim().strip_prefix("ref: refs/heads/")).map(str::to_owned);
+        Some(Self { remotes: remotes(&common), main: real(&main), work_tree: real(&work_tree), branch })
+    }
+
+    /// The repository's name: that of the main working tree's folder.
+    pub fn name(&self) -> Option<String> {
+        let name = self.main.file_name()?.to_string_lossy();
+        Some(name.strip_suffix(".git").unwrap_or(&name).to_owned())
+    }
+}
+
+/// The folder a linked worktree shares with its main repository (`commondir`, gitrepository-layout(5)).
+fn common_dir(git_dir: &Path) -> PathBuf {
+    match std::fs::read_to_string(git_dir.join("commondir")) {
+        Ok(text) => real(&git_dir.join(text.trim())),
+        Err(_) => git_dir.to_owned(),
+    }
+}
+
+fn remotes(common: &Path) -> Vec<String> {
+    let Ok(config) = gix_config::File::from_path_no_includes(common.join("config"), gix_config::Source::Local) else {
+        return Vec::new();
+    };
+    let mut remotes: Vec<(bool, String)> = Vec::new();
+    for section in config.sections_by_name("remote").into_iter().flatten() {
+        let origin = section.header().subsection_name().is_some_and(|name| name == "origin");
+        for url in section.values("url") {
+            let url = normalise_remote(&url.to_string());
+            if !url.is_empty() && !remotes.iter().any(|(_, known)| *known == url) {
+                remotes.push((!origin, url));
+            }
+        }
+    }
+    remotes.sort_by_key(|(other, _)| *other);
+    remotes.into_iter().map(|(_, url)| url).collect()
+}
+
+/// A remote as `host/path`, lower case, without protocol, user, port and `.git`, so that every spelling compares.
+pub fn normalise_remote(url: &str) -> String {
+    let url = url.trim().trim_end_matches('/');
+    let bare = |text: &str| text.trim_matches('/').trim_end_matches(".git").to_lowercase();
+    match gix_url::parse(url) {
+        Ok(parsed) if parsed.host().is_some() => {
+            let path = parsed.path.to_string();
+            format!("{}/{}", parsed.host().unwrap_or_default().to_lowercase(), bare(&path))
+        }
+        _ => bare(url),
+    }
+}
+
+fn absolute(base: &Path, path: PathBuf) -> PathBuf {
+    real(&if path.is_absolute() { path } else { base.join(path) })
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_remote_is_one() {
+        for url in [
+            "git@github.com:Example-Org/ledger-api.git",
+            "https://github.com/example-org/ledger-api",
+            "https://user:token@github.com/example-org/ledger-api.git/",
+            "ssh://git@github.com:22/example-org/ledger-api.git",
+            "github.com/example-org/ledger-api",
+        ] {
+            assert_eq!(normalise_remote(url), "github.com/example-org/ledger-api", "{url}");
+        }
+    }
+}

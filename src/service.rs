@@ -1,0 +1,109 @@
+//! One method for each operation, over the contract types. Adapters (command line, MCP) call these and hold no rules.
+//!
+//! Every method is synchronous and touches only the file system; adapters keep it off their async threads.
+
+pub(crate) mod answer;
+mod get;
+pub(crate) mod query;
+pub(crate) mod scopes;
+pub(crate) mod validate;
+
+use std::path::PathBuf;
+
+pub use self::validate::{arguments, Operation};
+
+use crate::api::{ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use crate::config::Config;
+use crate::error::{Error, StoreError};
+use crate::scope::resolve::{Selection, select};
+use crate::scope::{IndexGuard, Registry, Scope};
+
+/// The service over one configuration.
+#[derive(Debug)]
+pub struct Service {
+    /// The settings in force.
+    pub config: Config,
+    /// The scopes.
+    pub registry: Registry,
+}
+
+impl Service {
+    /// A service. Nothing is opened or read until the first request.
+    pub fn new(config: Config) -> Self {
+        let registry = Registry::new(&config);
+        Self { config, registry }
+    }
+
+    /// Searches memories, or lists the newest.
+    ///
+    /// # Errors
+    /// Invalid arguments, an unknown scope, or a store that was named and cannot be read.
+    pub fn query_memories(&self, request: &QueryRequest) -> Result<QueryResponse, Error> {
+        query::run(self, request)
+    }
+
+    /// Reads memories by id.
+    ///
+    /// # Errors
+    /// Invalid arguments, an unknown scope or id, or a memory that the status filter does not let through.
+    pub fn get_memory(&self, request: &GetRequest) -> Result<GetResponse, Error> {
+        get::run(self, request)
+    }
+
+    /// Lists the scopes.
+    ///
+    /// # Errors
+    /// An unknown scope.
+    pub fn list_scopes(&self, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
+        scopes::run(self, request)
+    }
+
+    /// What a project needs now.
+    ///
+    /// # Errors
+    /// Invalid arguments, or no scope at all.
+    pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
+        crate::context::run(self, request)
+    }
+
+    pub(crate) fn select(&self, named: Option<&str>, folder: Option<PathBuf>) -> Result<Selection, Error> {
+        select(&self.config, &self.registry, named, folder.as_deref())
+    }
+}
+
+/// The indexes of a selection's scopes, brought up to date. A scope that cannot be read leaves the selection: it goes to
+/// `skipped`, with a note. Where every scope fails, the first failure is the error.
+pub(crate) fn open<'a>(selection: &mut Selection, scopes: &'a [std::sync::Arc<Scope>], notes: &mut Vec<Note>) -> Result<Vec<(&'a Scope, IndexGuard<'a>)>, Error> {
+    let mut open = Vec::with_capacity(scopes.len());
+    let mut first: Option<StoreError> = None;
+    for scope in scopes {
+        match scope.index() {
+            Ok(guard) => open.push((scope.as_ref(), guard)),
+            Err(error) => {
+                selection.skipped.push(Skipped { scope: scope.name.clone(), reason: crate::text::line(&error.to_string(), 300) });
+                notes.push(Note::about(NoteKind::ScopeUnavailable, &scope.name, crate::text::line(&format!("{error}; {}", error.hint()), 500)));
+                first.get_or_insert(error);
+            }
+        }
+    }
+    selection.scopes.retain(|scope| open.iter().any(|(known, _)| known.name == scope.name));
+    match first {
+        Some(error) if open.is_empty() => Err(error.into()),
+        _ => Ok(open),
+    }
+}
+
+/// The note for scopes whose stores know no review.
+pub(crate) fn note_missing_status(scopes: &[(&Scope, IndexGuard<'_>)], relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
+    for (scope, guard) in scopes {
+        if !relevant(&scope.name) || guard.get().is_none_or(|index| index.has_status) {
+            continue;
+        }
+        let counts_as = scope.store.unreviewed().status();
+        notes.push(Note::about(
+            NoteKind::NoStatusColumn,
+            &scope.name,
+            format!("this store keeps no review status; its rows count as `{counts_as}` (`unreviewed` in scope.toml decides)"),
+        ));
+    }
+}

@@ -1,0 +1,139 @@
+//! From records to what an answer shows: how much of a memory, why it is there, and how it is kept within its tokens.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::api::{Detail, MemoryHit, Note, NoteKind};
+use crate::memory::Memory;
+use crate::query::lexical;
+use crate::{text, time};
+
+/// Facts of a concise result.
+const FACTS: usize = 5;
+/// Characters of a fact, subtitle or tag list in a concise result.
+const FACT_CAP: usize = 240;
+/// Tags of a concise result.
+const TAGS: usize = 8;
+
+/// A memory as a result.
+pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
+    let full = detail == Detail::Full;
+    let facts = if full { memory.facts.clone() } else { memory.facts.iter().take(FACTS).map(|fact| text::line(fact, FACT_CAP)).collect() };
+    let concepts = if full { memory.concepts.clone() } else { memory.concepts.iter().take(TAGS).map(|tag| text::line(tag, 60)).collect() };
+    MemoryHit {
+        id: memory.id.clone(),
+        title: memory.title.clone(),
+        subtitle: memory.subtitle.as_ref().map(|subtitle| if full { subtitle.clone() } else { text::line(subtitle, FACT_CAP) }),
+        facts,
+        concepts,
+        project: memory.project.clone(),
+        created_at: memory.created_at.map(time::show),
+        scope: scope.to_owned(),
+        status: memory.status,
+        kind: memory.kind.clone(),
+        score: None,
+        also: Vec::new(),
+        why: None,
+        narrative: memory.narrative.as_ref().filter(|_| full).map(|narrative| text::cut(narrative, text::BLOCK_CAP).0.into_owned()),
+        files: if full { memory.files.clone() } else { Vec::new() },
+        session: memory.session.clone().filter(|_| full),
+        confidence: memory.confidence.filter(|_| full),
+        superseded_by: memory.superseded_by.clone(),
+        explanation: None,
+    }
+}
+
+/// Why a memory was found: the words it shares with the query, by field, the weightiest first.
+pub fn why(memory: &Memory, keys: &HashMap<&str, f32>) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    let mut parts = Vec::new();
+    let facts = memory.facts.join(" ");
+    let concepts = memory.concepts.join(" ");
+    let files = memory.files.join(" ");
+    let fields = [
+        ("title", memory.title.as_str()),
+        ("facts", facts.as_str()),
+        ("tags", concepts.as_str()),
+        ("subtitle", memory.subtitle.as_deref().unwrap_or_default()),
+        ("text", memory.narrative.as_deref().map_or("", |text| text.get(..text.floor_char_boundary(20_000)).unwrap_or_default())),
+        ("files", files.as_str()),
+    ];
+    for (name, field) in fields {
+        let mut words = lexical::matched(field, keys);
+        words.retain(|(_, word)| !told.iter().any(|known| known == word || (known.contains(word.as_ref()) && known.contains(['_', '-', '/', ':', '.']))));
+        words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        words.truncate(4);
+        if !words.is_empty() {
+            let list: Vec<String> = words.into_iter().map(|(_, word)| text::line(&word, 60)).collect();
+            parts.push(format!("{name}: {}", list.join(", ")));
+            told.extend(list);
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The note about values that were read as far as possible.
+pub fn note_repairs(memories: &[(String, &Memory)], notes: &mut Vec<Note>) {
+    let repaired: Vec<String> = memories
+        .iter()
+        .filter(|(_, memory)| !memory.repaired.is_empty())
+        .take(5)
+        .map(|(_, memory)| format!("`{}` ({})", memory.id, memory.repaired.join(", ")))
+        .collect();
+    if !repaired.is_empty() {
+        notes.push(Note::new(NoteKind::RepairedValues, format!("broken values in the store were read as far as possible: {}", repaired.join(", "))));
+    }
+}
+
+/// Tokens that a value takes as JSON.
+pub fn cost(value: &impl Serialize) -> usize {
+    serde_json::to_string(value).map_or(0, |json| text::tokens(&json))
+}
+
+/// Keeps the results that fit into `budget` tokens, in order. The first one stays whatever it takes: its long fields are
+/// cut. Returns how many were kept and whether anything was cut.
+pub fn fit(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
+    let mut used = 0;
+    let mut cut = false;
+    let mut kept = 0;
+    for (position, hit) in hits.iter_mut().enumerate() {
+        let mut price = cost(hit) + 1;
+        if used + price > budget {
+            cut = true;
+            if position > 0 {
+                break;
+            }
+            shrink(hit, budget);
+            price = cost(hit) + 1;
+        }
+        used += price;
+        kept += 1;
+    }
+    hits.truncate(kept);
+    (kept, cut)
+}
+
+/// Cuts the long fields of a result until it fits, the longest text first.
+pub fn shrink(hit: &mut MemoryHit, budget: usize) {
+    for share in [2usize, 4, 8, 16] {
+        if cost(hit) < budget {
+            return;
+        }
+        if let Some(narrative) = &hit.narrative {
+            let (short, _) = text::cut(narrative, (budget * 4 / share).max(80));
+            hit.narrative = Some(short.into_owned());
+        }
+        hit.facts = hit.facts.iter().take(20 / share).map(|fact| text::line(fact, (budget * 2 / share).max(60))).collect();
+        hit.files.truncate(20 / share);
+        hit.concepts.truncate(20 / share);
+        hit.also.truncate(20 / share);
+        hit.subtitle = hit.subtitle.as_ref().map(|subtitle| text::line(subtitle, (budget / share).max(60)));
+        hit.title = text::line(&hit.title, (budget / share).max(80));
+        hit.why = hit.why.as_ref().map(|why| text::line(why, (budget / share).max(40)));
+    }
+    if cost(hit) >= budget {
+        hit.narrative = None;
+        hit.explanation = None;
+    }
+}

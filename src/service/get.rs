@@ -1,0 +1,195 @@
+//! `get_memory`: memories by id, with their surroundings.
+
+use super::{Service, answer, note_missing_status, open};
+use crate::api::{Detail, GetRequest, GetResponse, Include, MAX_IDS, MemoryDetail, MissingMemory, Note, NoteKind, Timeline, TimelineEntry};
+use crate::error::Error;
+use crate::memory::{Memory, StatusFilter, nearest};
+use crate::query::inverted::{Doc, DocId, Index};
+use crate::scope::{IndexGuard, Scope};
+use crate::store::Snapshot;
+use crate::store::read::RowKey;
+use crate::{text, time};
+
+/// Neighbours on each side of a timeline.
+const NEIGHBOURS: usize = 3;
+/// Steps that links are followed.
+const LINK_DEPTH: u32 = 4;
+/// Tokens that one answer may take.
+const BUDGET: usize = 12_000;
+
+pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
+    let filter = request.status.unwrap_or_default();
+    let include = request.include.as_deref().unwrap_or_default();
+    let ids = match (&request.id, &request.ids) {
+        (Some(id), None) => vec![id.trim().to_owned()],
+        (None, Some(ids)) if (1..=MAX_IDS).contains(&ids.len()) => {
+            let mut distinct: Vec<String> = Vec::new();
+            for id in ids.iter().map(|id| id.trim().to_owned()) {
+                if !distinct.contains(&id) {
+                    distinct.push(id);
+                }
+            }
+            distinct
+        }
+        (None, Some(ids)) => {
+            return Err(Error::InvalidArgument {
+                argument: "ids".to_owned(),
+                value: format!("{} ids", ids.len()),
+                allowed: format!("1 to {MAX_IDS} ids"),
+                nearest: vec![MAX_IDS.to_string()],
+                example: Some(serde_json::json!({ "ids": ids.iter().take(2).collect::<Vec<_>>() }).to_string()),
+            });
+        }
+        (Some(_), Some(_)) => return Err(Error::invalid("ids", "given together with `id`", "either `id` or `ids`")),
+        (None, None) => return Err(Error::invalid("id", "missing", "`id`, or `ids` with up to 20 of them")),
+    };
+    if let Some(long) = ids.iter().find(|id| id.is_empty() || id.len() > 500) {
+        return Err(Error::invalid("id", text::line(long, 60), "an id as query_memories returns it"));
+    }
+    let mut selection = service.select(request.scope.as_deref(), None)?;
+    // The current project's scope is looked at first, where two scopes hold the same id.
+    let own = selection.current.scope.as_ref().map(|scope| scope.name.clone());
+    selection.scopes.sort_by_key(|scope| Some(&scope.name) != own.as_ref());
+    let scopes = selection.scopes.clone();
+    let mut response = GetResponse::default();
+    let opened = open(&mut selection, &scopes, &mut response.notes)?;
+    if include.contains(&Include::Related) {
+        response.notes.push(Note::new(NoteKind::NotAvailable, "`include: related` is not available yet; search with the memory's title instead"));
+    }
+    let mut budget = BUDGET;
+    let mut found = Vec::new();
+    for id in &ids {
+        match one(&opened, id, filter, include) {
+            Ok((memory, mut detail)) => {
+                let price = answer::cost(&detail);
+                if price > budget {
+                    answer::shrink(&mut detail.memory, budget.max(200));
+                    response.notes.push(Note::new(NoteKind::Cut, format!("`{id}` is cut; ask for it alone to see more of it")));
+                }
+                budget = budget.saturating_sub(answer::cost(&detail));
+                found.push((memory, detail));
+            }
+            Err(error) if request.ids.is_some() => {
+                let body = error.body();
+                let reason = body.hint.map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
+                response.missing.push(MissingMemory { id: text::line(id, 200), reason, nearest: body.nearest });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let memories: Vec<(String, &Memory)> = found.iter().map(|(memory, detail)| (detail.memory.scope.clone(), memory)).collect();
+    answer::note_repairs(&memories, &mut response.notes);
+    if filter != StatusFilter::Approved {
+        note_missing_status(&opened, |scope| memories.iter().any(|(own, _)| own == scope), &mut response.notes);
+    }
+    let mut details = found.into_iter().map(|(_, detail)| detail);
+    if request.id.is_some() {
+        response.memory = details.next().map(Box::new);
+    } else {
+        response.memories = details.collect();
+    }
+    Ok(response)
+}
+
+/// Finds one memory: the first scope that may show it, or the reason why none may.
+fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, include: &[Include]) -> Result<(Memory, MemoryDetail), Error> {
+    let mut refused = None;
+    for (scope, guard) in opened {
+        let Some(index) = guard.get() else { continue };
+        let found = scope.store.snapshot(|snapshot| {
+            let Some(memory) = snapshot.by_id(id)? else { return Ok(None) };
+            if !filter.allows(memory.status) {
+                return Ok(Some(Err(memory.status)));
+            }
+            let detail = detail(snapshot, index, &scope.name, &memory, filter, include)?;
+            Ok(Some(Ok((memory, detail))))
+        })?;
+        match found {
+            Some(Ok(found)) => return Ok(found),
+            Some(Err(status)) => {
+                refused.get_or_insert(Error::MemoryNotServed { id: text::line(id, 200), scope: scope.name.clone(), status });
+            }
+            None => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| Error::MemoryNotFound {
+        id: text::line(id, 200),
+        scopes: opened.iter().map(|(scope, _)| scope.name.clone()).collect(),
+        nearest: like(opened, id, filter),
+    }))
+}
+
+/// Ids like an unknown one, of memories that may be shown.
+fn like(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter) -> Vec<String> {
+    let ids = opened.iter().filter_map(|(_, guard)| guard.get()).flat_map(|index| index.live().filter(|(_, doc)| filter.allows(doc.status)).map(|(_, doc)| &*doc.id));
+    nearest(id, ids, 3)
+}
+
+fn detail(
+    snapshot: &Snapshot<'_>,
+    index: &Index,
+    scope: &str,
+    memory: &Memory,
+    filter: StatusFilter,
+    include: &[Include],
+) -> Result<MemoryDetail, crate::error::StoreError> {
+    let mut detail = MemoryDetail {
+        memory: answer::hit(memory, scope, Detail::Full),
+        date: memory.date.clone(),
+        session_id: memory.session_id.clone(),
+        session_context: snapshot.session_context(memory, filter)?,
+        reviewed_at: memory.reviewed_at.map(time::show),
+        reviewed_by: memory.reviewed_by.clone(),
+        updated_at: memory.updated_at.map(time::show),
+        timeline: None,
+        related: Vec::new(),
+        links: Vec::new(),
+        history: Vec::new(),
+    };
+    if include.contains(&Include::Timeline) {
+        detail.timeline = timeline(snapshot, index, &memory.id, filter)?;
+    }
+    if include.contains(&Include::Links) {
+        detail.links = snapshot.links(&memory.id, filter, LINK_DEPTH)?.0;
+    }
+    if include.contains(&Include::History) {
+        detail.history = snapshot.history(&memory.id)?;
+    }
+    Ok(detail)
+}
+
+/// Neighbours in time: within the session where it has others, else the project, else the scope.
+fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, filter: StatusFilter) -> Result<Option<Timeline>, crate::error::StoreError> {
+    let Some((number, doc)) = index.find(id) else { return Ok(None) };
+    let within: [(&str, Box<dyn Fn(&Doc) -> bool>); 3] = [
+        ("session", Box::new(|other: &Doc| (doc.session != 0 && other.session == doc.session) || (doc.session_id != 0 && other.session_id == doc.session_id))),
+        ("project", Box::new(|other: &Doc| doc.project != 0 && other.project == doc.project)),
+        ("scope", Box::new(|_: &Doc| true)),
+    ];
+    for (name, holds) in within {
+        let mut line: Vec<(i64, &str, RowKey, DocId)> =
+            index.live().filter(|(_, other)| filter.allows(other.status) && holds(other)).map(|(number, other)| (other.created, &*other.id, other.key, number)).collect();
+        if line.len() < 2 && name != "scope" {
+            continue;
+        }
+        line.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        let Some(own) = line.iter().position(|(.., other)| *other == number) else { return Ok(None) };
+        let before = line.get(own.saturating_sub(NEIGHBOURS)..own).unwrap_or_default();
+        let after = line.get(own + 1..(own + 1 + NEIGHBOURS).min(line.len())).unwrap_or_default();
+        let wanted: Vec<(RowKey, &str)> = before.iter().chain(after).map(|(_, id, key, _)| (*key, *id)).collect();
+        let records = snapshot.memories(&wanted, filter)?;
+        let entries = |places: &[(i64, &str, RowKey, DocId)]| places.iter().filter_map(|(_, id, ..)| records.get(*id)).map(entry).collect();
+        return Ok(Some(Timeline { within: name.to_owned(), before: entries(before), after: entries(after) }));
+    }
+    Ok(None)
+}
+
+fn entry(memory: &Memory) -> TimelineEntry {
+    TimelineEntry {
+        id: memory.id.clone(),
+        title: memory.title.clone(),
+        kind: memory.kind.clone(),
+        created_at: memory.created_at.map(time::show),
+        status: memory.status,
+    }
+}

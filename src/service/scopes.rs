@@ -1,0 +1,157 @@
+//! `list_scopes`: which scopes there are, what they hold and how they fare.
+
+use std::collections::HashMap;
+
+use super::Service;
+use crate::api::{Health, HealthState, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
+use crate::error::{Error, StoreError};
+use crate::memory::{Status, StatusFilter, Visibility};
+use crate::query::inverted::Index;
+use crate::scope::Scope;
+use crate::scope::resolve::{current, find, not_found};
+use crate::{text, time};
+
+/// Tags, projects and pending ids of a scope in the list, and of one asked for by name.
+const FEW: usize = 8;
+const MANY: usize = 50;
+
+pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
+    let discovery = service.registry.discover();
+    let all = discovery.scopes;
+    let current = current(&service.config, &all, &service.config.project.value)?;
+    let mut response = ListScopesResponse {
+        current_scope: current.scope.as_ref().map(|scope| scope.name.clone()),
+        detected_by: current.rule.clone(),
+        ..ListScopesResponse::default()
+    };
+    let mut scopes = all.clone();
+    if let Some(pinned) = &service.config.pinned {
+        let own = current.scope.as_ref().map(|scope| scope.name.clone()).unwrap_or_default();
+        scopes.retain(|scope| scope.name == own);
+        response.notes.push(Note::new(NoteKind::Pinned, format!("this server is pinned to scope `{own}` by {}; other scopes are not shown", pinned.source)));
+    }
+    if let Some(name) = &request.scope {
+        let scope = find(&scopes, name).ok_or_else(|| match &service.config.pinned {
+            Some(_) => Error::ScopeRefused { name: name.clone(), pinned: response.current_scope.clone().unwrap_or_default() },
+            None => not_found(&all, name),
+        })?;
+        scopes = vec![scope];
+    }
+    for scope in &scopes {
+        let own = response.current_scope.as_ref() == Some(&scope.name);
+        let may_read = scope.problem.is_none() && (scope.manifest.visibility == Visibility::Shared || own || request.scope.is_some());
+        response.scopes.push(describe(scope, may_read, request.scope.is_some()));
+    }
+    if all.is_empty() {
+        let hint = Error::NoScopes { root: service.registry.root().to_owned() };
+        response.notes.push(Note::new(NoteKind::NoScopes, format!("{hint}; {}", hint.hint().unwrap_or_default())));
+    } else if response.current_scope.is_none() {
+        let folder = text::line(&current.folder.display().to_string(), 200);
+        response.notes.push(Note::new(NoteKind::NoCurrentScope, format!("no scope claims `{folder}`; every shared scope is searched")));
+    }
+    for (name, reason) in discovery.passed_over {
+        response.notes.push(Note::about(NoteKind::ScopeUnavailable, name, reason));
+    }
+    Ok(response)
+}
+
+/// Describes a scope; one that may not be read is named and nothing more.
+pub fn describe(scope: &Scope, may_read: bool, in_detail: bool) -> ScopeInfo {
+    let mut info = ScopeInfo {
+        name: scope.name.clone(),
+        path: text::line(&scope.store.path().display().to_string(), 400),
+        memory_count: None,
+        last_updated: None,
+        description: scope.manifest.description.as_ref().map(|description| text::line(description, 300)),
+        visibility: scope.manifest.visibility,
+        counts: None,
+        projects: Vec::new(),
+        tags: Vec::new(),
+        pending: None,
+        index: None,
+        profile: None,
+        health: Health { state: HealthState::NotRead, opened: None, problems: Vec::new() },
+    };
+    if let Some(problem) = &scope.problem {
+        info.health = Health { state: HealthState::Unavailable, opened: None, problems: vec![text::line(&problem.to_string(), 400)] };
+    } else if may_read && let Err(error) = fill(scope, in_detail, &mut info) {
+        info.health = Health { state: HealthState::Unavailable, opened: None, problems: vec![text::line(&format!("{error}; {}", error.hint()), 500)] };
+    }
+    info
+}
+
+fn fill(scope: &Scope, in_detail: bool, info: &mut ScopeInfo) -> Result<(), StoreError> {
+    let most = if in_detail { MANY } else { FEW };
+    let guard = scope.index()?;
+    let Some(index) = guard.get() else { return Ok(()) };
+    let (counts, profile, opening) = scope.store.snapshot(|snapshot| Ok((snapshot.counts()?, snapshot.layout.profile, snapshot.opening)))?;
+    info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
+    info.counts = Some(counts);
+    info.profile = Some(profile.as_str().to_owned());
+    let latest = index.live().map(|(_, doc)| doc.updated.max(doc.created)).max().filter(|instant| *instant > i64::MIN);
+    info.last_updated = latest.and_then(instant);
+    info.projects = projects(index, most);
+    info.tags = tags(index, most);
+    info.pending = Some(pending(index, most.min(20)));
+    let mut problems = Vec::new();
+    if !index.has_status {
+        problems.push(format!(
+            "the store keeps no review status; its rows count as `{}` (set `unreviewed` in scope.toml to change that)",
+            scope.store.unreviewed().status()
+        ));
+    }
+    if counts.unknown > 0 {
+        problems.push(format!("{} rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected", counts.unknown));
+    }
+    if index.duplicate_ids > 0 {
+        problems.push(format!("{} rows repeat the id of another row; the first one counts", index.duplicate_ids));
+    }
+    let state = if counts.unknown > 0 || index.duplicate_ids > 0 { HealthState::Degraded } else { HealthState::Ok };
+    info.health = Health { state, opened: Some(opening.describe().to_owned()), problems };
+    Ok(())
+}
+
+fn instant(millis: i64) -> Option<String> {
+    jiff::Timestamp::from_millisecond(millis).ok().map(time::show)
+}
+
+/// The projects of the memories that can be asked for, those with most memories first.
+fn projects(index: &Index, most: usize) -> Vec<String> {
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    for (_, doc) in index.live() {
+        let name = index.project(doc.project);
+        if !name.is_empty() {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    by_count(counts, most).into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The tags of approved memories, the most used first; where nothing is approved, of all that can be asked for.
+fn tags(index: &Index, most: usize) -> Vec<TagCount> {
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    for (_, doc) in index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status)) {
+        for tag in &doc.tags {
+            *counts.entry(index.tag(*tag)).or_default() += 1;
+        }
+    }
+    by_count(counts, most).into_iter().map(|(tag, count)| TagCount { tag: tag.to_owned(), count }).collect()
+}
+
+fn by_count(counts: HashMap<&str, u64>, most: usize) -> Vec<(&str, u64)> {
+    let mut ordered: Vec<(&str, u64)> = counts.into_iter().collect();
+    ordered.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    ordered.truncate(most);
+    ordered
+}
+
+/// What waits for a curator, oldest first.
+pub fn pending(index: &Index, most: usize) -> Pending {
+    let mut waiting: Vec<(i64, &str)> = index.live().filter(|(_, doc)| doc.status == Status::Staging).map(|(_, doc)| (doc.created, &*doc.id)).collect();
+    waiting.sort_unstable();
+    Pending {
+        count: waiting.len() as u64,
+        oldest: waiting.iter().find(|(created, _)| *created > i64::MIN).and_then(|(created, _)| instant(*created)),
+        ids: waiting.iter().take(most).map(|(_, id)| (*id).to_owned()).collect(),
+    }
+}

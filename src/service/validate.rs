@@ -1,0 +1,290 @@
+//! Arguments: decoded strictly, checked once, with errors that say what is allowed and give a corrected example.
+
+use std::collections::HashSet;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::api::{Detail, MAX_LIMIT, Mode, QueryRequest};
+use crate::config::Config;
+use crate::error::Error;
+use crate::memory::nearest;
+use crate::query::filter::{FilePattern, Filters};
+use crate::time;
+
+/// Longest query text, in bytes.
+const LONGEST_QUERY: usize = 8_000;
+/// Most entries of a list argument.
+const MOST_ENTRIES: usize = 50;
+
+/// An operation by its tool name, with the schema of its arguments.
+pub struct Operation {
+    /// The tool's name.
+    pub name: &'static str,
+    /// JSON Schema of its arguments.
+    pub schema: Value,
+}
+
+impl Operation {
+    /// The operation whose arguments are a `T`.
+    pub fn of<T: JsonSchema>(name: &'static str) -> Self {
+        Self { name, schema: schemars::schema_for!(T).to_value() }
+    }
+}
+
+/// Decodes the arguments of an operation. Unknown arguments and wrong types are refused by name; a list may be given as
+/// a single string.
+///
+/// # Errors
+/// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
+pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut values: Map<String, Value>) -> Result<T, Error> {
+    let operation = Operation::of::<T>(name);
+    let empty = Map::new();
+    let properties = operation.schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    for argument in values.keys() {
+        if !properties.contains_key(argument) {
+            return Err(Error::UnknownArgument {
+                operation: name.to_owned(),
+                argument: argument.clone(),
+                known: properties.keys().cloned().collect(),
+            });
+        }
+    }
+    for (argument, value) in &mut values {
+        let Some(schema) = properties.get(argument) else { continue };
+        if value.is_string() && accepts(schema, "array") {
+            *value = Value::Array(vec![value.take()]);
+        }
+        check(name, argument, value, schema, &operation.schema)?;
+    }
+    serde_json::from_value(Value::Object(values)).map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
+}
+
+fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<(), Error> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let wrong = |allowed: String, near: Vec<String>, example: Value| Error::InvalidArgument {
+        argument: argument.to_owned(),
+        value: crate::text::line(&value.to_string(), 120),
+        allowed,
+        nearest: near,
+        example: Some(json!({ argument: example }).to_string()),
+    };
+    let words = choices(schema, root);
+    if !words.is_empty() {
+        let list = accepts(schema, "array");
+        let given: Vec<&Value> = if list { value.as_array().into_iter().flatten().collect() } else { vec![value] };
+        for word in given {
+            if !word.as_str().is_some_and(|word| words.iter().any(|known| known == word)) {
+                let text = word.as_str().map_or_else(|| word.to_string(), str::to_owned);
+                let near = nearest(&text, words.iter().map(String::as_str), 2);
+                let first = near.first().or_else(|| words.first()).cloned().unwrap_or_default();
+                let example = if list { json!([first]) } else { json!(first) };
+                return Err(wrong(format!("one of {}", words.join(", ")), near, example));
+            }
+        }
+        return Ok(());
+    }
+    for (kind, fits, description, example) in [
+        ("array", value.is_array(), "a list of strings", json!(["…"])),
+        ("integer", value.is_i64() || value.is_u64(), "a whole number", json!(whole(value).unwrap_or(10))),
+        ("boolean", value.is_boolean(), "true or false", json!(value.as_str() == Some("true"))),
+        ("string", value.is_string(), "a string", json!(value.to_string().trim_matches('"'))),
+    ] {
+        if accepts(schema, kind) && !fits {
+            return Err(wrong(format!("{description} for {operation}"), Vec::new(), example));
+        }
+    }
+    if let Some(entries) = value.as_array() {
+        if entries.len() > MOST_ENTRIES {
+            return Err(wrong(format!("at most {MOST_ENTRIES} entries"), Vec::new(), json!(entries.iter().take(2).collect::<Vec<_>>())));
+        }
+        if let Some(entry) = entries.iter().find(|entry| !entry.is_string()) {
+            return Err(wrong("a list of strings".to_owned(), Vec::new(), json!([entry.to_string()])));
+        }
+    }
+    // Numbers beyond 64 bits are whole too, but no limit allows them.
+    if accepts(schema, "integer") && value.as_i64().is_none() {
+        return Err(wrong("a smaller number".to_owned(), vec![MAX_LIMIT.to_string()], json!(MAX_LIMIT)));
+    }
+    Ok(())
+}
+
+fn whole(value: &Value) -> Option<i64> {
+    value.as_str().and_then(|text| text.trim().parse().ok()).or_else(|| {
+        #[expect(clippy::cast_possible_truncation, reason = "an example for a message")]
+        value.as_f64().map(|number| number as i64)
+    })
+}
+
+fn accepts(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one == kind,
+        Some(Value::Array(many)) => many.iter().any(|one| one == kind),
+        _ => false,
+    }
+}
+
+/// The words an argument may be, where it has a fixed set of them.
+fn choices(schema: &Value, root: &Value) -> Vec<String> {
+    let mut words = Vec::new();
+    collect(schema, root, &mut words, 0);
+    words
+}
+
+fn collect(schema: &Value, root: &Value, words: &mut Vec<String>, depth: u32) {
+    if depth > 4 {
+        return;
+    }
+    if let Some(word) = schema.get("const").and_then(Value::as_str) {
+        words.push(word.to_owned());
+    }
+    for word in schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
+        words.extend(word.as_str().map(str::to_owned));
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for part in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+            collect(part, root, words, depth + 1);
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        collect(items, root, words, depth + 1);
+    }
+    if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|path| root.pointer(path.trim_start_matches('#'))) {
+        collect(target, root, words, depth + 1);
+    }
+}
+
+/// A query after every check.
+pub struct QuerySpec {
+    /// The text, if there is one.
+    pub text: Option<String>,
+    /// The filters.
+    pub filters: Filters,
+    /// Results a page.
+    pub limit: usize,
+    /// Tokens the answer may take.
+    pub tokens: usize,
+    /// How much of each memory to tell.
+    pub detail: Detail,
+    /// Whether to explain the ranking.
+    pub explain: bool,
+    /// The mode asked for is another than the one that runs.
+    pub mode_replaced: Option<Mode>,
+}
+
+impl QuerySpec {
+    /// Checks the arguments of `query_memories`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] or [`Error::NotAvailable`].
+    pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
+        if let Some(id) = &request.like {
+            return Err(Error::NotAvailable {
+                argument: "like",
+                value: id.clone(),
+                instead: "search with `query`, using the memory's title or its most telling words",
+            });
+        }
+        if request.mode == Some(Mode::Semantic) {
+            return Err(Error::NotAvailable { argument: "mode", value: "semantic".to_owned(), instead: "use `mode: \"lexical\"`, or leave `mode` out" });
+        }
+        let text = request.query.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        if let Some(text) = text.as_ref().filter(|text| text.len() > LONGEST_QUERY) {
+            return Err(Error::invalid("query", format!("{} bytes long", text.len()), format!("at most {LONGEST_QUERY} bytes; give the words that matter")));
+        }
+        let (since, until) = (day("since", request.since.as_deref(), false)?, day("until", request.until.as_deref(), true)?);
+        if let (Some(since), Some(until)) = (since, until)
+            && since >= until
+        {
+            return Err(Error::InvalidArgument {
+                argument: "until".to_owned(),
+                value: request.until.clone().unwrap_or_default(),
+                allowed: "a day not before `since`".to_owned(),
+                nearest: request.since.clone().into_iter().collect(),
+                example: Some(json!({ "since": request.since, "until": request.since }).to_string()),
+            });
+        }
+        let files = strings("files", request.files.as_deref())?;
+        let files = files
+            .iter()
+            .map(|pattern| FilePattern::parse(pattern).map_err(|reason| Error::invalid("files", pattern, format!("a path or a glob: {reason}"))))
+            .collect::<Result<_, _>>()?;
+        let mut seen = HashSet::new();
+        let tags = strings("tags", request.tags.as_deref())?.iter().map(|tag| Filters::fold(tag)).filter(|tag| seen.insert(tag.clone())).collect();
+        Ok(Self {
+            text,
+            filters: Filters {
+                tags,
+                match_tags: request.match_tags.unwrap_or_default(),
+                project: request.project.as_deref().map(Filters::fold).filter(|project| !project.is_empty()),
+                kind: request.kind.as_deref().map(Filters::fold).filter(|kind| !kind.is_empty()),
+                files,
+                session: request.session.as_deref().map(|session| session.trim().to_owned()).filter(|session| !session.is_empty()),
+                since,
+                until,
+                belonging: None,
+                status: request.status.unwrap_or_default(),
+            },
+            limit: number("limit", request.limit, 1, i64::from(MAX_LIMIT), config.limit.value)?,
+            tokens: max_tokens(request.max_tokens, config)?,
+            detail: request.detail.unwrap_or_default(),
+            explain: request.explain.unwrap_or_default(),
+            mode_replaced: request.mode.filter(|mode| *mode != Mode::Lexical),
+        })
+    }
+}
+
+/// `max_tokens` of any request.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub fn max_tokens(value: Option<i64>, config: &Config) -> Result<usize, Error> {
+    number("max_tokens", value, 200, 20_000, config.tokens.value)
+}
+
+/// A whole number within bounds, or the default.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] with the nearest allowed number.
+pub fn number(argument: &str, value: Option<i64>, least: i64, most: i64, default: u32) -> Result<usize, Error> {
+    let Some(value) = value else { return Ok(default as usize) };
+    let allowed = value.clamp(least, most);
+    if allowed != value {
+        return Err(Error::InvalidArgument {
+            argument: argument.to_owned(),
+            value: value.to_string(),
+            allowed: format!("{least} to {most}"),
+            nearest: vec![allowed.to_string()],
+            example: Some(json!({ argument: allowed }).to_string()),
+        });
+    }
+    Ok(usize::try_from(allowed).unwrap_or(default as usize))
+}
+
+fn strings(argument: &str, values: Option<&[String]>) -> Result<Vec<String>, Error> {
+    let values = values.unwrap_or_default();
+    if let Some(long) = values.iter().find(|value| value.len() > 1_000) {
+        return Err(Error::invalid(argument, crate::text::line(long, 60), "entries of at most 1000 bytes"));
+    }
+    Ok(values.iter().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()).collect())
+}
+
+fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, Error> {
+    let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
+    match time::day_bound(value, until) {
+        Some(instant) => Ok(Some(instant.as_millisecond())),
+        None => {
+            let near = time::nearest_day(value);
+            Err(Error::InvalidArgument {
+                argument: argument.to_owned(),
+                value: crate::text::line(value, 60),
+                allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
+                example: Some(json!({ argument: near.as_deref().unwrap_or("2026-01-31") }).to_string()),
+                nearest: near.into_iter().collect(),
+            })
+        }
+    }
+}
