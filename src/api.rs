@@ -8,11 +8,9 @@ mod request;
 mod response;
 
 pub use note::{ErrorBody, Note, NoteKind};
-pub use request::{
-    ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, QueryRequest, MAX_IDS, MAX_LIMIT,
-};
+pub use request::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_IDS, MAX_LIMIT, MatchTags, Mode, QueryRequest};
 pub use response::{
-    Also, ContextResponse, Counts, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo,
-    LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse,
-    ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, TagCount, Timeline, TimelineEntry,
+    Also, ContextResponse, Counts, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo, LegExplanation,
+    LinkEntry, ListScopesResponse, MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse, ScopeInfo, Searched,
+    SessionContext, SessionEntry, Skipped, TagCount, Timeline, TimelineEntry,
 };

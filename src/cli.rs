@@ -37,7 +37,10 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error, json);
-            let usage = matches!(error, Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::InvalidCursor { .. });
+            let usage = matches!(
+                error,
+                Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::InvalidCursor { .. }
+            );
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }
@@ -53,7 +56,11 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Serve => {
             let service = Service::new(config(&cli.global)?);
-            crate::mcp::serve_stdio(service).map_err(|source| Error::Io { action: "serve on", path: "standard input and output".into(), source })
+            crate::mcp::serve_stdio(service).map_err(|source| Error::Io {
+                action: "serve on",
+                path: "standard input and output".into(),
+                source,
+            })
         }
         Command::Query(args) => {
             let service = Service::new(config(&cli.global)?);
@@ -67,7 +74,12 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
                 IncludeArg::Links => Include::Links,
                 IncludeArg::History => Include::History,
             });
-            let mut request = GetRequest { scope: args.in_scope, status: args.status.map(status), include: Some(include.collect()), ..GetRequest::default() };
+            let mut request = GetRequest {
+                scope: args.in_scope,
+                status: args.status.map(status),
+                include: Some(include.collect()),
+                ..GetRequest::default()
+            };
             match args.ids.as_slice() {
                 [one] => request.id = Some(one.clone()),
                 many => request.ids = Some(many.to_vec()),
@@ -78,7 +90,11 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
             Some(ScopesCommand::Add(add)) => add::run(&config(&cli.global)?, &add),
             None => {
                 let service = Service::new(config(&cli.global)?);
-                print(&service.list_scopes(&ListScopesRequest { scope: args.in_scope })?, json, render::scopes)
+                print(
+                    &service.list_scopes(&ListScopesRequest { scope: args.in_scope })?,
+                    json,
+                    render::scopes,
+                )
             }
         },
         Command::Context(args) => {
@@ -94,7 +110,11 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
 fn inputs(global: &Global) -> Result<Inputs, Error> {
     let variable = |name: &str| std::env::var_os(name);
     let path = |name: &str| variable(name).map(std::path::PathBuf::from);
-    let working_directory = std::env::current_dir().map_err(|source| Error::Io { action: "find", path: "the working directory".into(), source })?;
+    let working_directory = std::env::current_dir().map_err(|source| Error::Io {
+        action: "find",
+        path: "the working directory".into(),
+        source,
+    })?;
     Ok(Inputs {
         root_flag: global.root.clone(),
         root_env: path(ENV_ROOT),
@@ -157,20 +177,32 @@ fn context_request(args: &ContextArgs) -> ContextRequest {
 
 /// Prints an answer: the tools' JSON, or text for people.
 fn print<A: Serialize>(answer: &A, json: bool, render: fn(&A) -> String) -> Result<(), Error> {
-    let text = if json { serde_json::to_string_pretty(answer).unwrap_or_default() + "\n" } else { render(answer) };
+    let text = if json {
+        serde_json::to_string_pretty(answer).unwrap_or_default() + "\n"
+    } else {
+        render(answer)
+    };
     write_out(&text)
 }
 
 /// Writes to standard output; a reader that went away (`| head`) is no error.
 fn write_out(text: &str) -> Result<(), Error> {
     match anstream::stdout().lock().write_all(text.as_bytes()) {
-        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io { action: "write to", path: "standard output".into(), source }),
+        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io {
+            action: "write to",
+            path: "standard output".into(),
+            source,
+        }),
         _ => Ok(()),
     }
 }
 
 fn report(error: &Error, json: bool) {
     let body = error.body();
-    let text = if json { serde_json::to_string_pretty(&body).unwrap_or_default() + "\n" } else { render::error(&body) };
+    let text = if json {
+        serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
+    } else {
+        render::error(&body)
+    };
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }

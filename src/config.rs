@@ -152,32 +152,73 @@ impl Config {
     pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
         let absolute = |path: PathBuf| {
             let path = expand_home(&path, inputs.home.as_deref());
-            if path.is_absolute() { path } else { inputs.working_directory.join(path) }
+            if path.is_absolute() {
+                path
+            } else {
+                inputs.working_directory.join(path)
+            }
         };
         let filled = |path: &PathBuf| !path.as_os_str().is_empty();
         let root = if let Some(value) = inputs.root_flag {
-            Setting { value: absolute(value), source: Source::Flag("--root") }
+            Setting {
+                value: absolute(value),
+                source: Source::Flag("--root"),
+            }
         } else if let Some(value) = inputs.root_env.filter(filled) {
-            Setting { value: absolute(value), source: Source::Environment(ENV_ROOT) }
+            Setting {
+                value: absolute(value),
+                source: Source::Environment(ENV_ROOT),
+            }
         } else {
             let home = inputs.home.as_deref().ok_or(SettingsError::NoHome)?;
-            Setting { value: home.join(".ack-mem"), source: Source::Default }
+            Setting {
+                value: home.join(".ack-mem"),
+                source: Source::Default,
+            }
         };
         let db = inputs
             .db_flag
-            .map(|value| Setting { value, source: Source::Flag("--db") })
-            .or_else(|| inputs.db_env.filter(filled).map(|value| Setting { value, source: Source::Environment(ENV_DB) }))
-            .map(|setting| Setting { value: absolute(setting.value), source: setting.source });
+            .map(|value| Setting {
+                value,
+                source: Source::Flag("--db"),
+            })
+            .or_else(|| {
+                inputs.db_env.filter(filled).map(|value| Setting {
+                    value,
+                    source: Source::Environment(ENV_DB),
+                })
+            })
+            .map(|setting| Setting {
+                value: absolute(setting.value),
+                source: setting.source,
+            });
         let pinned = inputs
             .scope_flag
-            .map(|value| Setting { value, source: Source::Flag("--scope") })
-            .or_else(|| inputs.scope_env.filter(|name| !name.is_empty()).map(|value| Setting { value, source: Source::Environment(ENV_SCOPE) }));
+            .map(|value| Setting {
+                value,
+                source: Source::Flag("--scope"),
+            })
+            .or_else(|| {
+                inputs.scope_env.filter(|name| !name.is_empty()).map(|value| Setting {
+                    value,
+                    source: Source::Environment(ENV_SCOPE),
+                })
+            });
         let project = if let Some(value) = inputs.project_flag {
-            Setting { value: absolute(value), source: Source::Flag("--project") }
+            Setting {
+                value: absolute(value),
+                source: Source::Flag("--project"),
+            }
         } else if let Some(value) = inputs.project_env.filter(filled) {
-            Setting { value: absolute(value), source: Source::Environment(ENV_PROJECT) }
+            Setting {
+                value: absolute(value),
+                source: Source::Environment(ENV_PROJECT),
+            }
         } else {
-            Setting { value: inputs.working_directory.clone(), source: Source::WorkingDirectory }
+            Setting {
+                value: inputs.working_directory.clone(),
+                source: Source::WorkingDirectory,
+            }
         };
         let path = root.value.join("config.toml");
         let (file, settings) = if path.is_file() {
@@ -188,15 +229,24 @@ impl Config {
             (None, ConfigFile::default())
         };
         let number = |value: Option<u32>, default: u32| match value {
-            Some(value) => Setting { value, source: Source::File },
-            None => Setting { value: default, source: Source::Default },
+            Some(value) => Setting {
+                value,
+                source: Source::File,
+            },
+            None => Setting {
+                value: default,
+                source: Source::Default,
+            },
         };
         Ok(Self {
             root,
             db,
             pinned,
             project,
-            default_scope: settings.default_scope.map(|value| Setting { value, source: Source::File }),
+            default_scope: settings.default_scope.map(|value| Setting {
+                value,
+                source: Source::File,
+            }),
             limit: number(settings.limits.results, DEFAULT_LIMIT),
             tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
             home: inputs.home,
@@ -207,7 +257,12 @@ impl Config {
 
 impl ConfigFile {
     fn check(&self, path: &Path) -> Result<(), SettingsError> {
-        let wrong = |message: String| SettingsError::Invalid { path: path.to_owned(), message, nearest: Vec::new(), known: Vec::new() };
+        let wrong = |message: String| SettingsError::Invalid {
+            path: path.to_owned(),
+            message,
+            nearest: Vec::new(),
+            known: Vec::new(),
+        };
         if let Some(results) = self.limits.results.filter(|results| !(1..=50).contains(results)) {
             return Err(wrong(format!("`limits.results` is {results}; allowed are 1 to 50")));
         }

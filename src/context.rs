@@ -38,16 +38,32 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let scopes = selection.scopes.clone();
     let opened = open(&mut selection, &scopes, &mut notes)?;
     let signals = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
-        Some(focus) => Wanted { first: Some(text::line(focus, 2_000)), reason: "matches the focus", further: None },
+        Some(focus) => Wanted {
+            first: Some(text::line(focus, 2_000)),
+            reason: "matches the focus",
+            further: None,
+        },
         None => {
             let signals = Signals::read(&selection.current.folder, selection.current.repository.as_ref());
             let further = (!signals.dependencies.is_empty()).then(|| signals.dependencies.join(" "));
-            Wanted { first: signals.branch, reason: "matches the branch", further }
+            Wanted {
+                first: signals.branch,
+                reason: "matches the branch",
+                further,
+            }
         }
     };
-    let chooser = Chooser { opened: &opened, selection: &selection, most };
+    let chooser = Chooser {
+        opened: &opened,
+        selection: &selection,
+        most,
+    };
     let mut own = chooser.choose(true, &signals, &mut notes)?;
-    let mut cross = if request.include_cross_project.unwrap_or(true) { chooser.choose(false, &signals, &mut notes)? } else { Vec::new() };
+    let mut cross = if request.include_cross_project.unwrap_or(true) {
+        chooser.choose(false, &signals, &mut notes)?
+    } else {
+        Vec::new()
+    };
     let mut sessions = chooser.sessions()?;
     let own_scope = selection.current.scope.as_ref();
     let pending = own_scope
@@ -56,7 +72,10 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         .map(|index| scopes::pending(index, 5))
         .filter(|pending| pending.count > 0);
     if own_scope.is_none() {
-        notes.push(Note::new(NoteKind::NoCurrentScope, "no scope claims this project; add its path to `paths` in a scope.toml"));
+        notes.push(Note::new(
+            NoteKind::NoCurrentScope,
+            "no scope claims this project; add its path to `paths` in a scope.toml",
+        ));
     }
     if let (Some(pending), Some(scope)) = (&pending, own_scope)
         && own.is_empty()
@@ -65,7 +84,10 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         notes.push(Note::about(
             NoteKind::HiddenByStatus,
             &scope.name,
-            format!("{} memories wait for review; query_memories with `status: \"staging\"` shows them", pending.count),
+            format!(
+                "{} memories wait for review; query_memories with `status: \"staging\"` shows them",
+                pending.count
+            ),
         ));
     }
     let mut response = ContextResponse {
@@ -92,9 +114,16 @@ fn folder(service: &Service, request: &ContextRequest, notes: &mut Vec<Note>) ->
         return Err(Error::invalid("project_path", text::line(path, 60), "a path of at most 4096 bytes"));
     }
     let path = expand_home(&PathBuf::from(path), service.config.home.as_deref());
-    let path = if path.is_absolute() { path } else { service.config.project.value.join(path) };
+    let path = if path.is_absolute() {
+        path
+    } else {
+        service.config.project.value.join(path)
+    };
     if !path.is_dir() {
-        notes.push(Note::new(NoteKind::NotAvailable, "`project_path` is no folder on this machine; the project was recognised by its name alone"));
+        notes.push(Note::new(
+            NoteKind::NotAvailable,
+            "`project_path` is no folder on this machine; the project was recognised by its name alone",
+        ));
     }
     Ok(path)
 }
@@ -117,7 +146,11 @@ impl Chooser<'_> {
     fn choose(&self, own: bool, wanted: &Wanted, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
         let mut chosen: Vec<MemoryHit> = Vec::new();
         let recent = if own { "recent in this project" } else { "recent elsewhere" };
-        let steps = [(wanted.first.as_deref(), wanted.reason), (wanted.further.as_deref(), "about what the project uses"), (None, recent)];
+        let steps = [
+            (wanted.first.as_deref(), wanted.reason),
+            (wanted.further.as_deref(), "about what the project uses"),
+            (None, recent),
+        ];
         for (step, (text, reason)) in steps.into_iter().enumerate() {
             // Only the last step goes without words.
             if chosen.len() >= self.most || (step < 2 && text.is_none()) {
@@ -129,7 +162,11 @@ impl Chooser<'_> {
             }
             let spec = QuerySpec {
                 text: text.map(str::to_owned),
-                filters: Filters { belonging: Some(self.belonging(own)), status: StatusFilter::Approved, ..Filters::default() },
+                filters: Filters {
+                    belonging: Some(self.belonging(own)),
+                    status: StatusFilter::Approved,
+                    ..Filters::default()
+                },
                 limit: self.most,
                 tokens: usize::MAX,
                 detail: Detail::Concise,
@@ -140,11 +177,18 @@ impl Chooser<'_> {
             let (hits, _) = search.page(None, self.most + chosen.len(), notes)?;
             for hit in hits {
                 let mut hit = hit.hit;
-                let known = chosen.iter().any(|known| known.id == hit.id || known.also.iter().any(|also| also.id == hit.id) || fold_name(&known.title) == fold_name(&hit.title));
+                let known = chosen.iter().any(|known| {
+                    known.id == hit.id
+                        || known.also.iter().any(|also| also.id == hit.id)
+                        || fold_name(&known.title) == fold_name(&hit.title)
+                });
                 if known || chosen.len() >= self.most {
                     continue;
                 }
-                hit.why = Some(hit.why.map_or_else(|| reason.to_owned(), |why| text::line(&format!("{reason} ({why})"), 160)));
+                hit.why = Some(
+                    hit.why
+                        .map_or_else(|| reason.to_owned(), |why| text::line(&format!("{reason} ({why})"), 160)),
+                );
                 hit.score = None;
                 chosen.push(hit);
             }
@@ -166,7 +210,11 @@ impl Chooser<'_> {
         let mut sessions = Vec::new();
         for (scope, _) in self.opened {
             let own = self.selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
-            sessions.extend(scope.store.snapshot(|snapshot| snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS))?);
+            sessions.extend(
+                scope
+                    .store
+                    .snapshot(|snapshot| snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS))?,
+            );
         }
         sessions.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.session.cmp(&b.session)));
         sessions.truncate(SESSIONS);
@@ -175,7 +223,13 @@ impl Chooser<'_> {
 }
 
 /// Fills the answer within its tokens: own memories first, then what others learned, then sessions.
-fn pack(response: &mut ContextResponse, own: &mut Vec<MemoryHit>, cross: &mut Vec<MemoryHit>, sessions: &mut Vec<SessionEntry>, budget: usize) {
+fn pack(
+    response: &mut ContextResponse,
+    own: &mut Vec<MemoryHit>,
+    cross: &mut Vec<MemoryHit>,
+    sessions: &mut Vec<SessionEntry>,
+    budget: usize,
+) {
     let mut rest = budget.saturating_sub(answer::cost(response) + 60);
     let (wanted_own, wanted_cross, wanted_sessions) = (own.len(), cross.len(), sessions.len());
     let reserve = if cross.is_empty() { 0 } else { rest / 3 };
@@ -197,7 +251,10 @@ fn pack(response: &mut ContextResponse, own: &mut Vec<MemoryHit>, cross: &mut Ve
     });
     let cut = wanted_own - own.len() + wanted_cross - cross.len() + wanted_sessions - sessions.len();
     if cut > 0 {
-        response.notes.push(Note::new(NoteKind::Cut, format!("cut to {budget} tokens: {cut} entries are left out; query_memories finds them")));
+        response.notes.push(Note::new(
+            NoteKind::Cut,
+            format!("cut to {budget} tokens: {cut} entries are left out; query_memories finds them"),
+        ));
     }
     response.recent_memories = std::mem::take(own);
     response.cross_project_learnings = std::mem::take(cross);

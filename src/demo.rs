@@ -33,7 +33,12 @@ macro_rules! sample {
     };
 }
 
-const SAMPLES: [Sample; 4] = [sample!("dana-private"), sample!("kiosk-web"), sample!("ledger-api"), sample!("platform")];
+const SAMPLES: [Sample; 4] = [
+    sample!("dana-private"),
+    sample!("kiosk-web"),
+    sample!("ledger-api"),
+    sample!("platform"),
+];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,12 +80,27 @@ struct LogLine {
 pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), Error> {
     for sample in &SAMPLES {
         let folder = root.join("scopes").join(sample.name);
-        let io = |source| Error::Io { action: "create", path: folder.clone(), source };
+        let io = |source| Error::Io {
+            action: "create",
+            path: folder.clone(),
+            source,
+        };
         std::fs::create_dir_all(&folder).map_err(io)?;
         std::fs::write(folder.join("scope.toml"), sample.manifest).map_err(io)?;
         let mut input: &[u8] = sample.memories.as_bytes();
-        let report = run(&folder, None, &mut input as &mut dyn BufRead, Options::default(), now, &mut |_| {}, &mut |_| {})?;
-        around(&report.path, sample).map_err(|source| ImportError::Sqlite { path: report.path.clone(), source })?;
+        let report = run(
+            &folder,
+            None,
+            &mut input as &mut dyn BufRead,
+            Options::default(),
+            now,
+            &mut |_| {},
+            &mut |_| {},
+        )?;
+        around(&report.path, sample).map_err(|source| ImportError::Sqlite {
+            path: report.path.clone(),
+            source,
+        })?;
     }
     Ok(())
 }

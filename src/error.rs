@@ -338,7 +338,13 @@ impl Error {
             example: None,
         };
         match self {
-            Self::InvalidArgument { argument, value, allowed, nearest, example } => {
+            Self::InvalidArgument {
+                argument,
+                value,
+                allowed,
+                nearest,
+                example,
+            } => {
                 body.argument = Some(text::line(argument, 100));
                 body.value = Some(text::line(value, 200));
                 body.allowed = vec![allowed.clone()];
@@ -398,5 +404,9 @@ fn list(names: &[String]) -> String {
     }
     let shown: Vec<String> = names.iter().take(8).map(|name| format!("`{}`", text::line(name, 80))).collect();
     let more = names.len().saturating_sub(8);
-    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+    if more > 0 {
+        format!("{} and {more} more", shown.join(", "))
+    } else {
+        shown.join(", ")
+    }
 }

@@ -66,7 +66,9 @@ impl ImportError {
     /// What to do next.
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::Refused { .. } => "correct the lines listed above and run the same command again, or pass --skip-refused to import the others",
+            Self::Refused { .. } => {
+                "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
+            }
             Self::BadName { .. } => "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot",
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => "add the columns of schemas/scope.sql, or import into a new scope",
@@ -116,7 +118,11 @@ pub struct Report {
 ///
 /// # Errors
 /// When the input itself cannot be read; a line that cannot be used is in the second value.
-pub fn read(input: &mut dyn BufRead, now: jiff::Timestamp, progress: &mut dyn FnMut(u64)) -> std::io::Result<(Vec<(usize, Row)>, Vec<Refusal>)> {
+pub fn read(
+    input: &mut dyn BufRead,
+    now: jiff::Timestamp,
+    progress: &mut dyn FnMut(u64),
+) -> std::io::Result<(Vec<(usize, Row)>, Vec<Refusal>)> {
     let (mut rows, mut refused): (Vec<(usize, Row)>, Vec<Refusal>) = (Vec::new(), Vec::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     let (mut bytes, mut number, mut raw) = (0u64, 0, Vec::new());
@@ -145,7 +151,10 @@ pub fn read(input: &mut dyn BufRead, now: jiff::Timestamp, progress: &mut dyn Fn
             Err(reason) => refused.push(Refusal { line: number, reason }),
             Ok(row) => match places.get(&row.id).and_then(|place| rows.get(*place)) {
                 Some((_, known)) if known.line == row.line => {}
-                Some((first, _)) => refused.push(Refusal { line: number, reason: format!("`id` is `{}`, which line {first} has with other content", row.id) }),
+                Some((first, _)) => refused.push(Refusal {
+                    line: number,
+                    reason: format!("`id` is `{}`, which line {first} has with other content", row.id),
+                }),
                 None => {
                     places.insert(row.id.clone(), rows.len());
                     rows.push((number, row));
@@ -169,7 +178,11 @@ pub fn run(
     progress: &mut dyn FnMut(u64),
     account: &mut dyn FnMut(&[Refusal]),
 ) -> Result<Report, Error> {
-    let (rows, refused) = read(input, now, progress).map_err(|source| Error::Io { action: "read", path: PathBuf::from("the import"), source })?;
+    let (rows, refused) = read(input, now, progress).map_err(|source| Error::Io {
+        action: "read",
+        path: PathBuf::from("the import"),
+        source,
+    })?;
     let lines = rows.len() + refused.len();
     let target = Target::open(folder, existing)?;
     let new = target.is_new();
@@ -195,10 +208,21 @@ fn carry_out(
     if !refused.is_empty() {
         account(&refused);
         if !options.skip_refused {
-            return Err(ImportError::Refused { refused: refused.len(), lines }.into());
+            return Err(ImportError::Refused {
+                refused: refused.len(),
+                lines,
+            }
+            .into());
         }
     }
-    let mut report = Report { path: target.path().to_owned(), created: target.is_new(), added: plan.added.len(), updated: plan.updated.len(), unchanged: plan.unchanged, refused };
+    let mut report = Report {
+        path: target.path().to_owned(),
+        created: target.is_new(),
+        added: plan.added.len(),
+        updated: plan.updated.len(),
+        unchanged: plan.unchanged,
+        refused,
+    };
     if options.dry_run || (report.added == 0 && report.updated == 0) {
         report.created = false;
         return Ok(report);
@@ -214,7 +238,9 @@ fn carry_out(
 pub fn check_name(name: &str) -> Result<(), ImportError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(plain) {
-        return Err(ImportError::BadName { name: crate::text::line(name, 80) });
+        return Err(ImportError::BadName {
+            name: crate::text::line(name, 80),
+        });
     }
     Ok(())
 }

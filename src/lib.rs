@@ -10,7 +10,7 @@ pub mod mcp;
 pub mod memory;
 pub mod query;
 pub mod scope;
+pub mod service;
 pub mod store;
 pub mod text;
 pub mod time;
-pub mod service;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -22,7 +23,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use crate::api::{ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse};
+use crate::api::{
+    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse,
+};
 use crate::error::Error;
 use crate::service::{Service, arguments};
 
@@ -46,7 +49,11 @@ pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query
 /// # Errors
 /// When the runtime cannot be started or standard output is gone.
 pub fn serve_stdio(service: Service) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(CONCURRENT + 4).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(CONCURRENT + 4)
+        .enable_all()
+        .build()?;
     let result = runtime.block_on(async {
         let (transport, mut closed) = stdio::transport();
         let serving = async {
@@ -75,11 +82,19 @@ struct Server {
 
 impl Server {
     fn new(service: Service) -> Self {
-        Self { service: Arc::new(service), places: Arc::new(Semaphore::new(CONCURRENT)) }
+        Self {
+            service: Arc::new(service),
+            places: Arc::new(Semaphore::new(CONCURRENT)),
+        }
     }
 
     /// Runs one operation on a blocking thread.
-    async fn run<Q, A>(&self, name: &'static str, values: Map<String, Value>, operation: fn(&Service, &Q) -> Result<A, Error>) -> CallToolResult
+    async fn run<Q, A>(
+        &self,
+        name: &'static str,
+        values: Map<String, Value>,
+        operation: fn(&Service, &Q) -> Result<A, Error>,
+    ) -> CallToolResult
     where
         Q: DeserializeOwned + JsonSchema + Send + 'static,
         A: Serialize + Send + 'static,
@@ -88,23 +103,37 @@ impl Server {
             Ok(request) => request,
             Err(error) => return failure(&error),
         };
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return failure(&Error::Cancelled) };
+        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
+            return failure(&Error::Cancelled);
+        };
         let service = Arc::clone(&self.service);
         let work = tokio::task::spawn_blocking(move || {
             let _place = place;
             let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(&service, &request)));
-            result.unwrap_or_else(|panic| Err(Error::Internal { operation: name.to_owned(), message: describe(&*panic) }))
+            result.unwrap_or_else(|panic| {
+                Err(Error::Internal {
+                    operation: name.to_owned(),
+                    message: describe(&*panic),
+                })
+            })
         });
         match work.await {
             Ok(Ok(answer)) => success(&answer),
             Ok(Err(error)) => failure(&error),
-            Err(error) => failure(&Error::Internal { operation: name.to_owned(), message: error.to_string() }),
+            Err(error) => failure(&Error::Internal {
+                operation: name.to_owned(),
+                message: error.to_string(),
+            }),
         }
     }
 }
 
 fn describe(panic: &(dyn std::any::Any + Send)) -> String {
-    panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic".to_owned())
 }
 
 fn success(answer: &impl Serialize) -> CallToolResult {
@@ -114,7 +143,10 @@ fn success(answer: &impl Serialize) -> CallToolResult {
             result.structured_content = Some(value);
             result
         }
-        Err(error) => failure(&Error::Internal { operation: "the answer".to_owned(), message: error.to_string() }),
+        Err(error) => failure(&Error::Internal {
+            operation: "the answer".to_owned(),
+            message: error.to_string(),
+        }),
     }
 }
 
@@ -134,7 +166,11 @@ impl ServerHandler for Server {
         info
     }
 
-    async fn list_tools(&self, _request: Option<PaginatedRequestParams>, _context: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(tools()))
     }
 
@@ -148,7 +184,11 @@ impl ServerHandler for Server {
             other => {
                 let near = crate::memory::nearest(other, TOOLS.into_iter(), 1);
                 let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                let message = format!("unknown tool `{}`{hint} (there are {})", crate::text::line(other, 80), TOOLS.join(", "));
+                let message = format!(
+                    "unknown tool `{}`{hint} (there are {})",
+                    crate::text::line(other, 80),
+                    TOOLS.join(", ")
+                );
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
@@ -159,24 +199,44 @@ impl ServerHandler for Server {
 /// The four tools with their schemas.
 pub fn tools() -> Vec<Tool> {
     vec![
-        tool::<ContextRequest, ContextResponse>("get_context", "What matters for a project when a session starts: its own memories, recent sessions, learnings of other projects."),
-        tool::<GetRequest, GetResponse>("get_memory", "Memories in full by id, with their session; optionally neighbours in time, provenance and curation log."),
-        tool::<ListScopesRequest, ListScopesResponse>("list_scopes", "The memory scopes: what they hold, tags, projects, what waits for review, health. Also which scope is current and why."),
-        tool::<QueryRequest, QueryResponse>("query_memories", "Search learnings of past sessions in all projects by words, error message or identifier; or list the newest. Filters combine."),
+        tool::<ContextRequest, ContextResponse>(
+            "get_context",
+            "What matters for a project when a session starts: its own memories, recent sessions, learnings of other projects.",
+        ),
+        tool::<GetRequest, GetResponse>(
+            "get_memory",
+            "Memories in full by id, with their session; optionally neighbours in time, provenance and curation log.",
+        ),
+        tool::<ListScopesRequest, ListScopesResponse>(
+            "list_scopes",
+            "The memory scopes: what they hold, tags, projects, what waits for review, health. Also which scope is current and why.",
+        ),
+        tool::<QueryRequest, QueryResponse>(
+            "query_memories",
+            "Search learnings of past sessions in all projects by words, error message or identifier; or list the newest. Filters combine.",
+        ),
     ]
 }
 
 fn tool<Q: JsonSchema, A: JsonSchema>(name: &'static str, description: &'static str) -> Tool {
     let mut tool = Tool::new(Cow::Borrowed(name), Cow::Borrowed(description), Arc::new(input_schema::<Q>()));
     tool.output_schema = Some(Arc::new(output_schema::<A>()));
-    tool.annotations = Some(ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false));
+    tool.annotations = Some(
+        ToolAnnotations::new()
+            .read_only(true)
+            .destructive(false)
+            .idempotent(true)
+            .open_world(false),
+    );
     tool
 }
 
 /// The schema of a tool's arguments as it is listed: the generated one without what costs tokens and says nothing (nulls,
 /// references, formats). Never a root-level `anyOf`, which hosts refuse.
 pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
-    let generator = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
+    let generator = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator();
     let schema = generator.into_root_schema_for::<Q>().to_value();
     let mut properties = Map::new();
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -191,10 +251,27 @@ pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
 
 fn compact(property: &Value) -> Value {
     let mut small = Map::new();
-    let options: Vec<&Value> = property.get("anyOf").and_then(Value::as_array).into_iter().flatten().filter(|option| option.get("type") != Some(&json!("null"))).collect();
+    let options: Vec<&Value> = property
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter(|option| option.get("type") != Some(&json!("null")))
+        .collect();
     let words = |schema: &Value| -> Vec<Value> {
-        let listed = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten().filter_map(|option| option.get("const").cloned());
-        let plain = schema.get("enum").and_then(Value::as_array).into_iter().flatten().filter(|word| !word.is_null()).cloned();
+        let listed = schema
+            .get("oneOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|option| option.get("const").cloned());
+        let plain = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter(|word| !word.is_null())
+            .cloned();
         listed.chain(plain).collect()
     };
     for schema in std::iter::once(property).chain(options) {

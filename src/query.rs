@@ -40,19 +40,40 @@ pub struct Ranked {
 
 /// Orders candidates: best score first; among equals the current project's, then the newer, then by scope and id, so that
 /// the order is total. Only the first `need` places are certain to be in order, unless `need` is `None`.
-pub fn order(candidates: Vec<Scored>, views: &[View<'_>], names: &[String], mine: impl Fn(usize, &Doc) -> bool, need: Option<usize>) -> Vec<Ranked> {
+pub fn order(
+    candidates: Vec<Scored>,
+    views: &[View<'_>],
+    names: &[String],
+    mine: impl Fn(usize, &Doc) -> bool,
+    need: Option<usize>,
+) -> Vec<Ranked> {
     let mut ranked: Vec<Ranked> = candidates
         .into_iter()
         .filter_map(|scored| {
             let doc = views.get(scored.scope)?.index.doc(scored.doc)?;
             #[expect(clippy::cast_possible_truncation, reason = "a score in units of a tie fits")]
             let rank = (scored.score / TIE).round() as i64;
-            Some(Ranked { scored, rank, mine: scored.score > 0.0 && mine(scored.scope, doc), created: doc.created })
+            Some(Ranked {
+                scored,
+                rank,
+                mine: scored.score > 0.0 && mine(scored.scope, doc),
+                created: doc.created,
+            })
         })
         .collect();
-    let id = |place: &Ranked| views.get(place.scored.scope).and_then(|view| view.index.doc(place.scored.doc)).map_or("", |doc| &*doc.id);
+    let id = |place: &Ranked| {
+        views
+            .get(place.scored.scope)
+            .and_then(|view| view.index.doc(place.scored.doc))
+            .map_or("", |doc| &*doc.id)
+    };
     let scope = |place: &Ranked| names.get(place.scored.scope).map_or("", String::as_str);
-    let compare = |a: &Ranked, b: &Ranked| key(b).cmp(&key(a)).then_with(|| scope(a).cmp(scope(b))).then_with(|| id(a).cmp(id(b)));
+    let compare = |a: &Ranked, b: &Ranked| {
+        key(b)
+            .cmp(&key(a))
+            .then_with(|| scope(a).cmp(scope(b)))
+            .then_with(|| id(a).cmp(id(b)))
+    };
     match need {
         Some(need) if need * 2 < ranked.len() => {
             ranked.select_nth_unstable_by(need, compare);

@@ -93,7 +93,9 @@ impl Scope {
 
     fn refresh(&self, slot: &mut Option<Indexed>) -> Result<(), StoreError> {
         if let Some(indexed) = slot {
-            let (stamp, changes) = self.store.snapshot(|snapshot| Ok((snapshot.stamp.clone(), indexed.index.changes(snapshot)?)))?;
+            let (stamp, changes) = self
+                .store
+                .snapshot(|snapshot| Ok((snapshot.stamp.clone(), indexed.index.changes(snapshot)?)))?;
             indexed.stamp = None;
             if indexed.index.apply(changes) {
                 indexed.stamp = Some(stamp);
@@ -101,7 +103,9 @@ impl Scope {
             }
         }
         *slot = None;
-        let (stamp, index) = self.store.snapshot(|snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
+        let (stamp, index) = self
+            .store
+            .snapshot(|snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
         *slot = Some(Indexed { stamp: Some(stamp), index });
         Ok(())
     }
@@ -148,20 +152,35 @@ impl Registry {
     pub fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
-            let scope = known.entry(path.clone()).or_insert_with(|| ((None, path.clone()), Arc::new(single(path))));
-            return Discovery { scopes: vec![Arc::clone(&scope.1)], passed_over: Vec::new() };
+            let scope = known
+                .entry(path.clone())
+                .or_insert_with(|| ((None, path.clone()), Arc::new(single(path))));
+            return Discovery {
+                scopes: vec![Arc::clone(&scope.1)],
+                passed_over: Vec::new(),
+            };
         }
         let mut discovery = Discovery::default();
         let folder = self.root.join("scopes");
         let real_root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        for entry in WalkDir::new(&folder).min_depth(1).max_depth(1).follow_links(false).sort_by_file_name().into_iter().flatten() {
+        for entry in WalkDir::new(&folder)
+            .min_depth(1)
+            .max_depth(1)
+            .follow_links(false)
+            .sort_by_file_name()
+            .into_iter()
+            .flatten()
+        {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') {
                 continue;
             }
             let path = entry.path();
             if entry.path_is_symlink() && !path.canonicalize().is_ok_and(|real| real.starts_with(&real_root)) {
-                discovery.passed_over.push((name, "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml".to_owned()));
+                discovery.passed_over.push((
+                    name,
+                    "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml".to_owned(),
+                ));
                 continue;
             }
             if !path.is_dir() {
@@ -169,7 +188,10 @@ impl Registry {
             }
             let manifest_path = path.join("scope.toml");
             let metadata = std::fs::metadata(&manifest_path).ok();
-            let stamp = (metadata.map(|metadata| (metadata.len(), metadata.modified().ok())), self.database(path));
+            let stamp = (
+                metadata.map(|metadata| (metadata.len(), metadata.modified().ok())),
+                self.database(path),
+            );
             let scope = match known.get(path) {
                 Some((known_stamp, scope)) if *known_stamp == stamp => Arc::clone(scope),
                 _ => {
@@ -194,7 +216,13 @@ impl Registry {
         let (manifest, problem) = if has_manifest {
             match Manifest::load(&folder.join("scope.toml")) {
                 Ok(manifest) => (manifest, None),
-                Err(problem) => (Manifest { visibility: Visibility::Private, ..Manifest::default() }, Some(problem)),
+                Err(problem) => (
+                    Manifest {
+                        visibility: Visibility::Private,
+                        ..Manifest::default()
+                    },
+                    Some(problem),
+                ),
             }
         } else {
             (Manifest::default(), None)
@@ -207,14 +235,30 @@ impl Registry {
             None => self.database(folder),
         };
         let store = Store::new(path, manifest.unreviewed);
-        Scope { name: name.to_owned(), folder: folder.to_owned(), manifest, problem, store, index: RwLock::default() }
+        Scope {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            manifest,
+            problem,
+            store,
+            index: RwLock::default(),
+        }
     }
 }
 
 /// A single database as the only scope, named after its folder or file.
 fn single(path: &Path) -> Scope {
-    let stem = path.file_stem().map_or_else(|| "memory".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let stem = path
+        .file_stem()
+        .map_or_else(|| "memory".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let store = Store::new(path.to_owned(), crate::memory::Unreviewed::default());
-    Scope { name: stem, folder, manifest: Manifest::default(), problem: None, store, index: RwLock::default() }
+    Scope {
+        name: stem,
+        folder,
+        manifest: Manifest::default(),
+        problem: None,
+        store,
+        index: RwLock::default(),
+    }
 }

@@ -10,9 +10,12 @@ pub(crate) mod validate;
 
 use std::path::PathBuf;
 
-pub use self::validate::{arguments, Operation};
+pub use self::validate::{Operation, arguments};
 
-use crate::api::{ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use crate::api::{
+    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind, QueryRequest,
+    QueryResponse, Skipped,
+};
 use crate::config::Config;
 use crate::error::{Error, StoreError};
 use crate::scope::resolve::{Selection, select};
@@ -73,20 +76,33 @@ impl Service {
 
 /// The indexes of a selection's scopes, brought up to date. A scope that cannot be read leaves the selection: it goes to
 /// `skipped`, with a note. Where every scope fails, the first failure is the error.
-pub(crate) fn open<'a>(selection: &mut Selection, scopes: &'a [std::sync::Arc<Scope>], notes: &mut Vec<Note>) -> Result<Vec<(&'a Scope, IndexGuard<'a>)>, Error> {
+pub(crate) fn open<'a>(
+    selection: &mut Selection,
+    scopes: &'a [std::sync::Arc<Scope>],
+    notes: &mut Vec<Note>,
+) -> Result<Vec<(&'a Scope, IndexGuard<'a>)>, Error> {
     let mut open = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
     for scope in scopes {
         match scope.index() {
             Ok(guard) => open.push((scope.as_ref(), guard)),
             Err(error) => {
-                selection.skipped.push(Skipped { scope: scope.name.clone(), reason: crate::text::line(&error.to_string(), 300) });
-                notes.push(Note::about(NoteKind::ScopeUnavailable, &scope.name, crate::text::line(&format!("{error}; {}", error.hint()), 500)));
+                selection.skipped.push(Skipped {
+                    scope: scope.name.clone(),
+                    reason: crate::text::line(&error.to_string(), 300),
+                });
+                notes.push(Note::about(
+                    NoteKind::ScopeUnavailable,
+                    &scope.name,
+                    crate::text::line(&format!("{error}; {}", error.hint()), 500),
+                ));
                 first.get_or_insert(error);
             }
         }
     }
-    selection.scopes.retain(|scope| open.iter().any(|(known, _)| known.name == scope.name));
+    selection
+        .scopes
+        .retain(|scope| open.iter().any(|(known, _)| known.name == scope.name));
     match first {
         Some(error) if open.is_empty() => Err(error.into()),
         _ => Ok(open),

@@ -69,7 +69,13 @@ impl Store {
     /// A store at `path`. Nothing is opened yet.
     pub fn new(path: PathBuf, unreviewed: Unreviewed) -> Self {
         let gate = gate(&path);
-        Self { path, unreviewed, gate, copy: Mutex::new(None), layout: Mutex::new(None) }
+        Self {
+            path,
+            unreviewed,
+            gate,
+            copy: Mutex::new(None),
+            layout: Mutex::new(None),
+        }
     }
 
     /// The database file.
@@ -102,7 +108,10 @@ impl Store {
         loop {
             if attempt > 0 {
                 if started.elapsed() > PATIENCE {
-                    return Err(StoreError::Unsteady { path: self.path.clone(), attempts: attempt });
+                    return Err(StoreError::Unsteady {
+                        path: self.path.clone(),
+                        attempts: attempt,
+                    });
                 }
                 std::thread::sleep(Duration::from_millis(u64::from(attempt.min(16))));
             }
@@ -159,7 +168,9 @@ impl Store {
 
     fn layout(&self, connection: &Connection, stamp: &Stamp) -> Result<Arc<Layout>, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
-        let cookie: i64 = connection.query_row("PRAGMA schema_version", [], |row| row.get(0)).map_err(sqlite)?;
+        let cookie: i64 = connection
+            .query_row("PRAGMA schema_version", [], |row| row.get(0))
+            .map_err(sqlite)?;
         let key = (stamp.identity(), cookie);
         let mut cached = lock(&self.layout);
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
@@ -186,7 +197,11 @@ impl Store {
         if open::inspect(&self.path)?.0 != *stamp {
             return Ok(None);
         }
-        *cached = Some(PrivateCopy { stamp: stamp.clone(), path: path.clone(), _folder: folder });
+        *cached = Some(PrivateCopy {
+            stamp: stamp.clone(),
+            path: path.clone(),
+            _folder: folder,
+        });
         Ok(Some(path))
     }
 }
@@ -204,9 +219,10 @@ fn passing(error: &StoreError) -> bool {
     ];
     match error {
         StoreError::Locked { .. } => true,
-        StoreError::Sqlite { source: rusqlite::Error::SqliteFailure(failure, _), .. } => {
-            PASSING.contains(&failure.extended_code) || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN
-        }
+        StoreError::Sqlite {
+            source: rusqlite::Error::SqliteFailure(failure, _),
+            ..
+        } => PASSING.contains(&failure.extended_code) || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN,
         _ => false,
     }
 }

@@ -79,28 +79,54 @@ fn strip_escapes(raw: &str) -> String {
     while let Some(c) = chars.next() {
         let kind = match c {
             '\u{1b}' => match chars.peek().copied() {
-                Some('[') => { chars.next(); Some(Sequence::Control) }
-                Some(']' | 'P' | 'X' | '^' | '_') => { chars.next(); Some(Sequence::Text) }
-                Some('\u{20}'..='\u{2f}') => { chars.next(); chars.next(); None }
-                Some('\u{30}'..='\u{7e}') => { chars.next(); None }
+                Some('[') => {
+                    chars.next();
+                    Some(Sequence::Control)
+                }
+                Some(']' | 'P' | 'X' | '^' | '_') => {
+                    chars.next();
+                    Some(Sequence::Text)
+                }
+                Some('\u{20}'..='\u{2f}') => {
+                    chars.next();
+                    chars.next();
+                    None
+                }
+                Some('\u{30}'..='\u{7e}') => {
+                    chars.next();
+                    None
+                }
                 _ => None,
             },
             '\u{9b}' => Some(Sequence::Control),
             '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => Some(Sequence::Text),
-            _ => { out.push(c); continue; }
+            _ => {
+                out.push(c);
+                continue;
+            }
         };
         match kind {
             Some(Sequence::Control) => {
-                while chars.peek().is_some_and(|p| ('\u{20}'..='\u{3f}').contains(p)) { chars.next(); }
-                if chars.peek().is_some_and(|p| ('\u{40}'..='\u{7e}').contains(p)) { chars.next(); }
+                while chars.peek().is_some_and(|p| ('\u{20}'..='\u{3f}').contains(p)) {
+                    chars.next();
+                }
+                if chars.peek().is_some_and(|p| ('\u{40}'..='\u{7e}').contains(p)) {
+                    chars.next();
+                }
             }
             Some(Sequence::Text) => {
                 while let Some(p) = chars.peek().copied() {
-                    if p == '\n' { break; }
+                    if p == '\n' {
+                        break;
+                    }
                     chars.next();
-                    if p == '\u{7}' || p == '\u{9c}' { break; }
+                    if p == '\u{7}' || p == '\u{9c}' {
+                        break;
+                    }
                     if p == '\u{1b}' {
-                        if chars.peek() == Some(&'\\') { chars.next(); }
+                        if chars.peek() == Some(&'\\') {
+                            chars.next();
+                        }
                         break;
                     }
                 }
@@ -111,7 +137,10 @@ fn strip_escapes(raw: &str) -> String {
     out
 }
 
-enum Sequence { Control, Text }
+enum Sequence {
+    Control,
+    Text,
+}
 
 fn keep(c: char) -> Option<char> {
     match c {

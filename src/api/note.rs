@@ -18,12 +18,20 @@ pub struct Note {
 impl Note {
     /// A note about the answer as a whole.
     pub fn new(kind: NoteKind, message: impl Into<String>) -> Self {
-        Self { kind, scope: None, message: message.into() }
+        Self {
+            kind,
+            scope: None,
+            message: message.into(),
+        }
     }
 
     /// A note about one scope.
     pub fn about(kind: NoteKind, scope: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind, scope: Some(scope.into()), message: message.into() }
+        Self {
+            kind,
+            scope: Some(scope.into()),
+            message: message.into(),
+        }
     }
 }
 

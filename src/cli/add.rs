@@ -16,12 +16,20 @@ use crate::store::Store;
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
     check_name(&args.name)?;
     let store = expand_home(&args.store, config.home.as_deref());
-    let store = std::path::absolute(&store).map_err(|source| Error::Io { action: "find", path: store.clone(), source })?;
+    let store = std::path::absolute(&store).map_err(|source| Error::Io {
+        action: "find",
+        path: store.clone(),
+        source,
+    })?;
     // A folder is taken for the database in it.
-    let store = DATABASE_NAMES.iter().map(|name| store.join(name)).find(|path| path.is_file()).unwrap_or(store);
+    let store = DATABASE_NAMES
+        .iter()
+        .map(|name| store.join(name))
+        .find(|path| path.is_file())
+        .unwrap_or(store);
     let unreviewed = args.unreviewed.unwrap_or_default();
-    let (profile, counts, has_status) =
-        Store::new(store.clone(), unreviewed).snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.counts()?, snapshot.layout.has_status())))?;
+    let (profile, counts, has_status) = Store::new(store.clone(), unreviewed)
+        .snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.counts()?, snapshot.layout.has_status())))?;
     let manifest = Manifest {
         description: args.description.clone(),
         projects: args.projects.clone(),
@@ -39,7 +47,12 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
         known: Vec::new(),
     })?;
     let shown = counts.approved + counts.promoted;
-    let mut out = format!("{} is a {} store: {shown} memories are approved, {} wait for review\n", store.display(), profile.as_str(), counts.staging);
+    let mut out = format!(
+        "{} is a {} store: {shown} memories are approved, {} wait for review\n",
+        store.display(),
+        profile.as_str(),
+        counts.staging
+    );
     if !has_status && unreviewed == Unreviewed::Staging {
         out += "it keeps no review status, so its memories are shown only with status staging or all;\n\
                 --unreviewed approved makes them all count as approved\n";
@@ -50,19 +63,31 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
         return occupied(&path);
     }
     occupied(&path)?;
-    let io = |source| Error::Io { action: "create", path: path.clone(), source };
+    let io = |source| Error::Io {
+        action: "create",
+        path: path.clone(),
+        source,
+    };
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(io)?;
     let mut file = std::fs::File::create_new(&path).map_err(io)?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(io)?;
-    write_out(&format!("{out}written; try: ack-memory query --in-scope {} --status all\n", args.name))
+    write_out(&format!(
+        "{out}written; try: ack-memory query --in-scope {} --status all\n",
+        args.name
+    ))
 }
 
 fn occupied(path: &Path) -> Result<(), Error> {
-    let taken = path.parent().filter(|folder| folder.join("scope.toml").exists() || DATABASE_NAMES.iter().any(|name| folder.join(name).exists()));
+    let taken = path
+        .parent()
+        .filter(|folder| folder.join("scope.toml").exists() || DATABASE_NAMES.iter().any(|name| folder.join(name).exists()));
     match taken {
         Some(folder) => Err(Error::InvalidArgument {
             argument: "NAME".to_owned(),
-            value: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            value: folder
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
             allowed: format!("a name that is not taken (`{}` is there and is not overwritten)", folder.display()),
             nearest: Vec::new(),
             example: None,

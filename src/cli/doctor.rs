@@ -30,7 +30,10 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
             (scope.as_ref(), serde_json::to_value(info).unwrap_or_default(), layout)
         })
         .collect();
-    let failing = scopes.iter().filter(|(_, info, _)| info.pointer("/health/state") == Some(&json!(HealthState::Unavailable))).count();
+    let failing = scopes
+        .iter()
+        .filter(|(_, info, _)| info.pointer("/health/state") == Some(&json!(HealthState::Unavailable)))
+        .count();
     let current_scope = current.scope.as_ref().map(|scope| scope.name.clone());
     if json {
         let scopes: Vec<Value> = scopes
@@ -53,7 +56,11 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
         });
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
     }
-    let mut out = format!("ack-memory {} (SQLite {})\n\nsettings\n", env!("CARGO_PKG_VERSION"), rusqlite::version());
+    let mut out = format!(
+        "ack-memory {} (SQLite {})\n\nsettings\n",
+        env!("CARGO_PKG_VERSION"),
+        rusqlite::version()
+    );
     for (name, value, source) in &settings {
         let _ = writeln!(out, "  {name:<14} {value}  ({source})");
     }
@@ -89,8 +96,22 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
             let _ = writeln!(out, "    columns   {line}");
         }
         let lance = scope.lance_folder();
-        let _ = writeln!(out, "    vectors   {}", if lance.is_dir() { "a `lance` folder is there and is not used yet" } else { "none (searched by words)" });
-        for problem in info.pointer("/health/problems").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        let _ = writeln!(
+            out,
+            "    vectors   {}",
+            if lance.is_dir() {
+                "a `lance` folder is there and is not used yet"
+            } else {
+                "none (searched by words)"
+            }
+        );
+        for problem in info
+            .pointer("/health/problems")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
             let _ = writeln!(out, "    problem   {problem}");
         }
     }
@@ -98,7 +119,9 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
         let _ = writeln!(out, "\n  {name} [passed over]\n    {reason}");
     }
     if scopes.is_empty() {
-        let none = Error::NoScopes { root: config.root.value.clone() };
+        let none = Error::NoScopes {
+            root: config.root.value.clone(),
+        };
         let _ = writeln!(out, "  {none}\n  {}", none.hint().unwrap_or_default());
     }
     write_out(&out)
@@ -106,7 +129,10 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
 
 fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
     let mut settings = vec![("root", config.root.value.display().to_string(), config.root.source.to_string())];
-    let file = config.file.as_ref().map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+    let file = config
+        .file
+        .as_ref()
+        .map_or_else(|| "none".to_owned(), |path| path.display().to_string());
     settings.push(("config.toml", file, "root".to_owned()));
     if let Some(db) = &config.db {
         settings.push(("db", db.value.display().to_string(), db.source.to_string()));
@@ -114,7 +140,11 @@ fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
     if let Some(pinned) = &config.pinned {
         settings.push(("scope", pinned.value.clone(), pinned.source.to_string()));
     }
-    settings.push(("project", config.project.value.display().to_string(), config.project.source.to_string()));
+    settings.push((
+        "project",
+        config.project.value.display().to_string(),
+        config.project.source.to_string(),
+    ));
     if let Some(default) = &config.default_scope {
         settings.push(("default_scope", default.value.clone(), default.source.to_string()));
     }

@@ -33,9 +33,16 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         Some(scope) => {
             // A broken manifest may name another store than the one that would be written to.
             if scope.problem.is_some() {
-                return Err(Error::invalid("--scope", &scope.name, "a scope whose scope.toml can be read (`ack-memory doctor` says what is wrong)"));
+                return Err(Error::invalid(
+                    "--scope",
+                    &scope.name,
+                    "a scope whose scope.toml can be read (`ack-memory doctor` says what is wrong)",
+                ));
             }
-            (scope.folder.clone(), Some(scope.store.path().to_owned()).filter(|path| path.exists()))
+            (
+                scope.folder.clone(),
+                Some(scope.store.path().to_owned()).filter(|path| path.exists()),
+            )
         }
         None => {
             check_name(&scope)?;
@@ -45,11 +52,19 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
     let (mut input, length): (Box<dyn BufRead>, Option<u64>) = if args.file.as_os_str() == "-" {
         (Box::new(std::io::stdin().lock()), None)
     } else {
-        let io = |source| Error::Io { action: "read", path: args.file.clone(), source };
+        let io = |source| Error::Io {
+            action: "read",
+            path: args.file.clone(),
+            source,
+        };
         let file = File::open(&args.file).map_err(io)?;
         let metadata = file.metadata().map_err(io)?;
         if metadata.is_dir() {
-            return Err(Error::invalid("FILE", args.file.display().to_string(), "a file of JSON lines, or `-`"));
+            return Err(Error::invalid(
+                "FILE",
+                args.file.display().to_string(),
+                "a file of JSON lines, or `-`",
+            ));
         }
         (Box::new(BufReader::new(file)), Some(metadata.len()))
     };
@@ -58,9 +73,21 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
-    let options = Options { skip_refused: args.skip_refused, update: args.update, dry_run: args.dry_run };
+    let options = Options {
+        skip_refused: args.skip_refused,
+        update: args.update,
+        dry_run: args.dry_run,
+    };
     let mut listed = String::new();
-    let result = import(&folder, existing.as_deref(), &mut *input, options, now, &mut |bytes| bar.set_position(bytes), &mut |refused| listed = account(refused));
+    let result = import(
+        &folder,
+        existing.as_deref(),
+        &mut *input,
+        options,
+        now,
+        &mut |bytes| bar.set_position(bytes),
+        &mut |refused| listed = account(refused),
+    );
     bar.finish_and_clear();
     if !listed.is_empty() {
         anstream::eprint!("{listed}");
@@ -81,7 +108,11 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
 }
 
 fn account(refused: &[Refusal]) -> String {
-    let mut text: String = refused.iter().take(LISTED).map(|refusal| format!("line {}: {}\n", refusal.line, refusal.reason)).collect();
+    let mut text: String = refused
+        .iter()
+        .take(LISTED)
+        .map(|refusal| format!("line {}: {}\n", refusal.line, refusal.reason))
+        .collect();
     if refused.len() > LISTED {
         text += &format!("and {} more\n", refused.len() - LISTED);
     }

@@ -26,8 +26,14 @@ fn width() -> usize {
 }
 
 fn wrapped(text: &str, indent: &str) -> String {
-    let options = textwrap::Options::new(width()).initial_indent(indent).subsequent_indent(indent).break_words(false);
-    text.lines().map(|line| textwrap::fill(line, &options)).collect::<Vec<_>>().join("\n")
+    let options = textwrap::Options::new(width())
+        .initial_indent(indent)
+        .subsequent_indent(indent)
+        .break_words(false);
+    text.lines()
+        .map(|line| textwrap::fill(line, &options))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn status(status: Status) -> String {
@@ -43,8 +49,20 @@ fn status(status: Status) -> String {
 pub fn query(answer: &QueryResponse) -> String {
     let mut out = String::new();
     let shown = answer.results.len();
-    let more = if answer.total > shown as u64 { format!(" of {}", answer.total) } else { String::new() };
-    let _ = writeln!(out, "{} {}", paint(BOLD, format!("{shown}{more} {}", if answer.total == 1 { "memory" } else { "memories" })), paint(DIM, searched(&answer.searched)));
+    let more = if answer.total > shown as u64 {
+        format!(" of {}", answer.total)
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        out,
+        "{} {}",
+        paint(
+            BOLD,
+            format!("{shown}{more} {}", if answer.total == 1 { "memory" } else { "memories" })
+        ),
+        paint(DIM, searched(&answer.searched))
+    );
     for (place, result) in answer.results.iter().enumerate() {
         let _ = write!(out, "\n{}", hit(result, Some(place + 1)));
     }
@@ -71,7 +89,14 @@ pub fn query(answer: &QueryResponse) -> String {
 }
 
 fn searched(searched: &Searched) -> String {
-    let mut text = format!("in {}", if searched.scopes.is_empty() { "no scope".to_owned() } else { searched.scopes.join(", ") });
+    let mut text = format!(
+        "in {}",
+        if searched.scopes.is_empty() {
+            "no scope".to_owned()
+        } else {
+            searched.scopes.join(", ")
+        }
+    );
     if searched.status != StatusFilter::Approved {
         let _ = write!(text, ", status {}", searched.status.as_str());
     }
@@ -89,7 +114,14 @@ fn hit(hit: &MemoryHit, place: Option<usize>) -> String {
     let number = place.map_or_else(String::new, |place| format!("{place:>2}. "));
     let _ = writeln!(out, "{number}{}", paint(BOLD, &hit.title));
     let indent = "    ";
-    let mut line = vec![paint(NAME, &hit.id), format!("{}{}", hit.scope, hit.project.as_ref().map_or_else(String::new, |project| format!("/{project}")))];
+    let mut line = vec![
+        paint(NAME, &hit.id),
+        format!(
+            "{}{}",
+            hit.scope,
+            hit.project.as_ref().map_or_else(String::new, |project| format!("/{project}"))
+        ),
+    ];
     line.extend(hit.kind.clone());
     line.push(status(hit.status));
     line.extend(hit.created_at.as_ref().and_then(|created| created.get(..10)).map(str::to_owned));
@@ -99,7 +131,10 @@ fn hit(hit: &MemoryHit, place: Option<usize>) -> String {
         let _ = writeln!(out, "{}", wrapped(subtitle, indent));
     }
     for fact in &hit.facts {
-        let options = textwrap::Options::new(width()).initial_indent("    - ").subsequent_indent("      ").break_words(false);
+        let options = textwrap::Options::new(width())
+            .initial_indent("    - ")
+            .subsequent_indent("      ")
+            .break_words(false);
         let _ = writeln!(out, "{}", textwrap::fill(fact, &options));
     }
     if !hit.concepts.is_empty() {
@@ -122,7 +157,17 @@ fn hit(hit: &MemoryHit, place: Option<usize>) -> String {
         let _ = writeln!(out, "{}", paint(DIM, wrapped(&format!("why: {why}"), indent)));
     }
     for leg in hit.explanation.iter().flat_map(|explanation| &explanation.legs) {
-        let _ = writeln!(out, "{}", paint(DIM, wrapped(&format!("{}: rank {}, score {:.3}; {}", leg.leg, leg.rank, leg.score, leg.terms.join(", ")), indent)));
+        let _ = writeln!(
+            out,
+            "{}",
+            paint(
+                DIM,
+                wrapped(
+                    &format!("{}: rank {}, score {:.3}; {}", leg.leg, leg.rank, leg.score, leg.terms.join(", ")),
+                    indent
+                )
+            )
+        );
     }
     out
 }
@@ -151,22 +196,53 @@ fn memory(detail: &MemoryDetail) -> String {
         }
     };
     line("session", detail.memory.session.clone().or_else(|| detail.session_id.clone()));
-    line("session title", detail.session_context.as_ref().and_then(|context| context.title.clone()));
-    line("session overview", detail.session_context.as_ref().and_then(|context| context.overview.clone()));
+    line(
+        "session title",
+        detail.session_context.as_ref().and_then(|context| context.title.clone()),
+    );
+    line(
+        "session overview",
+        detail.session_context.as_ref().and_then(|context| context.overview.clone()),
+    );
     line("confidence", detail.memory.confidence.map(|confidence| format!("{confidence:.2}")));
-    line("reviewed", detail.reviewed_at.clone().map(|at| format!("{at}{}", detail.reviewed_by.as_ref().map_or_else(String::new, |by| format!(" by {by}")))));
+    line(
+        "reviewed",
+        detail.reviewed_at.clone().map(|at| {
+            format!(
+                "{at}{}",
+                detail.reviewed_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"))
+            )
+        }),
+    );
     line("updated", detail.updated_at.clone());
     if let Some(timeline) = &detail.timeline {
         let _ = writeln!(out, "{indent}timeline ({}):", timeline.within);
-        let entries = timeline.before.iter().map(|entry| ("before", entry)).chain(timeline.after.iter().map(|entry| ("after", entry)));
+        let entries = timeline
+            .before
+            .iter()
+            .map(|entry| ("before", entry))
+            .chain(timeline.after.iter().map(|entry| ("after", entry)));
         for (side, entry) in entries {
-            let _ = writeln!(out, "      {side:<6} {} {} {}", entry.created_at.as_ref().and_then(|at| at.get(..10)).unwrap_or("-"), paint(NAME, &entry.id), entry.title);
+            let _ = writeln!(
+                out,
+                "      {side:<6} {} {} {}",
+                entry.created_at.as_ref().and_then(|at| at.get(..10)).unwrap_or("-"),
+                paint(NAME, &entry.id),
+                entry.title
+            );
         }
     }
     if !detail.links.is_empty() {
         let _ = writeln!(out, "{indent}links:");
         for link in &detail.links {
-            let _ = writeln!(out, "      {} {} {} {}", paint(NAME, &link.from_id), link.kind, paint(NAME, &link.to_id), paint(DIM, link.title.as_deref().unwrap_or_default()));
+            let _ = writeln!(
+                out,
+                "      {} {} {} {}",
+                paint(NAME, &link.from_id),
+                link.kind,
+                paint(NAME, &link.to_id),
+                paint(DIM, link.title.as_deref().unwrap_or_default())
+            );
         }
     }
     if !detail.history.is_empty() {
@@ -179,7 +255,18 @@ fn memory(detail: &MemoryDetail) -> String {
             };
             let by = entry.actor.as_ref().map_or_else(String::new, |actor| format!(" by {actor}"));
             let reason = entry.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-            let _ = writeln!(out, "{}", wrapped(&format!("{} {}{change}{by}{reason}", entry.created_at.as_deref().unwrap_or("-"), entry.action), "      "));
+            let _ = writeln!(
+                out,
+                "{}",
+                wrapped(
+                    &format!(
+                        "{} {}{change}{by}{reason}",
+                        entry.created_at.as_deref().unwrap_or("-"),
+                        entry.action
+                    ),
+                    "      "
+                )
+            );
         }
     }
     out
@@ -188,13 +275,29 @@ fn memory(detail: &MemoryDetail) -> String {
 /// `scopes`.
 pub fn scopes(answer: &ListScopesResponse) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(u16::try_from(width()).unwrap_or(100));
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width()).unwrap_or(100));
     table.set_header(["scope", "memories", "pending", "last updated", "health", "about"]);
     for scope in &answer.scopes {
-        let current = if answer.current_scope.as_ref() == Some(&scope.name) { " *" } else { "" };
-        let private = if scope.visibility == Visibility::Private { " (private)" } else { "" };
-        let counts = scope.counts.map_or_else(|| "-".to_owned(), |counts| (counts.approved + counts.promoted).to_string());
-        let pending = scope.pending.as_ref().map_or_else(|| "-".to_owned(), |pending| pending.count.to_string());
+        let current = if answer.current_scope.as_ref() == Some(&scope.name) {
+            " *"
+        } else {
+            ""
+        };
+        let private = if scope.visibility == Visibility::Private {
+            " (private)"
+        } else {
+            ""
+        };
+        let counts = scope
+            .counts
+            .map_or_else(|| "-".to_owned(), |counts| (counts.approved + counts.promoted).to_string());
+        let pending = scope
+            .pending
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |pending| pending.count.to_string());
         let health = match scope.health.state {
             HealthState::Ok => "ok",
             HealthState::Degraded => "degraded",
@@ -203,11 +306,25 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
         };
         let about = scope.description.clone().unwrap_or_else(|| scope.projects.join(", "));
         let updated = scope.last_updated.as_ref().and_then(|at| at.get(..10)).unwrap_or("-").to_owned();
-        table.add_row([format!("{}{current}{private}", scope.name), counts, pending, updated, health.to_owned(), about]);
+        table.add_row([
+            format!("{}{current}{private}", scope.name),
+            counts,
+            pending,
+            updated,
+            health.to_owned(),
+            about,
+        ]);
     }
     let mut out = format!("{table}\n");
     if let Some(scope) = &answer.current_scope {
-        let _ = writeln!(out, "{}", paint(DIM, format!("* current: {scope}, found by {}", answer.detected_by.as_deref().unwrap_or("-"))));
+        let _ = writeln!(
+            out,
+            "{}",
+            paint(
+                DIM,
+                format!("* current: {scope}, found by {}", answer.detected_by.as_deref().unwrap_or("-"))
+            )
+        );
     }
     for scope in &answer.scopes {
         for problem in &scope.health.problems {
@@ -227,7 +344,18 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
             let _ = writeln!(out, "{}", wrapped(&format!("tags: {}", tags.join(", ")), ""));
         }
         if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
-            let _ = writeln!(out, "{}", wrapped(&format!("waiting for review since {}: {}", pending.oldest.as_deref().unwrap_or("-"), pending.ids.join(", ")), ""));
+            let _ = writeln!(
+                out,
+                "{}",
+                wrapped(
+                    &format!(
+                        "waiting for review since {}: {}",
+                        pending.oldest.as_deref().unwrap_or("-"),
+                        pending.ids.join(", ")
+                    ),
+                    ""
+                )
+            );
         }
     }
     out + &notes(&answer.notes)
@@ -241,8 +369,16 @@ pub fn context(answer: &ContextResponse) -> String {
         (Some(scope), Some(rule)) => format!("scope {scope} ({rule})"),
         _ => "no scope".to_owned(),
     };
-    let _ = writeln!(out, "{} {}", paint(BOLD, format!("project {}", project.name)), paint(DIM, format!("{scope}; {}", project.path)));
-    for (title, memories) in [("its memories", &answer.recent_memories), ("learned elsewhere", &answer.cross_project_learnings)] {
+    let _ = writeln!(
+        out,
+        "{} {}",
+        paint(BOLD, format!("project {}", project.name)),
+        paint(DIM, format!("{scope}; {}", project.path))
+    );
+    for (title, memories) in [
+        ("its memories", &answer.recent_memories),
+        ("learned elsewhere", &answer.cross_project_learnings),
+    ] {
         if !memories.is_empty() {
             let _ = writeln!(out, "\n{}", paint(BOLD, title));
             for memory in memories {

@@ -13,45 +13,85 @@ use crate::service::Service;
 pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), Error> {
     let io = |path: &Path| {
         let path = path.to_owned();
-        move |source| Error::Io { action: "create", path, source }
+        move |source| Error::Io {
+            action: "create",
+            path,
+            source,
+        }
     };
     let temporary;
     let root = match folder {
         Some(folder) => {
             let taken = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
             if taken || folder.is_file() {
-                return Err(Error::invalid("FOLDER", folder.display().to_string(), "an empty folder, or one that does not exist yet"));
+                return Err(Error::invalid(
+                    "FOLDER",
+                    folder.display().to_string(),
+                    "an empty folder, or one that does not exist yet",
+                ));
             }
             std::path::absolute(folder).map_err(io(folder))?
         }
         None => {
-            temporary = tempfile::Builder::new().prefix("ack-memory-demo-").tempdir().map_err(io(Path::new("a temporary folder")))?;
+            temporary = tempfile::Builder::new()
+                .prefix("ack-memory-demo-")
+                .tempdir()
+                .map_err(io(Path::new("a temporary folder")))?;
             temporary.path().to_owned()
         }
     };
     crate::demo::build(&root, now)?;
     // The sample project's folder need not exist: it is recognised by its name.
     let project = root.join("ledger-api");
-    let service = Service::new(Config::load(Inputs { root_flag: Some(root.clone()), project_flag: Some(project), working_directory: root.clone(), ..Inputs::default() })?);
+    let service = Service::new(Config::load(Inputs {
+        root_flag: Some(root.clone()),
+        project_flag: Some(project),
+        working_directory: root.clone(),
+        ..Inputs::default()
+    })?);
 
     title("ack-memory query \"container killed exit code 137\"   (what another project learned)")?;
-    write_out(&render::query(&service.query_memories(&QueryRequest { query: Some("container killed exit code 137".to_owned()), limit: Some(2), ..QueryRequest::default() })?))?;
+    write_out(&render::query(&service.query_memories(&QueryRequest {
+        query: Some("container killed exit code 137".to_owned()),
+        limit: Some(2),
+        ..QueryRequest::default()
+    })?))?;
     title("ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier comes first; a second note of it is folded in)")?;
-    write_out(&render::query(&service.query_memories(&QueryRequest { query: Some("ERR_PNPM_OUTDATED_LOCKFILE".to_owned()), limit: Some(1), ..QueryRequest::default() })?))?;
+    write_out(&render::query(&service.query_memories(&QueryRequest {
+        query: Some("ERR_PNPM_OUTDATED_LOCKFILE".to_owned()),
+        limit: Some(1),
+        ..QueryRequest::default()
+    })?))?;
     title("ack-memory query --status staging   (what a curator has to look at)")?;
-    let staged = service.query_memories(&QueryRequest { status: Some(StatusFilter::Staging), limit: Some(2), ..QueryRequest::default() })?;
+    let staged = service.query_memories(&QueryRequest {
+        status: Some(StatusFilter::Staging),
+        limit: Some(2),
+        ..QueryRequest::default()
+    })?;
     write_out(&render::query(&staged))?;
 
-    let linked = service.query_memories(&QueryRequest { query: Some("row lock SELECT FOR UPDATE".to_owned()), scope: Some("ledger-api".to_owned()), limit: Some(1), ..QueryRequest::default() })?;
+    let linked = service.query_memories(&QueryRequest {
+        query: Some("row lock SELECT FOR UPDATE".to_owned()),
+        scope: Some("ledger-api".to_owned()),
+        limit: Some(1),
+        ..QueryRequest::default()
+    })?;
     if let Some(first) = linked.results.first() {
         title(&format!("ack-memory get {} --include links --include history", first.id))?;
         let include = Some(vec![Include::Links, Include::History, Include::Timeline]);
-        write_out(&render::get(&service.get_memory(&GetRequest { id: Some(first.id.clone()), include, ..GetRequest::default() })?))?;
+        write_out(&render::get(&service.get_memory(&GetRequest {
+            id: Some(first.id.clone()),
+            include,
+            ..GetRequest::default()
+        })?))?;
     }
     title("ack-memory scopes")?;
     write_out(&render::scopes(&service.list_scopes(&ListScopesRequest::default())?))?;
     title("ack-memory context   (in the project ledger-api)")?;
-    write_out(&render::context(&service.get_context(&ContextRequest { max_memories: Some(3), ..ContextRequest::default() })?))?;
+    write_out(&render::context(&service.get_context(&ContextRequest {
+        max_memories: Some(3),
+        ..ContextRequest::default()
+    })?))?;
     let kept: Option<PathBuf> = folder.map(|_| root);
     title("and now")?;
     write_out(&match kept {

@@ -28,7 +28,9 @@ impl Signals {
             .filter(|branch| !["main", "master", "develop", "trunk", "dev"].contains(branch))
             .map(|branch| branch.replace(['/', '-', '_'], " "));
         let mut dependencies = Vec::new();
-        let top = repository.map(|repository| repository.work_tree.as_path()).filter(|top| *top != folder);
+        let top = repository
+            .map(|repository| repository.work_tree.as_path())
+            .filter(|top| *top != folder);
         for place in std::iter::once(folder).chain(top) {
             manifests(place, &mut dependencies);
         }
@@ -43,36 +45,71 @@ fn manifests(folder: &Path, found: &mut Vec<String>) {
     if let Some(Value::Object(manifest)) = toml_file(&folder.join("Cargo.toml")) {
         found.extend(["rust".to_owned(), "cargo".to_owned()]);
         let workspace = manifest.get("workspace").and_then(|workspace| workspace.get("dependencies"));
-        for table in ["dependencies", "dev-dependencies", "build-dependencies"].iter().filter_map(|key| manifest.get(*key)).chain(workspace) {
+        for table in ["dependencies", "dev-dependencies", "build-dependencies"]
+            .iter()
+            .filter_map(|key| manifest.get(*key))
+            .chain(workspace)
+        {
             found.extend(keys(table));
         }
     }
     if let Some(manifest) = read(&folder.join("package.json")).and_then(|text| serde_json::from_str::<Value>(&text).ok()) {
         found.push("node".to_owned());
-        for (file, name) in [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("package-lock.json", "npm"), ("tsconfig.json", "typescript")] {
+        for (file, name) in [
+            ("pnpm-lock.yaml", "pnpm"),
+            ("yarn.lock", "yarn"),
+            ("package-lock.json", "npm"),
+            ("tsconfig.json", "typescript"),
+        ] {
             if folder.join(file).exists() {
                 found.push(name.to_owned());
             }
         }
-        for table in ["dependencies", "devDependencies", "peerDependencies"].iter().filter_map(|key| manifest.get(*key)) {
+        for table in ["dependencies", "devDependencies", "peerDependencies"]
+            .iter()
+            .filter_map(|key| manifest.get(*key))
+        {
             found.extend(keys(table));
         }
     }
     if let Some(manifest) = toml_file(&folder.join("pyproject.toml")) {
         found.push("python".to_owned());
-        for requirement in manifest.pointer("/project/dependencies").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        for requirement in manifest
+            .pointer("/project/dependencies")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
             // PEP 508: the name ends at the first character that is none of a name's.
-            let name = requirement.split(|c: char| !(c.is_alphanumeric() || "._-".contains(c))).next().unwrap_or_default();
+            let name = requirement
+                .split(|c: char| !(c.is_alphanumeric() || "._-".contains(c)))
+                .next()
+                .unwrap_or_default();
             found.push(name.to_owned());
         }
         found.extend(manifest.pointer("/tool/poetry/dependencies").map(keys).unwrap_or_default());
     }
     if let Some(text) = read(&folder.join("go.mod")) {
         found.push("go".to_owned());
-        let modules = text.lines().map(|line| line.trim().trim_start_matches("require ")).filter(|line| line.contains(" v"));
-        found.extend(modules.filter_map(|line| line.split_whitespace().next()).filter_map(|path| path.rsplit('/').next()).map(str::to_owned));
+        let modules = text
+            .lines()
+            .map(|line| line.trim().trim_start_matches("require "))
+            .filter(|line| line.contains(" v"));
+        found.extend(
+            modules
+                .filter_map(|line| line.split_whitespace().next())
+                .filter_map(|path| path.rsplit('/').next())
+                .map(str::to_owned),
+        );
     }
-    for (file, name) in [("Dockerfile", "docker"), ("compose.yaml", "docker"), ("docker-compose.yml", "docker"), ("main.tf", "terraform"), ("Makefile", "make")] {
+    for (file, name) in [
+        ("Dockerfile", "docker"),
+        ("compose.yaml", "docker"),
+        ("docker-compose.yml", "docker"),
+        ("main.tf", "terraform"),
+        ("Makefile", "make"),
+    ] {
         if folder.join(file).exists() {
             found.push(name.to_owned());
         }

@@ -76,8 +76,27 @@ fn null_as_empty<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<Strin
 
 /// The keys of a line, other names included.
 const KEYS: [&str; 21] = [
-    "id", "project", "session", "session_id", "date", "type", "title", "subtitle", "facts", "concepts", "tags", "files", "narrative",
-    "body", "status", "confidence", "reviewed_at", "reviewed_by", "superseded_by", "created_at", "updated_at",
+    "id",
+    "project",
+    "session",
+    "session_id",
+    "date",
+    "type",
+    "title",
+    "subtitle",
+    "facts",
+    "concepts",
+    "tags",
+    "files",
+    "narrative",
+    "body",
+    "status",
+    "confidence",
+    "reviewed_at",
+    "reviewed_by",
+    "superseded_by",
+    "created_at",
+    "updated_at",
 ];
 
 /// A line after every check, as it is stored.
@@ -107,25 +126,42 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     let status = match parsed.status.as_deref().map(str::trim) {
         None | Some("") => Status::Staging,
         Some(word) => Status::parse(word).ok_or_else(|| {
-            format!("`status` is `{}`; allowed are staging, approved, promoted, rejected", text::line(word, 60))
+            format!(
+                "`status` is `{}`; allowed are staging, approved, promoted, rejected",
+                text::line(word, 60)
+            )
         })?,
     };
     if let Some(confidence) = parsed.confidence.filter(|confidence| !(0.0..=1.0).contains(confidence)) {
         return Err(format!("`confidence` is {confidence}; allowed is 0 to 1"));
     }
     if let Some(date) = parsed.date.as_deref().filter(|date| time::day_bound(date, false).is_none()) {
-        return Err(format!("`date` is `{}`, which is no real day written YYYY-MM-DD", text::line(date, 60)));
+        return Err(format!(
+            "`date` is `{}`, which is no real day written YYYY-MM-DD",
+            text::line(date, 60)
+        ));
     }
     let dated = parsed.created_at.is_some() || parsed.date.is_some();
-    for (key, value) in [("created_at", &mut parsed.created_at), ("updated_at", &mut parsed.updated_at), ("reviewed_at", &mut parsed.reviewed_at)] {
+    for (key, value) in [
+        ("created_at", &mut parsed.created_at),
+        ("updated_at", &mut parsed.updated_at),
+        ("reviewed_at", &mut parsed.reviewed_at),
+    ] {
         if let Some(written) = value {
-            let instant = time::instant(written)
-                .ok_or_else(|| format!("`{key}` is `{}`, which is no date; write RFC 3339, for instance 2026-01-04T10:00:00Z", text::line(written, 60)))?;
+            let instant = time::instant(written).ok_or_else(|| {
+                format!(
+                    "`{key}` is `{}`, which is no date; write RFC 3339, for instance 2026-01-04T10:00:00Z",
+                    text::line(written, 60)
+                )
+            })?;
             *written = time::show(instant);
         }
     }
     let content = xxh3_64(serde_json::to_string(&parsed).unwrap_or_default().as_bytes());
-    let created = parsed.created_at.clone().or_else(|| Some(time::show(time::instant(parsed.date.as_deref()?)?)));
+    let created = parsed
+        .created_at
+        .clone()
+        .or_else(|| Some(time::show(time::instant(parsed.date.as_deref()?)?)));
     parsed.created_at = Some(created.unwrap_or_else(|| time::show(now)));
     parsed.status = Some(status.as_str().to_owned());
     let named = parsed.id.as_deref().is_some_and(|id| !id.trim().is_empty());
@@ -133,7 +169,10 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         Some(id) => {
             let id = id.trim().to_owned();
             if id.len() > 200 || id.chars().any(char::is_control) || text::line(&id, 200) != id {
-                return Err(format!("`id` is `{}`; allowed are up to 200 bytes of printable characters without double blanks", text::line(&id, 60)));
+                return Err(format!(
+                    "`id` is `{}`; allowed are up to 200 bytes of printable characters without double blanks",
+                    text::line(&id, 60)
+                ));
             }
             id
         }
@@ -141,7 +180,13 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         None => derived_id(content, parsed.date.as_deref().or(parsed.created_at.as_deref().filter(|_| dated))),
     };
     parsed.id = Some(id.clone());
-    Ok(Row { line: parsed, id, status, named, dated })
+    Ok(Row {
+        line: parsed,
+        id,
+        status,
+        named,
+        dated,
+    })
 }
 
 /// `ack_<six characters>_<day>_<three digits>`, from the content.
@@ -163,9 +208,16 @@ fn explain(error: &serde_json::Error) -> String {
     if let Some(key) = said.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
         let near = nearest(key, KEYS.iter().copied(), 1);
         let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        return format!("`{}` is no key of an import line{hint} (schemas/import-line.json lists them)", text::line(key, 60));
+        return format!(
+            "`{}` is no key of an import line{hint} (schemas/import-line.json lists them)",
+            text::line(key, 60)
+        );
     }
-    if error.is_data() { text::line(said, 200) } else { format!("not a JSON object: {} (column {})", text::line(said, 200), error.column()) }
+    if error.is_data() {
+        text::line(said, 200)
+    } else {
+        format!("not a JSON object: {} (column {})", text::line(said, 200), error.column())
+    }
 }
 
 #[cfg(test)]

@@ -16,8 +16,25 @@ pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");
 
 /// Columns of `memories` that an import fills, in the order of [`values`].
 const COLUMNS: [&str; 19] = [
-    "id", "project", "session", "session_id", "date", "type", "title", "subtitle", "facts", "concepts", "files", "narrative", "status",
-    "confidence", "reviewed_at", "reviewed_by", "superseded_by", "created_at", "updated_at",
+    "id",
+    "project",
+    "session",
+    "session_id",
+    "date",
+    "type",
+    "title",
+    "subtitle",
+    "facts",
+    "concepts",
+    "files",
+    "narrative",
+    "status",
+    "confidence",
+    "reviewed_at",
+    "reviewed_by",
+    "superseded_by",
+    "created_at",
+    "updated_at",
 ];
 
 /// The store an import goes to.
@@ -46,19 +63,39 @@ impl Target {
     /// [`ImportError::NotNative`] and others; nothing is written.
     pub fn open(folder: &Path, existing: Option<&Path>) -> Result<Self, Error> {
         let path = existing.map_or_else(|| folder.join("memory.db"), Path::to_owned);
-        let sqlite = |source| ImportError::Sqlite { path: path.clone(), source };
+        let sqlite = |source| ImportError::Sqlite {
+            path: path.clone(),
+            source,
+        };
         if path.exists() {
             let connection = Connection::open(&path).map_err(sqlite)?;
             connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
             check(&path, &connection)?;
-            return Ok(Self { path, connection, building: None });
+            return Ok(Self {
+                path,
+                connection,
+                building: None,
+            });
         }
-        let io = |source| Error::Io { action: "create", path: folder.to_owned(), source };
+        let io = |source| Error::Io {
+            action: "create",
+            path: folder.to_owned(),
+            source,
+        };
         std::fs::create_dir_all(folder).map_err(io)?;
-        let building = tempfile::Builder::new().prefix(".memory-").suffix(".db").tempfile_in(folder).map_err(io)?.into_temp_path();
+        let building = tempfile::Builder::new()
+            .prefix(".memory-")
+            .suffix(".db")
+            .tempfile_in(folder)
+            .map_err(io)?
+            .into_temp_path();
         let connection = Connection::open(&building).map_err(sqlite)?;
         connection.execute_batch(SCHEMA).map_err(sqlite)?;
-        Ok(Self { path, connection, building: Some(building) })
+        Ok(Self {
+            path,
+            connection,
+            building: Some(building),
+        })
     }
 
     /// The database's path.
@@ -76,13 +113,20 @@ impl Target {
     /// # Errors
     /// What SQLite said.
     pub fn plan(&self, rows: Vec<(usize, Row)>, update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, ImportError> {
-        let sqlite = |source| ImportError::Sqlite { path: self.path.clone(), source };
+        let sqlite = |source| ImportError::Sqlite {
+            path: self.path.clone(),
+            source,
+        };
         let mut plan = Plan::default();
         let sql = format!("SELECT {} FROM memories WHERE id = ?1", COLUMNS.join(", "));
         let mut statement = self.connection.prepare(&sql).map_err(sqlite)?;
         for (number, row) in rows {
             let stored = statement
-                .query_row([&row.id], |stored| (0..COLUMNS.len()).map(|column| stored.get::<_, rusqlite::types::Value>(column)).collect::<Result<Vec<_>, _>>())
+                .query_row([&row.id], |stored| {
+                    (0..COLUMNS.len())
+                        .map(|column| stored.get::<_, rusqlite::types::Value>(column))
+                        .collect::<Result<Vec<_>, _>>()
+                })
                 .optional()
                 .map_err(sqlite)?;
             let Some(stored) = stored else {
@@ -92,11 +136,14 @@ impl Target {
             let wanted = values(&row);
             // An undated line got the time of its first import; and what a curator decided since stays, unless the import
             // is to replace it.
-            let differs = COLUMNS.iter().zip(stored.iter().zip(&wanted)).any(|(column, (stored, wanted))| match *column {
-                "created_at" if !row.dated => false,
-                "status" | "reviewed_at" | "reviewed_by" | "superseded_by" | "updated_at" if !update => false,
-                _ => stored != wanted,
-            });
+            let differs = COLUMNS
+                .iter()
+                .zip(stored.iter().zip(&wanted))
+                .any(|(column, (stored, wanted))| match *column {
+                    "created_at" if !row.dated => false,
+                    "status" | "reviewed_at" | "reviewed_by" | "superseded_by" | "updated_at" if !update => false,
+                    _ => stored != wanted,
+                });
             if !differs {
                 plan.unchanged += 1;
             } else if update {
@@ -106,7 +153,10 @@ impl Target {
                 };
                 plan.updated.push((row, status));
             } else if row.named {
-                refused.push(Refusal { line: number, reason: format!("`id` is `{}`, which the store has with other content; --update replaces it", row.id) });
+                refused.push(Refusal {
+                    line: number,
+                    reason: format!("`id` is `{}`, which the store has with other content; --update replaces it", row.id),
+                });
             } else {
                 plan.unchanged += 1;
             }
@@ -119,11 +169,22 @@ impl Target {
     /// # Errors
     /// What SQLite or the file system said; nothing is changed then.
     pub fn commit(self, plan: &Plan, now: jiff::Timestamp) -> Result<(), Error> {
-        let Self { path, mut connection, building } = self;
-        write(&mut connection, plan, now).map_err(|source| ImportError::Sqlite { path: path.clone(), source })?;
+        let Self {
+            path,
+            mut connection,
+            building,
+        } = self;
+        write(&mut connection, plan, now).map_err(|source| ImportError::Sqlite {
+            path: path.clone(),
+            source,
+        })?;
         drop(connection);
         if let Some(building) = building {
-            building.persist_noclobber(&path).map_err(|error| Error::Io { action: "create", path: path.clone(), source: error.error })?;
+            building.persist_noclobber(&path).map_err(|error| Error::Io {
+                action: "create",
+                path: path.clone(),
+                source: error.error,
+            })?;
         }
         Ok(())
     }
@@ -134,8 +195,17 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
         let marks: Vec<String> = (1..=COLUMNS.len()).map(|number| format!("?{number}")).collect();
-        let mut insert = transaction.prepare(&format!("INSERT INTO memories ({}) VALUES ({})", COLUMNS.join(", "), marks.join(", ")))?;
-        let sets: Vec<String> = COLUMNS.iter().zip(&marks).skip(1).map(|(column, mark)| format!("{column} = {mark}")).collect();
+        let mut insert = transaction.prepare(&format!(
+            "INSERT INTO memories ({}) VALUES ({})",
+            COLUMNS.join(", "),
+            marks.join(", ")
+        ))?;
+        let sets: Vec<String> = COLUMNS
+            .iter()
+            .zip(&marks)
+            .skip(1)
+            .map(|(column, mark)| format!("{column} = {mark}"))
+            .collect();
         let mut replace = transaction.prepare(&format!("UPDATE memories SET {} WHERE id = ?1", sets.join(", ")))?;
         let mut log = has_log
             .then(|| {
@@ -145,7 +215,11 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
             })
             .transpose()?;
         let now = time::show(now);
-        let steps = plan.added.iter().map(|row| (row, None)).chain(plan.updated.iter().map(|(row, status)| (row, Some(status))));
+        let steps = plan
+            .added
+            .iter()
+            .map(|row| (row, None))
+            .chain(plan.updated.iter().map(|(row, status)| (row, Some(status))));
         for (row, previous) in steps {
             let statement = if previous.is_some() { &mut replace } else { &mut insert };
             statement.execute(rusqlite::params_from_iter(values(row)))?;
@@ -186,18 +260,33 @@ fn values(row: &Row) -> Vec<rusqlite::types::Value> {
 }
 
 fn check(path: &Path, connection: &Connection) -> Result<(), Error> {
-    let sqlite = |source| ImportError::Sqlite { path: path.to_owned(), source };
+    let sqlite = |source| ImportError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
     let tables = tables(connection).map_err(sqlite)?;
     let profile = recognise(&tables).map(|layout| layout.profile);
     if let Some(other) = profile.filter(|profile| *profile != Profile::Ack) {
-        return Err(ImportError::NotNative { path: path.to_owned(), profile: other.as_str() }.into());
+        return Err(ImportError::NotNative {
+            path: path.to_owned(),
+            profile: other.as_str(),
+        }
+        .into());
     }
     let Some(memories) = tables.iter().find(|table| table.name == "memories") else {
-        return Err(ImportError::NotNative { path: path.to_owned(), profile: "foreign" }.into());
+        return Err(ImportError::NotNative {
+            path: path.to_owned(),
+            profile: "foreign",
+        }
+        .into());
     };
     for column in COLUMNS {
         if memories.column(&[column]).is_none() {
-            return Err(ImportError::MissingColumn { path: path.to_owned(), column }.into());
+            return Err(ImportError::MissingColumn {
+                path: path.to_owned(),
+                column,
+            }
+            .into());
         }
     }
     Ok(())

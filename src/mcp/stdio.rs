@@ -28,7 +28,12 @@ impl Closed {
 pub fn transport() -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed) {
     let (reader, writer) = stdio_pipes();
     let (sender, receiver) = watch::channel(false);
-    let reader = Watched { reader, closed: sender, line_open: false, ended: false };
+    let reader = Watched {
+        reader,
+        closed: sender,
+        line_open: false,
+        ended: false,
+    };
     (AsyncRwTransport::new_server(reader, writer), Closed(receiver))
 }
 

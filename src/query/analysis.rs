@@ -15,12 +15,11 @@ use unicode_normalization::char::is_combining_mark;
 /// Words that say nothing about a text's subject.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "but",
-    "by", "can", "could", "did", "do", "does", "doing", "dont", "each", "for", "from", "had", "has", "have", "having", "he", "her",
-    "here", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "more", "most", "my", "no", "nor", "not", "of",
-    "on", "only", "or", "other", "our", "out", "over", "own", "same", "she", "should", "so", "some", "such", "than", "that", "the",
-    "their", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "use",
-    "used", "using", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with", "would",
-    "you", "your",
+    "by", "can", "could", "did", "do", "does", "doing", "dont", "each", "for", "from", "had", "has", "have", "having", "he", "her", "here",
+    "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "only",
+    "or", "other", "our", "out", "over", "own", "same", "she", "should", "so", "some", "such", "than", "that", "the", "their", "them",
+    "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "use", "used", "using",
+    "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with", "would", "you", "your",
 ];
 
 /// Longest word or identifier that is indexed, in bytes; longer ones are noise (encoded data, minified code).
@@ -84,7 +83,11 @@ pub fn tokenize<'a>(text: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>))
         if raw.is_empty() {
             continue;
         }
-        if raw.is_ascii() { ascii_chunk(raw, emit) } else { unicode_chunk(raw, side, emit) }
+        if raw.is_ascii() {
+            ascii_chunk(raw, emit)
+        } else {
+            unicode_chunk(raw, side, emit)
+        }
     }
 }
 
@@ -92,13 +95,40 @@ fn is_separator(c: char) -> bool {
     c.is_whitespace()
         || matches!(
             c,
-            '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '=' | '"' | '`' | ',' | ';' | '|' | '“' | '”' | '„' | '«' | '»' | '…' | '。' | '、' | '「' | '」' | '（' | '）' | '，'
+            '(' | ')'
+                | '['
+                | ']'
+                | '{'
+                | '}'
+                | '<'
+                | '>'
+                | '='
+                | '"'
+                | '`'
+                | ','
+                | ';'
+                | '|'
+                | '“'
+                | '”'
+                | '„'
+                | '«'
+                | '»'
+                | '…'
+                | '。'
+                | '、'
+                | '「'
+                | '」'
+                | '（'
+                | '）'
+                | '，'
         )
 }
 
 /// A chunk without the punctuation around it.
 fn trim(chunk: &str) -> &str {
-    let chunk = chunk.trim_matches(['\'', '*', '!', '?', ':', '~', '^', '&', '’', '‘']).trim_end_matches(['.', '/', '\\', '-']);
+    let chunk = chunk
+        .trim_matches(['\'', '*', '!', '?', ':', '~', '^', '&', '’', '‘'])
+        .trim_end_matches(['.', '/', '\\', '-']);
     let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
     chunk.trim_matches(['\'', '*', '!', '?', ':'])
 }
@@ -119,7 +149,10 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
         }
         return;
     }
-    let mut parts = chunk.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).peekable();
+    let mut parts = chunk
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|part| !part.is_empty())
+        .peekable();
     let single = chunk.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let numeric = chunk.bytes().all(|byte| byte.is_ascii_digit());
     let possessive = chunk.contains('\'');
@@ -138,7 +171,10 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
             word(part, emit);
             let camel = camel_parts(part);
             if camel.len() > 1 {
-                camel.into_iter().filter(|piece| piece.len() > 1).for_each(|piece| word(piece, emit));
+                camel
+                    .into_iter()
+                    .filter(|piece| piece.len() > 1)
+                    .for_each(|piece| word(piece, emit));
             }
         }
         first = false;
@@ -147,12 +183,19 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
 
 fn word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     if part.len() <= LONGEST {
-        emit(Token { kind: Kind::Word, text: lower(part) });
+        emit(Token {
+            kind: Kind::Word,
+            text: lower(part),
+        });
     }
 }
 
 fn lower(text: &str) -> Cow<'_, str> {
-    if text.bytes().any(|byte| byte.is_ascii_uppercase()) { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) }
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(text.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
@@ -164,7 +207,10 @@ fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
         _ => kept,
     };
     if (2..=LONGEST).contains(&kept.len()) {
-        emit(Token { kind: Kind::Identifier, text: lower(kept) });
+        emit(Token {
+            kind: Kind::Identifier,
+            text: lower(kept),
+        });
     }
 }
 
@@ -175,7 +221,8 @@ fn camel_parts(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     for index in 1..bytes.len() {
-        let boundary = at(index).is_ascii_uppercase() && (at(index - 1).is_ascii_lowercase() || (at(index - 1).is_ascii_uppercase() && at(index + 1).is_ascii_lowercase()));
+        let boundary = at(index).is_ascii_uppercase()
+            && (at(index - 1).is_ascii_lowercase() || (at(index - 1).is_ascii_uppercase() && at(index + 1).is_ascii_lowercase()));
         if boundary {
             parts.extend(word.get(start..index));
             start = index;
@@ -183,7 +230,11 @@ fn camel_parts(word: &str) -> Vec<&str> {
     }
     parts.extend(word.get(start..));
     // A plural such as `IDs` or `URLs` is no compound.
-    if parts.len() == 2 && parts.last().is_some_and(|last| last.len() <= 2) { vec![word] } else { parts }
+    if parts.len() == 2 && parts.last().is_some_and(|last| last.len() <= 2) {
+        vec![word]
+    } else {
+        parts
+    }
 }
 
 fn unicode_chunk<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
@@ -196,18 +247,27 @@ fn unicode_chunk<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
     let flush_word = |run: &mut String, emit: &mut dyn FnMut(Token<'a>)| {
         if !run.is_empty() {
             if run.len() <= LONGEST {
-                emit(Token { kind: Kind::Word, text: Cow::Owned(fold(run)) });
+                emit(Token {
+                    kind: Kind::Word,
+                    text: Cow::Owned(fold(run)),
+                });
             }
             run.clear();
         }
     };
     let flush_pairs = |pairs: &mut Vec<char>, emit: &mut dyn FnMut(Token<'a>)| {
         for pair in pairs.windows(2) {
-            emit(Token { kind: Kind::Word, text: Cow::Owned(pair.iter().collect()) });
+            emit(Token {
+                kind: Kind::Word,
+                text: Cow::Owned(pair.iter().collect()),
+            });
         }
         if pairs.len() == 1 || side == Side::Document {
             for single in pairs.iter() {
-                emit(Token { kind: Kind::Word, text: Cow::Owned(single.to_string()) });
+                emit(Token {
+                    kind: Kind::Word,
+                    text: Cow::Owned(single.to_string()),
+                });
             }
         }
         pairs.clear();
@@ -264,7 +324,10 @@ mod tests {
 
     #[test]
     fn identifiers_are_kept_whole_and_split() {
-        check("ERR_PNPM_OUTDATED_LOCKFILE", &["=err_pnpm_outdated_lockfile", "err", "pnpm", "outdated", "lockfile"]);
+        check(
+            "ERR_PNPM_OUTDATED_LOCKFILE",
+            &["=err_pnpm_outdated_lockfile", "err", "pnpm", "outdated", "lockfile"],
+        );
         check("`tokio::select!`", &["=tokio::select", "tokio", "select"]);
         check("--frozen-lockfile", &["=frozen-lockfile", "frozen", "lockfile"]);
         check("-i", &["=-i"]);

@@ -59,8 +59,14 @@ impl FilePattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim().trim_start_matches("./");
         if text.contains(['*', '?', '[']) {
-            let anchored = if text.starts_with(['/', '*']) { text.to_owned() } else { format!("**/{text}") };
-            return Glob::new(&anchored).map(|glob| Self::Glob(Box::new(glob.compile_matcher()))).map_err(|error| error.to_string());
+            let anchored = if text.starts_with(['/', '*']) {
+                text.to_owned()
+            } else {
+                format!("**/{text}")
+            };
+            return Glob::new(&anchored)
+                .map(|glob| Self::Glob(Box::new(glob.compile_matcher())))
+                .map_err(|error| error.to_string());
         }
         Ok(Self::Part(text.to_lowercase()))
     }
@@ -95,7 +101,12 @@ impl<'a> Resolved<'a> {
             names.filter_map(|name| index.lookup(name)).collect()
         });
         let belonging = filters.belonging.as_ref().map(|belonging| {
-            let names = belonging.names.iter().filter_map(|name| index.lookup(name)).filter(|name| *name != 0).collect();
+            let names = belonging
+                .names
+                .iter()
+                .filter_map(|name| index.lookup(name))
+                .filter(|name| *name != 0)
+                .collect();
             let here = belonging.own_scope.as_ref().is_some_and(|own| own_names.first() == Some(own));
             (names, here, belonging.own)
         });
@@ -144,11 +155,19 @@ impl<'a> Resolved<'a> {
         {
             return false;
         }
-        if self.filters.since.is_some_and(|since| doc.created < since) || self.filters.until.is_some_and(|until| doc.created >= until || doc.created == i64::MIN) {
+        if self.filters.since.is_some_and(|since| doc.created < since)
+            || self
+                .filters
+                .until
+                .is_some_and(|until| doc.created >= until || doc.created == i64::MIN)
+        {
             return false;
         }
         self.filters.files.is_empty()
-            || doc.files.iter().any(|file| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file))))
+            || doc
+                .files
+                .iter()
+                .any(|file| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file))))
     }
 }
 

@@ -25,7 +25,10 @@ pub struct Signature {
 impl Signature {
     /// The signature of a memory's title, subtitle, facts and the beginning of its narrative.
     pub fn of(memory: &Memory) -> Self {
-        let mut signature = Self { words: HashSet::new(), numbers: HashSet::new() };
+        let mut signature = Self {
+            words: HashSet::new(),
+            numbers: HashSet::new(),
+        };
         let narrative = memory.narrative.as_deref().map(|text| crate::text::cut(text, 4_000).0);
         let fields = [Some(memory.title.as_str()), memory.subtitle.as_deref(), narrative.as_deref()];
         for text in fields.into_iter().flatten().chain(memory.facts.iter().map(String::as_str)) {
@@ -47,7 +50,11 @@ impl Signature {
         if self.numbers != other.numbers || self.words.is_empty() || other.words.is_empty() {
             return false;
         }
-        let (small, large) = if self.words.len() <= other.words.len() { (self, other) } else { (other, self) };
+        let (small, large) = if self.words.len() <= other.words.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
         #[expect(clippy::cast_precision_loss, reason = "counts of words")]
         let share = |a: usize, b: usize| a as f64 / b as f64;
         if share(small.words.len(), large.words.len()) < SAME {
@@ -55,6 +62,10 @@ impl Signature {
         }
         let common = small.words.intersection(&large.words).count();
         let union = small.words.len() + large.words.len() - common;
-        if union < FEW { common == union } else { share(common, union) >= SAME }
+        if union < FEW {
+            common == union
+        } else {
+            share(common, union) >= SAME
+        }
     }
 }

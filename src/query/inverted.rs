@@ -94,7 +94,11 @@ impl Index {
     /// # Errors
     /// Why the store cannot be read.
     pub fn build(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
-        let mut index = Self { name_list: vec![Box::from("")], names: HashMap::from([(Box::from(""), 0)]), ..Self::default() };
+        let mut index = Self {
+            name_list: vec![Box::from("")],
+            names: HashMap::from([(Box::from(""), 0)]),
+            ..Self::default()
+        };
         let mut writer = Writer::default();
         let mut duplicates = 0;
         snapshot.scan(|row| {
@@ -146,7 +150,12 @@ impl Index {
 
     /// Applies what [`Index::changes`] found. Returns false, with nothing done, when building anew is the better way.
     pub fn apply(&mut self, changes: Changes) -> bool {
-        let dying = changes.removed.len() + changes.added.iter().filter(|(_, _, memory)| self.by_id.contains_key(memory.id.as_str())).count();
+        let dying = changes.removed.len()
+            + changes
+                .added
+                .iter()
+                .filter(|(_, _, memory)| self.by_id.contains_key(memory.id.as_str()))
+                .count();
         if (self.dead + dying) * DEAD_SHARE > self.docs.len() + changes.added.len() && dying > 64 {
             return false;
         }
@@ -292,7 +301,11 @@ impl Index {
 
     /// The documents that hold a term (as [`term_key`] writes it), with the weighted frequency; dead documents too.
     pub fn postings(&self, key: &str) -> impl Iterator<Item = (DocId, f32)> {
-        let list = self.terms.get(key).and_then(|term| self.postings.get(*term as usize)).map_or(&[][..], Vec::as_slice);
+        let list = self
+            .terms
+            .get(key)
+            .and_then(|term| self.postings.get(*term as usize))
+            .map_or(&[][..], Vec::as_slice);
         #[expect(clippy::cast_precision_loss, reason = "at most 255")]
         list.iter().map(|posting| (posting >> 8, (posting & 0xff) as f32 / 2.0))
     }
@@ -358,7 +371,11 @@ struct Writer {
 impl Writer {
     /// Fills `weights` with the weighted frequency of every term; returns the number of tokens.
     fn count(&mut self, memory: &Memory, mut term: impl FnMut(Kind, &str) -> u32) -> u32 {
-        let Self { words, identifiers, weights } = self;
+        let Self {
+            words,
+            identifiers,
+            weights,
+        } = self;
         weights.clear();
         let mut length = 0;
         let mut field = |text: &str, weight: u32| {

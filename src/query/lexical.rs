@@ -57,7 +57,10 @@ impl Terms {
         });
         let only_stop_words = weights.is_empty() && !stops.is_empty();
         let chosen = if only_stop_words { stops } else { weights };
-        Self { terms: chosen.into_iter().map(|(key, weight)| Term { key, weight }).collect(), only_stop_words }
+        Self {
+            terms: chosen.into_iter().map(|(key, weight)| Term { key, weight }).collect(),
+            only_stop_words,
+        }
     }
 }
 
@@ -112,7 +115,11 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
         let holding = |view: &View<'_>| {
             view.index
                 .postings(key)
-                .filter(|(doc, _)| view.index.doc(*doc).is_some_and(|doc| !doc.dead && filters.status.allows(doc.status)))
+                .filter(|(doc, _)| {
+                    view.index
+                        .doc(*doc)
+                        .is_some_and(|doc| !doc.dead && filters.status.allows(doc.status))
+                })
                 .count()
         };
         u32::try_from(views.iter().map(holding).sum::<usize>()).unwrap_or(u32::MAX)
@@ -132,7 +139,10 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
             }
         }
     }
-    Statistics { terms: weighted, mean_length }
+    Statistics {
+        terms: weighted,
+        mean_length,
+    }
 }
 
 /// At most three known words like an unknown one: it begins with it, or one letter differs (two in long words).
@@ -191,7 +201,9 @@ pub fn search(views: &[View<'_>], statistics: &Statistics, filters: &Filters) ->
         let mut touched: Vec<DocId> = Vec::new();
         for (key, weight) in &statistics.terms {
             for (number, frequency) in view.index.postings(key) {
-                let (Some(score), Some(doc)) = (scores.get_mut(number as usize), view.index.doc(number)) else { continue };
+                let (Some(score), Some(doc)) = (scores.get_mut(number as usize), view.index.doc(number)) else {
+                    continue;
+                };
                 if *score == 0.0 {
                     touched.push(number);
                 }
@@ -218,7 +230,9 @@ pub fn everything(views: &[View<'_>], filters: &Filters) -> Found {
 }
 
 fn admit(found: &mut Found, view: &View<'_>, filters: &Filters, scored: Scored) {
-    let Some(doc) = view.index.doc(scored.doc).filter(|doc| !doc.dead && view.filter.passes(doc)) else { return };
+    let Some(doc) = view.index.doc(scored.doc).filter(|doc| !doc.dead && view.filter.passes(doc)) else {
+        return;
+    };
     if !filters.status.allows(doc.status) {
         found.hidden.by_status += 1;
     } else if view.index.is_superseded(doc, filters.status) {

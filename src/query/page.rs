@@ -37,7 +37,14 @@ pub struct Cursor {
 impl Cursor {
     /// The cursor behind a result of this request.
     pub fn new(request: &QueryRequest, scope: &str, id: &str, rank: i64, mine: bool, created: i64) -> Self {
-        Self { request: fingerprint(request), scope: scope.to_owned(), id: id.to_owned(), rank, mine, created }
+        Self {
+            request: fingerprint(request),
+            scope: scope.to_owned(),
+            id: id.to_owned(),
+            rank,
+            mine,
+            created,
+        }
     }
 
     /// As it travels: URL-safe base64 of JSON.
@@ -51,10 +58,14 @@ impl Cursor {
     /// [`Error::InvalidCursor`] when it is damaged or was made for other arguments.
     pub fn decode(request: &QueryRequest) -> Result<Option<Self>, Error> {
         let Some(text) = request.cursor.as_deref() else { return Ok(None) };
-        let bytes = URL_SAFE_NO_PAD.decode(text.trim()).map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
+        let bytes = URL_SAFE_NO_PAD
+            .decode(text.trim())
+            .map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
         let cursor: Self = serde_json::from_slice(&bytes).map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
         if cursor.request != fingerprint(request) {
-            return Err(Error::InvalidCursor { reason: "it was made for other arguments" });
+            return Err(Error::InvalidCursor {
+                reason: "it was made for other arguments",
+            });
         }
         Ok(Some(cursor))
     }

@@ -51,9 +51,14 @@ impl Manifest {
 /// # Errors
 /// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
 pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> Result<T, SettingsError> {
-    let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
     toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text.get(..span.start).unwrap_or_default().lines().count().max(1));
+        let line = error
+            .span()
+            .map_or(1, |span| text.get(..span.start).unwrap_or_default().lines().count().max(1));
         let line = match error.span() {
             Some(span) if text.get(..span.start).is_some_and(|before| before.ends_with('\n')) => line + 1,
             _ => line,

@@ -30,8 +30,16 @@ impl Repository {
             _ => common.clone(),
         };
         let branch = std::fs::read_to_string(git_dir.join("HEAD")).ok();
-        let branch = branch.as_deref().and_then(|head| head.trim().strip_prefix("ref: refs/heads/")).map(str::to_owned);
-        Some(Self { remotes: remotes(&common), main: real(&main), work_tree: real(&work_tree), branch })
+        let branch = branch
+            .as_deref()
+            .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
+            .map(str::to_owned);
+        Some(Self {
+            remotes: remotes(&common),
+            main: real(&main),
+            work_tree: real(&work_tree),
+            branch,
+        })
     }
 
     /// The repository's name: that of the main working tree's folder.

@@ -84,7 +84,13 @@ pub fn current(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<
         .and_then(Repository::name)
         .or_else(|| folder.file_name().map(|name| name.to_string_lossy().into_owned()))
         .unwrap_or_else(|| "project".to_owned());
-    let mut current = Current { folder, name, repository, scope: None, rule: None };
+    let mut current = Current {
+        folder,
+        name,
+        repository,
+        scope: None,
+        rule: None,
+    };
     if let Some(pinned) = &config.pinned {
         let scope = find(scopes, &pinned.value).ok_or_else(|| not_found(scopes, &pinned.value))?;
         current.rule = Some(pinned.source.to_string());
@@ -104,12 +110,18 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
     let discovery = registry.discover();
     let scopes = discovery.scopes;
     let current = current(config, &scopes, folder.unwrap_or(&config.project.value))?;
-    let mut skipped: Vec<Skipped> =
-        discovery.passed_over.into_iter().map(|(scope, reason)| Skipped { scope, reason }).collect();
+    let mut skipped: Vec<Skipped> = discovery
+        .passed_over
+        .into_iter()
+        .map(|(scope, reason)| Skipped { scope, reason })
+        .collect();
     if let Some(pinned) = &config.pinned {
         let scope = find(&scopes, &pinned.value).ok_or_else(|| not_found(&scopes, &pinned.value))?;
         if let Some(named) = named.filter(|named| fold_name(named) != fold_name(&scope.name)) {
-            return Err(Error::ScopeRefused { name: named.to_owned(), pinned: scope.name.clone() });
+            return Err(Error::ScopeRefused {
+                name: named.to_owned(),
+                pinned: scope.name.clone(),
+            });
         }
         return usable(vec![scope], Vec::new(), current);
     }
@@ -118,7 +130,9 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         return usable(vec![scope], Vec::new(), current);
     }
     if scopes.is_empty() {
-        return Err(Error::NoScopes { root: registry.root().to_owned() });
+        return Err(Error::NoScopes {
+            root: registry.root().to_owned(),
+        });
     }
     let (searched, private): (Vec<_>, Vec<_>) = scopes.into_iter().partition(|scope| {
         scope.manifest.visibility == Visibility::Shared || current.scope.as_ref().is_some_and(|own| own.name == scope.name)
@@ -128,7 +142,10 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
             Some(problem) => format!("its scope.toml cannot be used: {problem}"),
             None => "private: searched only when it is current or named".to_owned(),
         };
-        skipped.push(Skipped { scope: scope.name.clone(), reason });
+        skipped.push(Skipped {
+            scope: scope.name.clone(),
+            reason,
+        });
     }
     usable(searched, skipped, current)
 }
@@ -138,9 +155,16 @@ fn usable(scopes: Vec<Arc<Scope>>, mut skipped: Vec<Skipped>, current: Current) 
     let (usable, broken): (Vec<_>, Vec<_>) = scopes.into_iter().partition(|scope| scope.problem.is_none());
     for scope in broken {
         let reason = scope.problem.as_ref().map(ToString::to_string).unwrap_or_default();
-        skipped.push(Skipped { scope: scope.name.clone(), reason: format!("its scope.toml cannot be used: {reason}") });
+        skipped.push(Skipped {
+            scope: scope.name.clone(),
+            reason: format!("its scope.toml cannot be used: {reason}"),
+        });
     }
-    Ok(Selection { scopes: usable, skipped, current })
+    Ok(Selection {
+        scopes: usable,
+        skipped,
+        current,
+    })
 }
 
 /// A scope by name: exactly, or with case, `-` and `_` taken as equal.
@@ -155,8 +179,15 @@ pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
 
 /// The error for a scope nobody knows; private scopes are not among the names it tells.
 pub fn not_found(scopes: &[Arc<Scope>], name: &str) -> Error {
-    let known = scopes.iter().filter(|scope| scope.manifest.visibility == Visibility::Shared).map(|scope| scope.name.clone()).collect();
-    Error::ScopeNotFound { name: name.to_owned(), known }
+    let known = scopes
+        .iter()
+        .filter(|scope| scope.manifest.visibility == Visibility::Shared)
+        .map(|scope| scope.name.clone())
+        .collect();
+    Error::ScopeNotFound {
+        name: name.to_owned(),
+        known,
+    }
 }
 
 fn detect(config: &Config, scopes: &[Arc<Scope>], current: &Current) -> Option<(Arc<Scope>, String)> {
@@ -182,7 +213,10 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], current: &Current) -> Option<
     let mut best: Option<(usize, &Arc<Scope>, &str)> = None;
     for scope in scopes {
         for pattern in &scope.manifest.paths {
-            let depth = folders.iter().filter_map(|folder| matched_depth(pattern, folder, config.home.as_deref())).max();
+            let depth = folders
+                .iter()
+                .filter_map(|folder| matched_depth(pattern, folder, config.home.as_deref()))
+                .max();
             if let Some(depth) = depth
                 && best.is_none_or(|(known, _, _)| depth > known)
             {
@@ -203,10 +237,18 @@ fn matched_depth(pattern: &str, folder: &Path, home: Option<&Path>) -> Option<us
     }
     // The part before the first wildcard may run through symbolic links; the project's folder is a real path.
     let text = expanded.to_string_lossy().into_owned();
-    let fixed: PathBuf = Path::new(&text).components().take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{'])).collect();
+    let fixed: PathBuf = Path::new(&text)
+        .components()
+        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
+        .collect();
     let rest = Path::new(&text).strip_prefix(&fixed).ok()?.to_owned();
     let real = fixed.canonicalize().unwrap_or(fixed).join(rest);
-    let glob = globset::GlobBuilder::new(&real.to_string_lossy()).literal_separator(true).build().or_else(|_| Glob::new(&text)).ok()?.compile_matcher();
+    let glob = globset::GlobBuilder::new(&real.to_string_lossy())
+        .literal_separator(true)
+        .build()
+        .or_else(|_| Glob::new(&text))
+        .ok()?
+        .compile_matcher();
     candidates().find(|(ancestor, _)| glob.is_match(ancestor)).map(|(_, depth)| depth)
 }
 

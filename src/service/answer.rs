@@ -19,12 +19,23 @@ const TAGS: usize = 8;
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     let full = detail == Detail::Full;
-    let facts = if full { memory.facts.clone() } else { memory.facts.iter().take(FACTS).map(|fact| text::line(fact, FACT_CAP)).collect() };
-    let concepts = if full { memory.concepts.clone() } else { memory.concepts.iter().take(TAGS).map(|tag| text::line(tag, 60)).collect() };
+    let facts = if full {
+        memory.facts.clone()
+    } else {
+        memory.facts.iter().take(FACTS).map(|fact| text::line(fact, FACT_CAP)).collect()
+    };
+    let concepts = if full {
+        memory.concepts.clone()
+    } else {
+        memory.concepts.iter().take(TAGS).map(|tag| text::line(tag, 60)).collect()
+    };
     MemoryHit {
         id: memory.id.clone(),
         title: memory.title.clone(),
-        subtitle: memory.subtitle.as_ref().map(|subtitle| if full { subtitle.clone() } else { text::line(subtitle, FACT_CAP) }),
+        subtitle: memory
+            .subtitle
+            .as_ref()
+            .map(|subtitle| if full { subtitle.clone() } else { text::line(subtitle, FACT_CAP) }),
         facts,
         concepts,
         project: memory.project.clone(),
@@ -35,7 +46,11 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         score: None,
         also: Vec::new(),
         why: None,
-        narrative: memory.narrative.as_ref().filter(|_| full).map(|narrative| text::cut(narrative, text::BLOCK_CAP).0.into_owned()),
+        narrative: memory
+            .narrative
+            .as_ref()
+            .filter(|_| full)
+            .map(|narrative| text::cut(narrative, text::BLOCK_CAP).0.into_owned()),
         files: if full { memory.files.clone() } else { Vec::new() },
         session: memory.session.clone().filter(|_| full),
         confidence: memory.confidence.filter(|_| full),
@@ -56,12 +71,22 @@ pub fn why(memory: &Memory, keys: &HashMap<&str, f32>) -> Option<String> {
         ("facts", facts.as_str()),
         ("tags", concepts.as_str()),
         ("subtitle", memory.subtitle.as_deref().unwrap_or_default()),
-        ("text", memory.narrative.as_deref().map_or("", |text| text.get(..text.floor_char_boundary(20_000)).unwrap_or_default())),
+        (
+            "text",
+            memory
+                .narrative
+                .as_deref()
+                .map_or("", |text| text.get(..text.floor_char_boundary(20_000)).unwrap_or_default()),
+        ),
         ("files", files.as_str()),
     ];
     for (name, field) in fields {
         let mut words = lexical::matched(field, keys);
-        words.retain(|(_, word)| !told.iter().any(|known| known == word || (known.contains(word.as_ref()) && known.contains(['_', '-', '/', ':', '.']))));
+        words.retain(|(_, word)| {
+            !told
+                .iter()
+                .any(|known| known == word || (known.contains(word.as_ref()) && known.contains(['_', '-', '/', ':', '.'])))
+        });
         words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         words.truncate(4);
         if !words.is_empty() {
@@ -82,7 +107,10 @@ pub fn note_repairs(memories: &[(String, &Memory)], notes: &mut Vec<Note>) {
         .map(|(_, memory)| format!("`{}` ({})", memory.id, memory.repaired.join(", ")))
         .collect();
     if !repaired.is_empty() {
-        notes.push(Note::new(NoteKind::RepairedValues, format!("broken values in the store were read as far as possible: {}", repaired.join(", "))));
+        notes.push(Note::new(
+            NoteKind::RepairedValues,
+            format!("broken values in the store were read as far as possible: {}", repaired.join(", ")),
+        ));
     }
 }
 
@@ -124,7 +152,12 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
             let (short, _) = text::cut(narrative, (budget * 4 / share).max(80));
             hit.narrative = Some(short.into_owned());
         }
-        hit.facts = hit.facts.iter().take(20 / share).map(|fact| text::line(fact, (budget * 2 / share).max(60))).collect();
+        hit.facts = hit
+            .facts
+            .iter()
+            .take(20 / share)
+            .map(|fact| text::line(fact, (budget * 2 / share).max(60)))
+            .collect();
         hit.files.truncate(20 / share);
         hit.concepts.truncate(20 / share);
         hit.also.truncate(20 / share);

@@ -54,7 +54,10 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let mut response = GetResponse::default();
     let opened = open(&mut selection, &scopes, &mut response.notes)?;
     if include.contains(&Include::Related) {
-        response.notes.push(Note::new(NoteKind::NotAvailable, "`include: related` is not available yet; search with the memory's title instead"));
+        response.notes.push(Note::new(
+            NoteKind::NotAvailable,
+            "`include: related` is not available yet; search with the memory's title instead",
+        ));
     }
     let mut budget = BUDGET;
     let mut found = Vec::new();
@@ -64,7 +67,10 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 let price = answer::cost(&detail);
                 if price > budget {
                     answer::shrink(&mut detail.memory, budget.max(200));
-                    response.notes.push(Note::new(NoteKind::Cut, format!("`{id}` is cut; ask for it alone to see more of it")));
+                    response.notes.push(Note::new(
+                        NoteKind::Cut,
+                        format!("`{id}` is cut; ask for it alone to see more of it"),
+                    ));
                 }
                 budget = budget.saturating_sub(answer::cost(&detail));
                 found.push((memory, detail));
@@ -72,7 +78,11 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             Err(error) if request.ids.is_some() => {
                 let body = error.body();
                 let reason = body.hint.map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
-                response.missing.push(MissingMemory { id: text::line(id, 200), reason, nearest: body.nearest });
+                response.missing.push(MissingMemory {
+                    id: text::line(id, 200),
+                    reason,
+                    nearest: body.nearest,
+                });
             }
             Err(error) => return Err(error),
         }
@@ -107,7 +117,11 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
         match found {
             Some(Ok(found)) => return Ok(found),
             Some(Err(status)) => {
-                refused.get_or_insert(Error::MemoryNotServed { id: text::line(id, 200), scope: scope.name.clone(), status });
+                refused.get_or_insert(Error::MemoryNotServed {
+                    id: text::line(id, 200),
+                    scope: scope.name.clone(),
+                    status,
+                });
             }
             None => {}
         }
@@ -121,7 +135,10 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
 
 /// Ids like an unknown one, of memories that may be shown.
 fn like(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter) -> Vec<String> {
-    let ids = opened.iter().filter_map(|(_, guard)| guard.get()).flat_map(|index| index.live().filter(|(_, doc)| filter.allows(doc.status)).map(|(_, doc)| &*doc.id));
+    let ids = opened
+        .iter()
+        .filter_map(|(_, guard)| guard.get())
+        .flat_map(|index| index.live().filter(|(_, doc)| filter.allows(doc.status)).map(|(_, doc)| &*doc.id));
     nearest(id, ids, 3)
 }
 
@@ -162,24 +179,38 @@ fn detail(
 fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, filter: StatusFilter) -> Result<Option<Timeline>, crate::error::StoreError> {
     let Some((number, doc)) = index.find(id) else { return Ok(None) };
     let within: [(&str, Box<dyn Fn(&Doc) -> bool>); 3] = [
-        ("session", Box::new(|other: &Doc| (doc.session != 0 && other.session == doc.session) || (doc.session_id != 0 && other.session_id == doc.session_id))),
+        (
+            "session",
+            Box::new(|other: &Doc| {
+                (doc.session != 0 && other.session == doc.session) || (doc.session_id != 0 && other.session_id == doc.session_id)
+            }),
+        ),
         ("project", Box::new(|other: &Doc| doc.project != 0 && other.project == doc.project)),
         ("scope", Box::new(|_: &Doc| true)),
     ];
     for (name, holds) in within {
-        let mut line: Vec<(i64, &str, RowKey, DocId)> =
-            index.live().filter(|(_, other)| filter.allows(other.status) && holds(other)).map(|(number, other)| (other.created, &*other.id, other.key, number)).collect();
+        let mut line: Vec<(i64, &str, RowKey, DocId)> = index
+            .live()
+            .filter(|(_, other)| filter.allows(other.status) && holds(other))
+            .map(|(number, other)| (other.created, &*other.id, other.key, number))
+            .collect();
         if line.len() < 2 && name != "scope" {
             continue;
         }
         line.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
-        let Some(own) = line.iter().position(|(.., other)| *other == number) else { return Ok(None) };
+        let Some(own) = line.iter().position(|(.., other)| *other == number) else {
+            return Ok(None);
+        };
         let before = line.get(own.saturating_sub(NEIGHBOURS)..own).unwrap_or_default();
         let after = line.get(own + 1..(own + 1 + NEIGHBOURS).min(line.len())).unwrap_or_default();
         let wanted: Vec<(RowKey, &str)> = before.iter().chain(after).map(|(_, id, key, _)| (*key, *id)).collect();
         let records = snapshot.memories(&wanted, filter)?;
         let entries = |places: &[(i64, &str, RowKey, DocId)]| places.iter().filter_map(|(_, id, ..)| records.get(*id)).map(entry).collect();
-        return Ok(Some(Timeline { within: name.to_owned(), before: entries(before), after: entries(after) }));
+        return Ok(Some(Timeline {
+            within: name.to_owned(),
+            before: entries(before),
+            after: entries(after),
+        }));
     }
     Ok(None)
 }

@@ -26,11 +26,17 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let opened = open(&mut selection, &scopes, &mut notes)?;
     let mut search = Search::new(&opened, &selection, &spec);
     if request.query.is_some() && spec.text.is_none() {
-        notes.push(Note::new(NoteKind::EmptyQuery, "`query` is empty: these are the newest memories that pass the filters"));
+        notes.push(Note::new(
+            NoteKind::EmptyQuery,
+            "`query` is empty: these are the newest memories that pass the filters",
+        ));
     }
     if let Some(mode) = spec.mode_replaced {
         let mode = format!("{mode:?}").to_lowercase();
-        notes.push(Note::new(NoteKind::NotAvailable, format!("`mode: {mode}` is not available yet; the search was lexical")));
+        notes.push(Note::new(
+            NoteKind::NotAvailable,
+            format!("`mode: {mode}` is not available yet; the search was lexical"),
+        ));
     }
     let (hits, page) = search.page(cursor.as_ref(), spec.limit, &mut notes)?;
     let mut response = QueryResponse {
@@ -53,7 +59,12 @@ fn finish(request: &QueryRequest, spec: &QuerySpec, mut response: QueryResponse,
     let cursor = |scope: &str, id: &str, place: &Ranked| Cursor::new(request, scope, id, place.rank, place.mine, place.created);
     let mut places: Vec<Cursor> = hits.iter().map(|hit| cursor(&hit.hit.scope, &hit.memory.id, &hit.place)).collect();
     if let (Some(place), Some(last)) = (places.last_mut(), hits.last()) {
-        let scope = last.hit.also.iter().find(|also| also.id == last.end.1).map_or(&last.hit.scope, |also| &also.scope);
+        let scope = last
+            .hit
+            .also
+            .iter()
+            .find(|also| also.id == last.end.1)
+            .map_or(&last.hit.scope, |also| &also.scope);
         *place = cursor(scope, &last.end.1, &last.end.0);
     }
     let mut results: Vec<MemoryHit> = hits.into_iter().map(|hit| hit.hit).collect();
@@ -63,7 +74,11 @@ fn finish(request: &QueryRequest, spec: &QuerySpec, mut response: QueryResponse,
     if cut {
         response.notes.push(Note::new(
             NoteKind::Cut,
-            format!("cut to {} tokens: {kept} of {} results of this page; `next_cursor` goes on, get_memory shows one in full", spec.tokens, places.len()),
+            format!(
+                "cut to {} tokens: {kept} of {} results of this page; `next_cursor` goes on, get_memory shows one in full",
+                spec.tokens,
+                places.len()
+            ),
         ));
     }
     if kept < places.len() || more {
@@ -116,7 +131,10 @@ impl<'a> Search<'a> {
             .filter_map(|(scope, guard)| {
                 let index = guard.get()?;
                 names.push(scope.name.clone());
-                Some(View { index, filter: Resolved::new(index, &spec.filters, &scope.own_names()) })
+                Some(View {
+                    index,
+                    filter: Resolved::new(index, &spec.filters, &scope.own_names()),
+                })
             })
             .collect();
         let terms = spec.text.as_deref().map(|text| {
@@ -125,7 +143,15 @@ impl<'a> Search<'a> {
             (terms, statistics)
         });
         let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
-        Self { opened, views, names, mine: selection.current.names(), own_scope, spec, terms }
+        Self {
+            opened,
+            views,
+            names,
+            mine: selection.current.names(),
+            own_scope,
+            spec,
+            terms,
+        }
     }
 
     /// Retrieves, orders and reads one page.
@@ -163,7 +189,12 @@ impl<'a> Search<'a> {
 
     /// Reads records in order, folds near-duplicates, and stops when the page is full.
     fn read(&self, ranked: &[Ranked], cursor: Option<&Cursor>, limit: usize, total: u64, notes: &mut Vec<Note>) -> Result<Vec<Hit>, Error> {
-        let identity = |place: &Ranked| (self.names.get(place.scored.scope).cloned().unwrap_or_default(), self.id(place).to_owned());
+        let identity = |place: &Ranked| {
+            (
+                self.names.get(place.scored.scope).cloned().unwrap_or_default(),
+                self.id(place).to_owned(),
+            )
+        };
         let start = cursor.map_or(0, |cursor| resume(ranked, cursor, identity));
         let mut hits: Vec<Hit> = Vec::new();
         let mut signatures: Vec<Signature> = Vec::new();
@@ -181,9 +212,15 @@ impl<'a> Search<'a> {
                 };
                 let signature = Signature::of(&memory);
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
-                let same = self.terms.as_ref().and_then(|_| signatures.iter().position(|known| known.is_near(&signature)));
+                let same = self
+                    .terms
+                    .as_ref()
+                    .and_then(|_| signatures.iter().position(|known| known.is_near(&signature)));
                 if let Some(hit) = same.and_then(|position| hits.get_mut(position)) {
-                    hit.hit.also.push(Also { id: memory.id.clone(), scope });
+                    hit.hit.also.push(Also {
+                        id: memory.id.clone(),
+                        scope,
+                    });
                     if let Some(last) = hits.last_mut() {
                         last.end = (*place, memory.id);
                     }
@@ -196,9 +233,18 @@ impl<'a> Search<'a> {
                     break 'page;
                 }
                 signatures.push(signature);
-                let rank = ranked.iter().position(|other| std::ptr::eq(other, place)).map_or(0, |position| position + 1);
+                let rank = ranked
+                    .iter()
+                    .position(|other| std::ptr::eq(other, place))
+                    .map_or(0, |position| position + 1);
                 let end = (*place, memory.id.clone());
-                hits.push(Hit { hit: self.hit(&memory, place, &scope, rank), memory, place: *place, end, more: false });
+                hits.push(Hit {
+                    hit: self.hit(&memory, place, &scope, rank),
+                    memory,
+                    place: *place,
+                    end,
+                    more: false,
+                });
             }
         }
         // Fewer places than matches were put in order; the rest is there for the next page.
@@ -208,13 +254,19 @@ impl<'a> Search<'a> {
             last.more = true;
         }
         if gone > 0 {
-            notes.push(Note::new(NoteKind::ChangedMeanwhile, format!("{gone} matching memories were changed or removed while this request was answered")));
+            notes.push(Note::new(
+                NoteKind::ChangedMeanwhile,
+                format!("{gone} matching memories were changed or removed while this request was answered"),
+            ));
         }
         Ok(hits)
     }
 
     fn id(&self, place: &Ranked) -> &str {
-        self.views.get(place.scored.scope).and_then(|view| view.index.doc(place.scored.doc)).map_or("", |doc| &doc.id)
+        self.views
+            .get(place.scored.scope)
+            .and_then(|view| view.index.doc(place.scored.doc))
+            .map_or("", |doc| &doc.id)
     }
 
     /// Reads the records of some places from their stores; the status allow-list is applied to what SQLite says now.
@@ -232,7 +284,9 @@ impl<'a> Search<'a> {
             if wanted.is_empty() {
                 continue;
             }
-            let found = scope.store.snapshot(|snapshot| snapshot.memories(&wanted, self.spec.filters.status))?;
+            let found = scope
+                .store
+                .snapshot(|snapshot| snapshot.memories(&wanted, self.spec.filters.status))?;
             records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory)));
         }
         Ok(records)
@@ -247,8 +301,17 @@ impl<'a> Search<'a> {
             if self.spec.explain
                 && let Some(view) = self.views.get(place.scored.scope)
             {
-                let terms = statistics.explain(view.index, place.scored.doc).into_iter().map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('='))).collect();
-                let leg = LegExplanation { leg: "lexical".to_owned(), rank: rank as u64, score: f64::from(place.scored.score), terms };
+                let terms = statistics
+                    .explain(view.index, place.scored.doc)
+                    .into_iter()
+                    .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
+                    .collect();
+                let leg = LegExplanation {
+                    leg: "lexical".to_owned(),
+                    rank: rank as u64,
+                    score: f64::from(place.scored.score),
+                    terms,
+                };
                 hit.explanation = Some(Explanation { legs: vec![leg] });
             }
         }
@@ -258,16 +321,28 @@ impl<'a> Search<'a> {
     /// The notes that follow from what was found.
     fn notes(&self, selection: &Selection, page: &Page, hits: &[Hit], notes: &mut Vec<Note>) {
         if page.only_stop_words {
-            notes.push(Note::new(NoteKind::OnlyStopWords, "every word of the query is a common one; they were searched as they stand"));
+            notes.push(Note::new(
+                NoteKind::OnlyStopWords,
+                "every word of the query is a common one; they were searched as they stand",
+            ));
         }
         let status = self.spec.filters.status;
         if page.hidden.by_status > 0 && (hits.is_empty() || page.hidden.by_status >= 10) && status == StatusFilter::Approved {
             notes.push(Note::new(
                 NoteKind::HiddenByStatus,
-                format!("{} matching memories are not approved yet; pass `status: \"staging\"` or \"all\" to see them", page.hidden.by_status),
+                format!(
+                    "{} matching memories are not approved yet; pass `status: \"staging\"` or \"all\" to see them",
+                    page.hidden.by_status
+                ),
             ));
         } else if page.hidden.by_status > 0 && hits.is_empty() {
-            notes.push(Note::new(NoteKind::HiddenByStatus, format!("{} matching memories have another status; pass `status: \"all\"`", page.hidden.by_status)));
+            notes.push(Note::new(
+                NoteKind::HiddenByStatus,
+                format!(
+                    "{} matching memories have another status; pass `status: \"all\"`",
+                    page.hidden.by_status
+                ),
+            ));
         }
         let relevant = |scope: &str| hits.is_empty() || status != StatusFilter::Approved || hits.iter().any(|hit| hit.hit.scope == scope);
         if page.hidden.by_status > 0 || status != StatusFilter::Approved {
@@ -276,7 +351,10 @@ impl<'a> Search<'a> {
         let memories: Vec<(String, &Memory)> = hits.iter().map(|hit| (hit.hit.scope.clone(), &hit.memory)).collect();
         answer::note_repairs(&memories, notes);
         if selection.scopes.is_empty() {
-            notes.push(Note::new(NoteKind::NoScopes, "no scope could be searched; `searched.skipped` says why"));
+            notes.push(Note::new(
+                NoteKind::NoScopes,
+                "no scope could be searched; `searched.skipped` says why",
+            ));
         }
     }
 
@@ -284,23 +362,50 @@ impl<'a> Search<'a> {
     fn suggestions(&self, request: &QueryRequest, page: &Page) -> Vec<String> {
         let mut suggestions = Vec::new();
         if page.hidden.by_status > 0 {
-            suggestions.push(format!("{} matches are hidden by their status: pass status \"all\"", page.hidden.by_status));
+            suggestions.push(format!(
+                "{} matches are hidden by their status: pass status \"all\"",
+                page.hidden.by_status
+            ));
         }
         if let Some(project) = &request.project {
-            let known: Vec<&str> = self.views.iter().flat_map(|view| view.index.live().map(|(_, doc)| view.index.project(doc.project))).filter(|name| !name.is_empty()).collect();
+            let known: Vec<&str> = self
+                .views
+                .iter()
+                .flat_map(|view| view.index.live().map(|(_, doc)| view.index.project(doc.project)))
+                .filter(|name| !name.is_empty())
+                .collect();
             let folded = fold_name(project);
             if !known.iter().any(|name| fold_name(name) == folded) {
                 let near = nearest(project, known.into_iter(), 3);
-                let hint = if near.is_empty() { String::new() } else { format!("; like it: {}", near.join(", ")) };
-                suggestions.push(format!("No memory was learned in project \"{}\"{hint}", crate::text::line(project, 80)));
+                let hint = if near.is_empty() {
+                    String::new()
+                } else {
+                    format!("; like it: {}", near.join(", "))
+                };
+                suggestions.push(format!(
+                    "No memory was learned in project \"{}\"{hint}",
+                    crate::text::line(project, 80)
+                ));
             }
         }
         for tag in request.tags.iter().flatten() {
             let folded = fold_name(tag);
-            let known: Vec<&str> = self.views.iter().flat_map(|view| view.index.live().flat_map(|(_, doc)| doc.tags.iter().map(|tag| view.index.tag(*tag)))).collect();
+            let known: Vec<&str> = self
+                .views
+                .iter()
+                .flat_map(|view| {
+                    view.index
+                        .live()
+                        .flat_map(|(_, doc)| doc.tags.iter().map(|tag| view.index.tag(*tag)))
+                })
+                .collect();
             if !known.iter().any(|name| fold_name(name) == folded) {
                 let near = nearest(tag, known.into_iter(), 3);
-                let hint = if near.is_empty() { String::new() } else { format!("; like it: {}", near.join(", ")) };
+                let hint = if near.is_empty() {
+                    String::new()
+                } else {
+                    format!("; like it: {}", near.join(", "))
+                };
                 suggestions.push(format!("No memory has the tag \"{}\"{hint}", crate::text::line(tag, 80)));
             }
         }

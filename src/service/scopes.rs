@@ -28,11 +28,20 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     if let Some(pinned) = &service.config.pinned {
         let own = current.scope.as_ref().map(|scope| scope.name.clone()).unwrap_or_default();
         scopes.retain(|scope| scope.name == own);
-        response.notes.push(Note::new(NoteKind::Pinned, format!("this server is pinned to scope `{own}` by {}; other scopes are not shown", pinned.source)));
+        response.notes.push(Note::new(
+            NoteKind::Pinned,
+            format!(
+                "this server is pinned to scope `{own}` by {}; other scopes are not shown",
+                pinned.source
+            ),
+        ));
     }
     if let Some(name) = &request.scope {
         let scope = find(&scopes, name).ok_or_else(|| match &service.config.pinned {
-            Some(_) => Error::ScopeRefused { name: name.clone(), pinned: response.current_scope.clone().unwrap_or_default() },
+            Some(_) => Error::ScopeRefused {
+                name: name.clone(),
+                pinned: response.current_scope.clone().unwrap_or_default(),
+            },
             None => not_found(&all, name),
         })?;
         scopes = vec![scope];
@@ -43,11 +52,19 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         response.scopes.push(describe(scope, may_read, request.scope.is_some()));
     }
     if all.is_empty() {
-        let hint = Error::NoScopes { root: service.registry.root().to_owned() };
-        response.notes.push(Note::new(NoteKind::NoScopes, format!("{hint}; {}", hint.hint().unwrap_or_default())));
+        let hint = Error::NoScopes {
+            root: service.registry.root().to_owned(),
+        };
+        response.notes.push(Note::new(
+            NoteKind::NoScopes,
+            format!("{hint}; {}", hint.hint().unwrap_or_default()),
+        ));
     } else if response.current_scope.is_none() {
         let folder = text::line(&current.folder.display().to_string(), 200);
-        response.notes.push(Note::new(NoteKind::NoCurrentScope, format!("no scope claims `{folder}`; every shared scope is searched")));
+        response.notes.push(Note::new(
+            NoteKind::NoCurrentScope,
+            format!("no scope claims `{folder}`; every shared scope is searched"),
+        ));
     }
     for (name, reason) in discovery.passed_over {
         response.notes.push(Note::about(NoteKind::ScopeUnavailable, name, reason));
@@ -70,12 +87,24 @@ pub fn describe(scope: &Scope, may_read: bool, in_detail: bool) -> ScopeInfo {
         pending: None,
         index: None,
         profile: None,
-        health: Health { state: HealthState::NotRead, opened: None, problems: Vec::new() },
+        health: Health {
+            state: HealthState::NotRead,
+            opened: None,
+            problems: Vec::new(),
+        },
     };
     if let Some(problem) = &scope.problem {
-        info.health = Health { state: HealthState::Unavailable, opened: None, problems: vec![text::line(&problem.to_string(), 400)] };
+        info.health = Health {
+            state: HealthState::Unavailable,
+            opened: None,
+            problems: vec![text::line(&problem.to_string(), 400)],
+        };
     } else if may_read && let Err(error) = fill(scope, in_detail, &mut info) {
-        info.health = Health { state: HealthState::Unavailable, opened: None, problems: vec![text::line(&format!("{error}; {}", error.hint()), 500)] };
+        info.health = Health {
+            state: HealthState::Unavailable,
+            opened: None,
+            problems: vec![text::line(&format!("{error}; {}", error.hint()), 500)],
+        };
     }
     info
 }
@@ -84,11 +113,17 @@ fn fill(scope: &Scope, in_detail: bool, info: &mut ScopeInfo) -> Result<(), Stor
     let most = if in_detail { MANY } else { FEW };
     let guard = scope.index()?;
     let Some(index) = guard.get() else { return Ok(()) };
-    let (counts, profile, opening) = scope.store.snapshot(|snapshot| Ok((snapshot.counts()?, snapshot.layout.profile, snapshot.opening)))?;
+    let (counts, profile, opening) = scope
+        .store
+        .snapshot(|snapshot| Ok((snapshot.counts()?, snapshot.layout.profile, snapshot.opening)))?;
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
     info.profile = Some(profile.as_str().to_owned());
-    let latest = index.live().map(|(_, doc)| doc.updated.max(doc.created)).max().filter(|instant| *instant > i64::MIN);
+    let latest = index
+        .live()
+        .map(|(_, doc)| doc.updated.max(doc.created))
+        .max()
+        .filter(|instant| *instant > i64::MIN);
     info.last_updated = latest.and_then(instant);
     info.projects = projects(index, most);
     info.tags = tags(index, most);
@@ -101,13 +136,27 @@ fn fill(scope: &Scope, in_detail: bool, info: &mut ScopeInfo) -> Result<(), Stor
         ));
     }
     if counts.unknown > 0 {
-        problems.push(format!("{} rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected", counts.unknown));
+        problems.push(format!(
+            "{} rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected",
+            counts.unknown
+        ));
     }
     if index.duplicate_ids > 0 {
-        problems.push(format!("{} rows repeat the id of another row; the first one counts", index.duplicate_ids));
+        problems.push(format!(
+            "{} rows repeat the id of another row; the first one counts",
+            index.duplicate_ids
+        ));
     }
-    let state = if counts.unknown > 0 || index.duplicate_ids > 0 { HealthState::Degraded } else { HealthState::Ok };
-    info.health = Health { state, opened: Some(opening.describe().to_owned()), problems };
+    let state = if counts.unknown > 0 || index.duplicate_ids > 0 {
+        HealthState::Degraded
+    } else {
+        HealthState::Ok
+    };
+    info.health = Health {
+        state,
+        opened: Some(opening.describe().to_owned()),
+        problems,
+    };
     Ok(())
 }
 
@@ -135,7 +184,13 @@ fn tags(index: &Index, most: usize) -> Vec<TagCount> {
             *counts.entry(index.tag(*tag)).or_default() += 1;
         }
     }
-    by_count(counts, most).into_iter().map(|(tag, count)| TagCount { tag: tag.to_owned(), count }).collect()
+    by_count(counts, most)
+        .into_iter()
+        .map(|(tag, count)| TagCount {
+            tag: tag.to_owned(),
+            count,
+        })
+        .collect()
 }
 
 fn by_count(counts: HashMap<&str, u64>, most: usize) -> Vec<(&str, u64)> {
@@ -147,11 +202,18 @@ fn by_count(counts: HashMap<&str, u64>, most: usize) -> Vec<(&str, u64)> {
 
 /// What waits for a curator, oldest first.
 pub fn pending(index: &Index, most: usize) -> Pending {
-    let mut waiting: Vec<(i64, &str)> = index.live().filter(|(_, doc)| doc.status == Status::Staging).map(|(_, doc)| (doc.created, &*doc.id)).collect();
+    let mut waiting: Vec<(i64, &str)> = index
+        .live()
+        .filter(|(_, doc)| doc.status == Status::Staging)
+        .map(|(_, doc)| (doc.created, &*doc.id))
+        .collect();
     waiting.sort_unstable();
     Pending {
         count: waiting.len() as u64,
-        oldest: waiting.iter().find(|(created, _)| *created > i64::MIN).and_then(|(created, _)| instant(*created)),
+        oldest: waiting
+            .iter()
+            .find(|(created, _)| *created > i64::MIN)
+            .and_then(|(created, _)| instant(*created)),
         ids: waiting.iter().take(most).map(|(_, id)| (*id).to_owned()).collect(),
     }
 }

@@ -29,7 +29,10 @@ pub struct Operation {
 impl Operation {
     /// The operation whose arguments are a `T`.
     pub fn of<T: JsonSchema>(name: &'static str) -> Self {
-        Self { name, schema: schemars::schema_for!(T).to_value() }
+        Self {
+            name,
+            schema: schemars::schema_for!(T).to_value(),
+        }
     }
 }
 
@@ -75,7 +78,11 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
     let words = choices(schema, root);
     if !words.is_empty() {
         let list = accepts(schema, "array");
-        let given: Vec<&Value> = if list { value.as_array().into_iter().flatten().collect() } else { vec![value] };
+        let given: Vec<&Value> = if list {
+            value.as_array().into_iter().flatten().collect()
+        } else {
+            vec![value]
+        };
         for word in given {
             if !word.as_str().is_some_and(|word| words.iter().any(|known| known == word)) {
                 let text = word.as_str().map_or_else(|| word.to_string(), str::to_owned);
@@ -89,8 +96,18 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
     }
     for (kind, fits, description, example) in [
         ("array", value.is_array(), "a list of strings", json!(["…"])),
-        ("integer", value.is_i64() || value.is_u64(), "a whole number", json!(whole(value).unwrap_or(10))),
-        ("boolean", value.is_boolean(), "true or false", json!(value.as_str() == Some("true"))),
+        (
+            "integer",
+            value.is_i64() || value.is_u64(),
+            "a whole number",
+            json!(whole(value).unwrap_or(10)),
+        ),
+        (
+            "boolean",
+            value.is_boolean(),
+            "true or false",
+            json!(value.as_str() == Some("true")),
+        ),
         ("string", value.is_string(), "a string", json!(value.to_string().trim_matches('"'))),
     ] {
         if accepts(schema, kind) && !fits {
@@ -99,7 +116,11 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
     }
     if let Some(entries) = value.as_array() {
         if entries.len() > MOST_ENTRIES {
-            return Err(wrong(format!("at most {MOST_ENTRIES} entries"), Vec::new(), json!(entries.iter().take(2).collect::<Vec<_>>())));
+            return Err(wrong(
+                format!("at most {MOST_ENTRIES} entries"),
+                Vec::new(),
+                json!(entries.iter().take(2).collect::<Vec<_>>()),
+            ));
         }
         if let Some(entry) = entries.iter().find(|entry| !entry.is_string()) {
             return Err(wrong("a list of strings".to_owned(), Vec::new(), json!([entry.to_string()])));
@@ -152,7 +173,11 @@ fn collect(schema: &Value, root: &Value, words: &mut Vec<String>, depth: u32) {
     if let Some(items) = schema.get("items") {
         collect(items, root, words, depth + 1);
     }
-    if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|path| root.pointer(path.trim_start_matches('#'))) {
+    if let Some(target) = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|path| root.pointer(path.trim_start_matches('#')))
+    {
         collect(target, root, words, depth + 1);
     }
 }
@@ -189,13 +214,29 @@ impl QuerySpec {
             });
         }
         if request.mode == Some(Mode::Semantic) {
-            return Err(Error::NotAvailable { argument: "mode", value: "semantic".to_owned(), instead: "use `mode: \"lexical\"`, or leave `mode` out" });
+            return Err(Error::NotAvailable {
+                argument: "mode",
+                value: "semantic".to_owned(),
+                instead: "use `mode: \"lexical\"`, or leave `mode` out",
+            });
         }
-        let text = request.query.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let text = request
+            .query
+            .as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned);
         if let Some(text) = text.as_ref().filter(|text| text.len() > LONGEST_QUERY) {
-            return Err(Error::invalid("query", format!("{} bytes long", text.len()), format!("at most {LONGEST_QUERY} bytes; give the words that matter")));
+            return Err(Error::invalid(
+                "query",
+                format!("{} bytes long", text.len()),
+                format!("at most {LONGEST_QUERY} bytes; give the words that matter"),
+            ));
         }
-        let (since, until) = (day("since", request.since.as_deref(), false)?, day("until", request.until.as_deref(), true)?);
+        let (since, until) = (
+            day("since", request.since.as_deref(), false)?,
+            day("until", request.until.as_deref(), true)?,
+        );
         if let (Some(since), Some(until)) = (since, until)
             && since >= until
         {
@@ -210,10 +251,16 @@ impl QuerySpec {
         let files = strings("files", request.files.as_deref())?;
         let files = files
             .iter()
-            .map(|pattern| FilePattern::parse(pattern).map_err(|reason| Error::invalid("files", pattern, format!("a path or a glob: {reason}"))))
+            .map(|pattern| {
+                FilePattern::parse(pattern).map_err(|reason| Error::invalid("files", pattern, format!("a path or a glob: {reason}")))
+            })
             .collect::<Result<_, _>>()?;
         let mut seen = HashSet::new();
-        let tags = strings("tags", request.tags.as_deref())?.iter().map(|tag| Filters::fold(tag)).filter(|tag| seen.insert(tag.clone())).collect();
+        let tags = strings("tags", request.tags.as_deref())?
+            .iter()
+            .map(|tag| Filters::fold(tag))
+            .filter(|tag| seen.insert(tag.clone()))
+            .collect();
         Ok(Self {
             text,
             filters: Filters {
@@ -222,7 +269,11 @@ impl QuerySpec {
                 project: request.project.as_deref().map(Filters::fold).filter(|project| !project.is_empty()),
                 kind: request.kind.as_deref().map(Filters::fold).filter(|kind| !kind.is_empty()),
                 files,
-                session: request.session.as_deref().map(|session| session.trim().to_owned()).filter(|session| !session.is_empty()),
+                session: request
+                    .session
+                    .as_deref()
+                    .map(|session| session.trim().to_owned())
+                    .filter(|session| !session.is_empty()),
                 since,
                 until,
                 belonging: None,
@@ -267,13 +318,23 @@ pub fn number(argument: &str, value: Option<i64>, least: i64, most: i64, default
 fn strings(argument: &str, values: Option<&[String]>) -> Result<Vec<String>, Error> {
     let values = values.unwrap_or_default();
     if let Some(long) = values.iter().find(|value| value.len() > 1_000) {
-        return Err(Error::invalid(argument, crate::text::line(long, 60), "entries of at most 1000 bytes"));
+        return Err(Error::invalid(
+            argument,
+            crate::text::line(long, 60),
+            "entries of at most 1000 bytes",
+        ));
     }
-    Ok(values.iter().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()).collect())
+    Ok(values
+        .iter()
+        .map(|value| value.trim().to_owned())
+        .filter(|value| !value.is_empty())
+        .collect())
 }
 
 fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, Error> {
-    let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
     match time::day_bound(value, until) {
         Some(instant) => Ok(Some(instant.as_millisecond())),
         None => {

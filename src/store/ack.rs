@@ -38,7 +38,10 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     Some(Layout {
         profile: Profile::Ack,
         sources: vec![source],
-        sessions: ["sessions", "streaming_sessions"].iter().filter_map(|name| sessions(find(tables, name)?)).collect(),
+        sessions: ["sessions", "streaming_sessions"]
+            .iter()
+            .filter_map(|name| sessions(find(tables, name)?))
+            .collect(),
         overviews: find(tables, "overviews").and_then(overviews).into_iter().collect(),
         links: find(tables, "memory_links").and_then(links),
         log: find(tables, "curation_log").and_then(log),
@@ -46,7 +49,10 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
 }
 
 fn sessions(table: &Table) -> Option<SessionSource> {
-    let keys: Vec<String> = ["id", "session", "session_id", "name"].iter().filter_map(|name| table.column(&[name])).collect();
+    let keys: Vec<String> = ["id", "session", "session_id", "name"]
+        .iter()
+        .filter_map(|name| table.column(&[name]))
+        .collect();
     (!keys.is_empty()).then(|| SessionSource {
         table: table.quoted(),
         keys,

@@ -5,8 +5,13 @@
 use super::layout::{Field, IdScheme, Layout, OverviewSource, Profile, SessionSource, Source, Table, find};
 
 /// The parts of a session summary, in the order in which they are told.
-const SUMMARY_PARTS: [(&str, &str); 5] =
-    [("Investigated", "investigated"), ("Learned", "learned"), ("Completed", "completed"), ("Next steps", "next_steps"), ("Notes", "notes")];
+const SUMMARY_PARTS: [(&str, &str); 5] = [
+    ("Investigated", "investigated"),
+    ("Learned", "learned"),
+    ("Completed", "completed"),
+    ("Next steps", "next_steps"),
+    ("Notes", "notes"),
+];
 
 /// claude-mem 4 and later: a table `observations` with an id and a title or a text.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
@@ -16,7 +21,10 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let session_column = &["memory_session_id", "sdk_session_id", "session_id"];
     let mut source = Source::new(
         observations,
-        IdScheme::Prefixed { prefix: "obs-", column: id },
+        IdScheme::Prefixed {
+            prefix: "obs-",
+            column: id,
+        },
         &[
             (Field::Project, &["project"]),
             (Field::ProjectAlias, &["merged_into_project"]),
@@ -33,7 +41,11 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::Created, &["created_at"]),
         ],
     );
-    source.narrative = ["narrative", "text"].iter().filter_map(|name| observations.column(&[name])).map(|column| ("", column)).collect();
+    source.narrative = ["narrative", "text"]
+        .iter()
+        .filter_map(|name| observations.column(&[name]))
+        .map(|column| ("", column))
+        .collect();
     let mut sources = vec![source];
     let mut overviews = Vec::new();
     if let Some(summaries) = find(tables, "session_summaries")
@@ -41,7 +53,10 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     {
         let mut source = Source::new(
             summaries,
-            IdScheme::Prefixed { prefix: "sum-", column: id },
+            IdScheme::Prefixed {
+                prefix: "sum-",
+                column: id,
+            },
             &[
                 (Field::Project, &["project"]),
                 (Field::ProjectAlias, &["merged_into_project"]),
@@ -55,19 +70,36 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             ],
         );
         source.kind = Some("session_summary");
-        source.narrative = SUMMARY_PARTS.iter().filter_map(|(label, name)| Some((*label, summaries.column(&[name])?))).collect();
+        source.narrative = SUMMARY_PARTS
+            .iter()
+            .filter_map(|(label, name)| Some((*label, summaries.column(&[name])?)))
+            .collect();
         overviews.push(OverviewSource {
             table: summaries.quoted(),
             session,
             project: summaries.column(&["project"]),
-            content: source.narrative.iter().filter(|(label, _)| ["Learned", "Completed"].contains(label)).cloned().collect(),
-            order: summaries.column(&["created_at_epoch", "created_at"]).unwrap_or_else(|| "rowid".to_owned()),
+            content: source
+                .narrative
+                .iter()
+                .filter(|(label, _)| ["Learned", "Completed"].contains(label))
+                .cloned()
+                .collect(),
+            order: summaries
+                .column(&["created_at_epoch", "created_at"])
+                .unwrap_or_else(|| "rowid".to_owned()),
             is_memory: true,
         });
         sources.push(source);
     }
     let sessions = find(tables, "sdk_sessions").and_then(|table| sessions(table, &["memory_session_id", "sdk_session_id"]));
-    Some(Layout { profile: Profile::ClaudeMem, sources, sessions: sessions.into_iter().collect(), overviews, links: None, log: None })
+    Some(Layout {
+        profile: Profile::ClaudeMem,
+        sources,
+        sessions: sessions.into_iter().collect(),
+        overviews,
+        links: None,
+        log: None,
+    })
 }
 
 /// claude-mem 3: `memories` with an integer id, a public id in `document_id`, and `files_touched`.
@@ -76,8 +108,15 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     let id = memories.column(&["id"])?;
     memories.column(&["title", "text"])?;
     let scheme = match memories.column(&["document_id"]) {
-        Some(public) => IdScheme::ColumnOr { public, prefix: "mem-", column: id },
-        None => IdScheme::Prefixed { prefix: "mem-", column: id },
+        Some(public) => IdScheme::ColumnOr {
+            public,
+            prefix: "mem-",
+            column: id,
+        },
+        None => IdScheme::Prefixed {
+            prefix: "mem-",
+            column: id,
+        },
     };
     let mut source = Source::new(
         memories,
@@ -96,14 +135,20 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
             (Field::Created, &["created_at"]),
         ],
     );
-    source.narrative = ["text", "narrative"].iter().filter_map(|name| memories.column(&[name])).map(|column| ("", column)).collect();
+    source.narrative = ["text", "narrative"]
+        .iter()
+        .filter_map(|name| memories.column(&[name]))
+        .map(|column| ("", column))
+        .collect();
     let overviews = find(tables, "overviews").and_then(|table| {
         Some(OverviewSource {
             table: table.quoted(),
             session: table.column(&["session_id", "session"])?,
             project: table.column(&["project"]),
             content: vec![("", table.column(&["content"])?)],
-            order: table.column(&["created_at_epoch", "created_at"]).unwrap_or_else(|| "rowid".to_owned()),
+            order: table
+                .column(&["created_at_epoch", "created_at"])
+                .unwrap_or_else(|| "rowid".to_owned()),
             is_memory: true,
         })
     });

@@ -43,7 +43,10 @@ pub struct Table {
 impl Table {
     /// The first of the named columns that is there, quoted for SQL.
     pub fn column(&self, names: &[&str]) -> Option<String> {
-        names.iter().find_map(|name| self.columns.iter().find(|column| column.eq_ignore_ascii_case(name))).map(|column| quote(column))
+        names
+            .iter()
+            .find_map(|name| self.columns.iter().find(|column| column.eq_ignore_ascii_case(name)))
+            .map(|column| quote(column))
     }
 
     /// The table's name, quoted for SQL.
@@ -190,7 +193,14 @@ impl Source {
                 *slot = table.column(names);
             }
         }
-        Self { table: table.quoted(), has_rowid: table.has_rowid, id, columns, narrative: Vec::new(), kind: None }
+        Self {
+            table: table.quoted(),
+            has_rowid: table.has_rowid,
+            id,
+            columns,
+            narrative: Vec::new(),
+            kind: None,
+        }
     }
 
     /// The column of a field, quoted.
@@ -215,7 +225,10 @@ impl Source {
 
     /// SQL that orders rows by the time they were written, as well as the columns allow.
     pub fn created_expression(&self) -> String {
-        let parts: Vec<&str> = [Field::CreatedEpoch, Field::Created, Field::Date].iter().filter_map(|field| self.column(*field)).collect();
+        let parts: Vec<&str> = [Field::CreatedEpoch, Field::Created, Field::Date]
+            .iter()
+            .filter_map(|field| self.column(*field))
+            .collect();
         match parts.as_slice() {
             [] => "NULL".to_owned(),
             [one] => (*one).to_owned(),
@@ -306,10 +319,20 @@ impl Layout {
             .map(|source| {
                 let mapped: Vec<String> = Field::ALL
                     .iter()
-                    .filter_map(|field| source.column(*field).map(|column| format!("{}={}", format!("{field:?}").to_lowercase(), column.trim_matches('"'))))
+                    .filter_map(|field| {
+                        source
+                            .column(*field)
+                            .map(|column| format!("{}={}", format!("{field:?}").to_lowercase(), column.trim_matches('"')))
+                    })
                     .collect();
                 let narrative: Vec<&str> = source.narrative.iter().map(|(_, column)| column.trim_matches('"')).collect();
-                format!("{}: id={}, {}, narrative={}", source.table.trim_matches('"'), source.id.expression(), mapped.join(", "), narrative.join("+"))
+                format!(
+                    "{}: id={}, {}, narrative={}",
+                    source.table.trim_matches('"'),
+                    source.id.expression(),
+                    mapped.join(", "),
+                    narrative.join("+")
+                )
             })
             .collect()
     }
@@ -337,7 +360,11 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
                 let tail = sql.unwrap_or_default().to_ascii_uppercase();
                 let tail = tail.rsplit(')').next().unwrap_or_default().to_owned();
                 let has_rowid = !tail.contains("WITHOUT ROWID") && !tail.contains("WITHOUT  ROWID");
-                tables.push(Table { name, columns: vec![column], has_rowid });
+                tables.push(Table {
+                    name,
+                    columns: vec![column],
+                    has_rowid,
+                });
             }
         }
     }
@@ -346,7 +373,9 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
 
 /// Recognises the layout of a database, or `None` where no table holds memories.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
-    claude_mem::recognise(tables).or_else(|| ack::recognise(tables)).or_else(|| claude_mem::recognise_v3(tables))
+    claude_mem::recognise(tables)
+        .or_else(|| ack::recognise(tables))
+        .or_else(|| claude_mem::recognise_v3(tables))
 }
 
 /// A table by name, in any case.

@@ -90,7 +90,11 @@ impl FileStamp {
         let identity = std::os::unix::fs::MetadataExt::ino(metadata);
         #[cfg(not(unix))]
         let identity = 0;
-        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            identity,
+        }
     }
 }
 
@@ -105,9 +109,17 @@ pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        Err(source) => return Err(StoreError::Io { path: path.to_owned(), source }),
+        Err(source) => {
+            return Err(StoreError::Io {
+                path: path.to_owned(),
+                source,
+            });
+        }
     };
-    let header = head(path, 100).map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
+    let header = head(path, 100).map_err(|source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
     let log_path = beside(path, "-wal");
     let log_file = fs::metadata(&log_path).ok();
     let log_length = log_file.as_ref().map_or(0, fs::Metadata::len);
@@ -119,7 +131,11 @@ pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
     }
     let journal = head(&beside(path, "-journal"), 1).is_ok_and(|first| first.first().is_some_and(|byte| *byte != 0));
     let shared_path = beside(path, "-shm");
-    let shared_memory = if log_length > 0 { head(&shared_path, 96).unwrap_or_default() } else { Vec::new() };
+    let shared_memory = if log_length > 0 {
+        head(&shared_path, 96).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
     let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
     let locked = !uses_log && writer_lock(path);
     let opening = match (uses_log && log_length > 0, journal || locked) {
@@ -131,14 +147,21 @@ pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
         (false, false) => Opening::AtRest,
     };
     let mut counters = [0; 8];
-    for (slot, byte) in counters.iter_mut().zip(header.get(24..28).into_iter().chain(header.get(40..44)).flatten()) {
+    for (slot, byte) in counters
+        .iter_mut()
+        .zip(header.get(24..28).into_iter().chain(header.get(40..44)).flatten())
+    {
         *slot = *byte;
     }
     let stamp = Stamp {
         main: FileStamp::of(&metadata),
         counters,
         log: log_file.filter(|file| file.len() > 0).as_ref().map(FileStamp::of),
-        log_header: if log_length > 0 { head(&log_path, 32).unwrap_or_default() } else { Vec::new() },
+        log_header: if log_length > 0 {
+            head(&log_path, 32).unwrap_or_default()
+        } else {
+            Vec::new()
+        },
         shared_memory,
         journal,
         locked,
@@ -158,7 +181,11 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
         // The copy is ours: a journal may have to be rolled back in it.
         Opening::Copied => "mode=rw",
     };
-    let access = if opening == Opening::Copied { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
+    let access = if opening == Opening::Copied {
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+    } else {
+        OpenFlags::SQLITE_OPEN_READ_ONLY
+    };
     let flags = access | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let uri = uri(path, parameters);
     let connection = if opening == Opening::Copied {
@@ -186,7 +213,10 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
 /// # Errors
 /// [`StoreError::Io`]. The caller checks by the stamp that nothing changed meanwhile.
 pub fn copy(path: &Path) -> Result<(TempDir, PathBuf), StoreError> {
-    let io = |source| StoreError::Io { path: path.to_owned(), source };
+    let io = |source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    };
     let folder = tempfile::Builder::new().prefix("ack-memory-").tempdir().map_err(io)?;
     let target = folder.path().join("store.db");
     // The log first: a checkpoint in between then changes the main file, and the stamp shows it.

@@ -74,9 +74,19 @@ impl Snapshot<'_> {
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
                 let status = self.fail(record::status(row, source, self.unreviewed))?;
-                let key = RowKey { source: number, rowid: self.fail(row.get(0))? };
+                let key = RowKey {
+                    source: number,
+                    rowid: self.fail(row.get(0))?,
+                };
                 let fingerprint = self.fail(record::fingerprint(row, source))?;
-                visit(&ScannedRow { key, status, fingerprint, row, source, snapshot: self })?;
+                visit(&ScannedRow {
+                    key,
+                    status,
+                    fingerprint,
+                    row,
+                    source,
+                    snapshot: self,
+                })?;
             }
         }
         Ok(())
@@ -92,7 +102,11 @@ impl Snapshot<'_> {
         for (number, source) in self.sources() {
             let list = source.select_list();
             let by_row = format!("SELECT {list} FROM {} WHERE rowid = ?1", source.table);
-            let mut statement = if source.has_rowid { Some(self.fail(self.connection.prepare(&by_row))?) } else { None };
+            let mut statement = if source.has_rowid {
+                Some(self.fail(self.connection.prepare(&by_row))?)
+            } else {
+                None
+            };
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
                 let memory = match &mut statement {
                     Some(statement) => {
@@ -127,7 +141,9 @@ impl Snapshot<'_> {
     }
 
     fn in_source(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
-        let Some((condition, parameter)) = source.id.condition(id) else { return Ok(None) };
+        let Some((condition, parameter)) = source.id.condition(id) else {
+            return Ok(None);
+        };
         let sql = format!("SELECT {} FROM {} WHERE {condition} LIMIT 1", source.select_list(), source.table);
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([parameter]))?;
@@ -180,7 +196,10 @@ impl Snapshot<'_> {
         if names.is_empty() {
             return Ok(None);
         }
-        let context = SessionContext { title: self.session_title(&names)?, overview: self.overview(&names, memory.project.as_deref(), filter)? };
+        let context = SessionContext {
+            title: self.session_title(&names)?,
+            overview: self.overview(&names, memory.project.as_deref(), filter)?,
+        };
         Ok((context != SessionContext::default()).then_some(context))
     }
 
@@ -242,7 +261,13 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// What SQLite said.
-    pub fn recent_sessions(&self, projects: &[String], unnamed: bool, filter: StatusFilter, most: usize) -> Result<Vec<SessionEntry>, StoreError> {
+    pub fn recent_sessions(
+        &self,
+        projects: &[String],
+        unnamed: bool,
+        filter: StatusFilter,
+        most: usize,
+    ) -> Result<Vec<SessionEntry>, StoreError> {
         let mut dated: Vec<(Option<jiff::Timestamp>, SessionEntry)> = Vec::new();
         for source in &self.layout.sessions {
             let Some(key) = source.keys.first() else { continue };
@@ -257,7 +282,9 @@ impl Snapshot<'_> {
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
-                let (Some(session), _) = values::string(self.fail(row.get_ref(0))?) else { continue };
+                let (Some(session), _) = values::string(self.fail(row.get_ref(0))?) else {
+                    continue;
+                };
                 let (title, _) = values::string(self.fail(row.get_ref(1))?);
                 let (project, _) = values::string(self.fail(row.get_ref(2))?);
                 let mine = project.as_deref().map_or(unnamed, |project| projects.contains(&fold_name(project)));
@@ -271,7 +298,15 @@ impl Snapshot<'_> {
                     continue;
                 }
                 let overview = overview.map(|overview| text::line(&overview, 500));
-                dated.push((date, SessionEntry { session: text::line(&session, 200), title, overview, date: date.map(time::show) }));
+                dated.push((
+                    date,
+                    SessionEntry {
+                        session: text::line(&session, 200),
+                        title,
+                        overview,
+                        date: date.map(time::show),
+                    },
+                ));
                 if dated.len() >= most * (self.layout.sessions.len()).max(1) {
                     break;
                 }
@@ -304,7 +339,15 @@ impl Snapshot<'_> {
                 if visited.insert(far.clone()) && level < depth {
                     queue.push_back((far.clone(), level + 1));
                 }
-                links.push(LinkEntry { from_id: from, to_id: to, kind, depth: level, title: Some(memory.title), source, confidence });
+                links.push(LinkEntry {
+                    from_id: from,
+                    to_id: to,
+                    kind,
+                    depth: level,
+                    title: Some(memory.title),
+                    source,
+                    confidence,
+                });
             }
         }
         Ok((links, hidden))
@@ -322,7 +365,9 @@ impl Snapshot<'_> {
             let mut rows = self.fail(statement.query([id]))?;
             while let Some(row) = self.fail(rows.next())? {
                 let text = |position| -> Result<Option<String>, StoreError> {
-                    Ok(values::string(self.fail(row.get_ref(position))?).0.map(|value| text::line(&value, 200)))
+                    Ok(values::string(self.fail(row.get_ref(position))?)
+                        .0
+                        .map(|value| text::line(&value, 200)))
                 };
                 if let (Some(from), Some(to)) = (text(0)?, text(1)?) {
                     let confidence = values::share(self.fail(row.get_ref(4))?);
@@ -331,16 +376,23 @@ impl Snapshot<'_> {
             }
         }
         for (_, source) in self.sources() {
-            let Some(column) = source.column(Field::SupersededBy) else { continue };
+            let Some(column) = source.column(Field::SupersededBy) else {
+                continue;
+            };
             let id_expression = source.id.expression();
-            let sql = format!("SELECT {id_expression}, {column} FROM {} WHERE {column} = ?1 OR ({id_expression} = ?1 AND {column} <> '') LIMIT 50", source.table);
+            let sql = format!(
+                "SELECT {id_expression}, {column} FROM {} WHERE {column} = ?1 OR ({id_expression} = ?1 AND {column} <> '') LIMIT 50",
+                source.table
+            );
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let mut rows = self.fail(statement.query([id]))?;
             while let Some(row) = self.fail(rows.next())? {
                 let (older, _) = values::string(self.fail(row.get_ref(0))?);
                 let (newer, _) = values::string(self.fail(row.get_ref(1))?);
                 if let (Some(older), Some(newer)) = (older, newer)
-                    && !links.iter().any(|(from, to, kind, ..)| *from == newer && *to == older && kind == "supersedes")
+                    && !links
+                        .iter()
+                        .any(|(from, to, kind, ..)| *from == newer && *to == older && kind == "supersedes")
                 {
                     links.push((newer, older, "supersedes".to_owned(), None, None));
                 }
@@ -355,13 +407,22 @@ impl Snapshot<'_> {
     /// What SQLite said.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
-        let sql = format!("SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, rowid LIMIT 200", source.columns.join(", "), source.table, source.memory, source.columns[5]);
+        let sql = format!(
+            "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, rowid LIMIT 200",
+            source.columns.join(", "),
+            source.table,
+            source.memory,
+            source.columns[5]
+        );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([id]))?;
         let mut entries = Vec::new();
         while let Some(row) = self.fail(rows.next())? {
             let text = |position| -> Result<Option<String>, StoreError> {
-                Ok(values::string(self.fail(row.get_ref(position))?).0.map(|value| text::line(&value, 500)).filter(|value| !value.is_empty()))
+                Ok(values::string(self.fail(row.get_ref(position))?)
+                    .0
+                    .map(|value| text::line(&value, 500))
+                    .filter(|value| !value.is_empty()))
             };
             entries.push(HistoryEntry {
                 action: text(0)?.unwrap_or_default(),

@@ -63,7 +63,9 @@ pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
     let id = values::string(row.get_ref(1)?).0.unwrap_or_default();
 
     let mut lists = |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
-        let (Some(raw), lost) = values::string(row.get_ref(field.position())?) else { return Ok(Vec::new()) };
+        let (Some(raw), lost) = values::string(row.get_ref(field.position())?) else {
+            return Ok(Vec::new());
+        };
         let (entries, guessed) = values::list(&raw, kind);
         if lost || guessed {
             repaired.push(name);

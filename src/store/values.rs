@@ -77,7 +77,9 @@ pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
         }
         Ok(Value::Null) => (Vec::new(), false),
         Ok(Value::Object(map)) => (
-            map.iter().filter_map(|(key, value)| entry(value).map(|text| format!("{key}: {text}"))).collect(),
+            map.iter()
+                .filter_map(|(key, value)| entry(value).map(|text| format!("{key}: {text}")))
+                .collect(),
             true,
         ),
         Ok(Value::String(text)) => (separated(&text, kind), false),
@@ -128,20 +130,31 @@ fn cut_off(raw: &str) -> Vec<String> {
 }
 
 fn separated(raw: &str, kind: ListKind) -> Vec<String> {
-    let lines = || raw.lines().map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim().to_owned());
+    let lines = || {
+        raw.lines()
+            .map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim().to_owned())
+    };
     let split = |separators: &[char]| raw.split(separators).map(|part| part.trim().to_owned()).collect::<Vec<_>>();
     match kind {
         ListKind::Facts if raw.contains('\n') => lines().collect(),
         ListKind::Facts if raw.contains(" | ") => raw.split(" | ").map(|part| part.trim().to_owned()).collect(),
         ListKind::Facts => lines().collect(),
-        ListKind::Concepts => split(&['\n', '|', ',', ';']).iter().map(|tag| tag.trim_start_matches("- ").to_owned()).collect(),
-        ListKind::Files if raw.contains(['\n', '|']) => {
-            split(&['\n', '|']).iter().map(|path| path.trim_start_matches("- ").to_owned()).collect()
-        }
+        ListKind::Concepts => split(&['\n', '|', ',', ';'])
+            .iter()
+            .map(|tag| tag.trim_start_matches("- ").to_owned())
+            .collect(),
+        ListKind::Files if raw.contains(['\n', '|']) => split(&['\n', '|'])
+            .iter()
+            .map(|path| path.trim_start_matches("- ").to_owned())
+            .collect(),
         ListKind::Files => {
             let parts = split(&[',']);
             let paths = parts.iter().all(|part| part.contains(['/', '.', '\\']) && !part.contains(' '));
-            if parts.len() > 1 && paths { parts } else { vec![raw.trim().to_owned()] }
+            if parts.len() > 1 && paths {
+                parts
+            } else {
+                vec![raw.trim().to_owned()]
+            }
         }
     }
 }
@@ -151,7 +164,11 @@ mod tests {
     use super::*;
 
     fn check(raw: &str, kind: ListKind, expected: &[&str], repaired: bool) {
-        assert_eq!(list(raw, kind), (expected.iter().map(|s| (*s).to_owned()).collect(), repaired), "{raw}");
+        assert_eq!(
+            list(raw, kind),
+            (expected.iter().map(|s| (*s).to_owned()).collect(), repaired),
+            "{raw}"
+        );
     }
 
     #[test]
@@ -161,13 +178,33 @@ mod tests {
         check("null", ListKind::Facts, &[], false);
         check("gotcha|pattern|elixir", ListKind::Concepts, &["gotcha", "pattern", "elixir"], false);
         check("how-it-works, vim", ListKind::Concepts, &["how-it-works", "vim"], false);
-        check("First fact. | Second, fact.", ListKind::Facts, &["First fact.", "Second, fact."], false);
-        check("- first fact\n- second fact", ListKind::Facts, &["first fact", "second fact"], false);
+        check(
+            "First fact. | Second, fact.",
+            ListKind::Facts,
+            &["First fact.", "Second, fact."],
+            false,
+        );
+        check(
+            "- first fact\n- second fact",
+            ListKind::Facts,
+            &["first fact", "second fact"],
+            false,
+        );
         check(r#"["how-it-works", "#, ListKind::Concepts, &["how-it-works"], true);
-        check(r#"["whole", "cut off in the mid"#, ListKind::Facts, &["whole", "cut off in the mid"], true);
+        check(
+            r#"["whole", "cut off in the mid"#,
+            ListKind::Facts,
+            &["whole", "cut off in the mid"],
+            true,
+        );
         check(r#""pattern""#, ListKind::Concepts, &["pattern"], false);
         check(r#"{"0": "as an object"}"#, ListKind::Facts, &["0: as an object"], true);
-        check(r#"["gotcha", null, 7, {"name": "nested"}]"#, ListKind::Concepts, &["gotcha", "7", "name: nested"], true);
+        check(
+            r#"["gotcha", null, 7, {"name": "nested"}]"#,
+            ListKind::Concepts,
+            &["gotcha", "7", "name: nested"],
+            true,
+        );
         check("app/models/bare path.rb", ListKind::Files, &["app/models/bare path.rb"], false);
         check("src/a.rs, src/b.rs", ListKind::Files, &["src/a.rs", "src/b.rs"], false);
     }

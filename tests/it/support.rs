@@ -1,0 +1,141 @@
+//! What tests share: a builder of scope roots with real stores, a service over them, a fingerprint of every file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ack_memory::config::{Config, Inputs};
+use ack_memory::service::Service;
+use rusqlite::{Connection, params};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A scope root in a temporary folder.
+pub struct Root {
+    folder: TempDir,
+}
+
+impl Root {
+    /// An empty root.
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::Builder::new().prefix("ack-test-").tempdir().unwrap(),
+        }
+    }
+
+    /// The sample scopes of `scopes-example/`.
+    pub fn samples() -> Self {
+        let root = Self::new();
+        ack_memory::demo::build(root.path(), "2026-11-21T00:00:00Z".parse().unwrap()).unwrap();
+        root
+    }
+
+    /// The root's folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The folder of a scope, made if need be.
+    pub fn scope_folder(&self, name: &str) -> PathBuf {
+        let folder = self.path().join("scopes").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// Writes a scope's manifest.
+    pub fn manifest(&self, scope: &str, text: &str) -> &Self {
+        std::fs::write(self.scope_folder(scope).join("scope.toml"), text).unwrap();
+        self
+    }
+
+    /// A native store with these memories (JSON objects, see [`memory`]).
+    pub fn store(&self, scope: &str, memories: &[Value]) -> PathBuf {
+        let path = self.scope_folder(scope).join("memory.db");
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
+        insert(&connection, memories);
+        path
+    }
+
+    /// A service over this root, with a project folder that no scope claims.
+    pub fn service(&self) -> Service {
+        self.service_with(|_| {})
+    }
+
+    /// A service over this root with other settings.
+    pub fn service_with(&self, change: impl FnOnce(&mut Inputs)) -> Service {
+        let mut inputs = Inputs {
+            root_flag: Some(self.path().to_owned()),
+            project_flag: Some(self.path().join("elsewhere")),
+            working_directory: self.path().to_owned(),
+            ..Inputs::default()
+        };
+        change(&mut inputs);
+        Service::new(Config::load(inputs).unwrap())
+    }
+}
+
+/// A memory as JSON: `title` and whatever else is given; an approved one unless `status` says otherwise.
+pub fn memory(id: &str, title: &str, rest: Value) -> Value {
+    let mut memory = serde_json::json!({ "id": id, "title": title, "status": "approved", "created_at": "2026-01-01T00:00:00Z" });
+    for (key, value) in rest.as_object().into_iter().flatten() {
+        memory[key] = value.clone();
+    }
+    memory
+}
+
+/// Inserts memories into a native store. Lists are stored as JSON, other values as they are.
+pub fn insert(connection: &Connection, memories: &[Value]) {
+    for memory in memories {
+        for (position, (key, value)) in memory.as_object().unwrap().iter().enumerate() {
+            let value: rusqlite::types::Value = match value {
+                Value::Null => rusqlite::types::Value::Null,
+                Value::String(text) => text.clone().into(),
+                Value::Number(number) if number.is_i64() => number.as_i64().unwrap().into(),
+                Value::Number(number) => number.as_f64().unwrap().into(),
+                other => other.to_string().into(),
+            };
+            let id = memory["id"].as_str().unwrap();
+            if position == 0 {
+                connection
+                    .execute(
+                        "INSERT INTO memories (id, title) VALUES (?1, ?2)",
+                        params![id, memory["title"].as_str().unwrap_or_default()],
+                    )
+                    .unwrap();
+            }
+            connection
+                .execute(&format!("UPDATE memories SET \"{key}\" = ?1 WHERE id = ?2"), params![value, id])
+                .unwrap();
+        }
+    }
+}
+
+/// Name, size, time of change and content of every file under a folder.
+pub fn fingerprint(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime, u64)> {
+    walkdir::WalkDir::new(folder)
+        .into_iter()
+        .map(Result::unwrap)
+        .map(|entry| {
+            let metadata = entry.metadata().unwrap();
+            let content = if metadata.is_file() {
+                std::fs::read(entry.path()).unwrap()
+            } else {
+                Vec::new()
+            };
+            (
+                entry.path().to_owned(),
+                (metadata.len(), metadata.modified().unwrap(), xxhash_rust::xxh3::xxh3_64(&content)),
+            )
+        })
+        .collect()
+}
+
+/// The folder of a set that lies outside the repository, from the environment; `None`, with a message, where it is not set.
+pub fn outside(variable: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_dir());
+    if folder.is_none() {
+        eprintln!("{variable} names no folder: this test did nothing");
+    }
+    folder
+}
