@@ -34,7 +34,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let budget = max_tokens(request.max_tokens, &service.config)?;
     let mut notes = Vec::new();
     let folder = folder(service, request, &mut notes)?;
-    let mut selection = service.select(None, Some(folder))?;
+    let mut selection = service.select(None, Some(&folder))?;
     let scopes = selection.scopes.clone();
     let opened = open(&mut selection, &scopes, &mut notes)?;
     let signals = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {

@@ -114,6 +114,9 @@ pub struct Report {
     pub refused: Vec<Refusal>,
 }
 
+/// A good line with its number, from 1.
+pub type NumberedRow = (usize, Row);
+
 /// Reads every line. `progress` is told the number of bytes read so far.
 ///
 /// # Errors
@@ -122,8 +125,8 @@ pub fn read(
     input: &mut dyn BufRead,
     now: jiff::Timestamp,
     progress: &mut dyn FnMut(u64),
-) -> std::io::Result<(Vec<(usize, Row)>, Vec<Refusal>)> {
-    let (mut rows, mut refused): (Vec<(usize, Row)>, Vec<Refusal>) = (Vec::new(), Vec::new());
+) -> std::io::Result<(Vec<NumberedRow>, Vec<Refusal>)> {
+    let (mut rows, mut refused): (Vec<NumberedRow>, Vec<Refusal>) = (Vec::new(), Vec::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     let (mut bytes, mut number, mut raw) = (0u64, 0, Vec::new());
     loop {
@@ -196,7 +199,7 @@ pub fn run(
 
 fn carry_out(
     target: Target,
-    rows: Vec<(usize, Row)>,
+    rows: Vec<NumberedRow>,
     lines: usize,
     mut refused: Vec<Refusal>,
     options: Options,

@@ -1,4 +1,71 @@
-//! work in progress
+//! `ack-memory` answers a coding agent's questions from curated memories, and never writes to a memory store.
+//!
+//! # Map
+//!
+//! In the order in which a request flows through it:
+//!
+//! ```text
+//! cli ─┐                 scope.rs       query/lexical.rs ─┐
+//!      ├─► service.rs ─► resolve.rs ──►  (semantic leg)  ─┴─► query::order ─► store (records, status re-checked) ─► api
+//! mcp ─┘   (api types)   (scopes)        (candidates)         (total order)
+//! cli ──► import.rs, demo.rs  (the only writers; unreachable from service and mcp)
+//! ```
+//!
+//! - [`api`]: the contract. Requests, answers, notes and the error body, exactly as they travel; no logic.
+//! - [`memory`]: the vocabulary. The record, its status, names. [`text`] makes stored text safe, [`time`] reads dates.
+//! - [`error`]: what can go wrong, each with a stable code and the next step.
+//! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
+//! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
+//!   project's repository says ([`scope::repository`]), which is current and which are searched ([`scope::resolve`]).
+//! - [`store`]: reading SQLite databases of several programs without changing a byte: how to open ([`store::open`],
+//!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
+//!   questions asked ([`store::read`]).
+//! - [`query`]: retrieval, stage by stage. Each scope has an index in memory ([`query::inverted`]) that follows its store.
+//! - [`service`]: one method an operation; [`context`] chooses what a session needs.
+//! - [`cli`] and [`mcp`]: adapters. They decode, call the service, and encode.
+//! - [`import`] and [`demo`]: build native stores.
+//!
+//! A vector table beside the store (`lance/` in a scope's folder) has its place in [`scope::Scope::lance_folder`] and in
+//! [`api::IndexInfo`]; the semantic leg joins [`query`] with the candidates that [`query::lexical`] returns.
+//!
+//! # Invariants
+//!
+//! - Curation is decided by SQLite: a record enters an answer only through [`store::read`], with the status that the store
+//!   says in that snapshot. The in-memory index orders and filters; it never vouches for a status.
+//! - A store is opened only in [`store::open`], through a file layer that cannot write. [`import`] and [`demo`] write native
+//!   stores, and no request of an agent reaches them.
+//! - Only [`mcp`] names rmcp. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
+//!   and versions are reported. Nothing names LanceDB yet.
+//! - The environment, the working directory, the clock and standard input and output belong to [`cli`] (and, for the
+//!   protocol, to [`mcp`]). The library never prints.
+//! - [`api`], [`memory`], [`text`] and [`time`] do no input or output.
+//! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
+//! - A request runs on one blocking thread from beginning to end; the async threads only move messages.
+//! - `unsafe` code is in [`store::vfs`] alone.
+
+#![deny(unsafe_code, missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::exit,
+        clippy::todo,
+        clippy::dbg_macro
+    )
+)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::needless_pass_by_value,
+    clippy::redundant_clone
+)]
+
 pub mod api;
 pub mod cli;
 pub mod config;

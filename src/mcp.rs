@@ -234,10 +234,7 @@ fn tool<Q: JsonSchema, A: JsonSchema>(name: &'static str, description: &'static 
 /// The schema of a tool's arguments as it is listed: the generated one without what costs tokens and says nothing (nulls,
 /// references, formats). Never a root-level `anyOf`, which hosts refuse.
 pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
-    let generator = schemars::generate::SchemaSettings::draft2020_12()
-        .with(|settings| settings.inline_subschemas = true)
-        .into_generator();
-    let schema = generator.into_root_schema_for::<Q>().to_value();
+    let schema = inlined::<Q>();
     let mut properties = Map::new();
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         properties.insert(name.clone(), compact(property));
@@ -283,7 +280,13 @@ fn compact(property: &Value) -> Value {
             let Some(value) = schema.get(key) else { continue };
             let value = match value {
                 Value::Array(types) => types.iter().find(|kind| **kind != json!("null")).cloned().unwrap_or(Value::Null),
-                Value::Object(_) => compact(value),
+                Value::Object(_) => {
+                    let mut item = compact(value);
+                    if let Some(item) = item.as_object_mut() {
+                        item.remove("description");
+                    }
+                    item
+                }
                 other => other.clone(),
             };
             small.insert(key.to_owned(), value);
@@ -298,21 +301,65 @@ fn compact(property: &Value) -> Value {
     Value::Object(small)
 }
 
-/// The schema of a tool's answer as it is listed: its fields and their types, one level deep. The whole schemas lie in
-/// `schemas/`.
+/// The schema of a tool's answer as it is listed: the fields that are always there, with their types. The whole schemas lie
+/// in `schemas/`.
 fn output_schema<A: JsonSchema>() -> Map<String, Value> {
-    let schema = schemars::schema_for!(A).to_value();
+    let schema = inlined::<A>();
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut properties = Map::new();
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let kind = match property.get("type") {
-            Some(Value::Array(kinds)) => kinds.iter().find(|kind| **kind != json!("null")).cloned(),
-            Some(kind) => Some(kind.clone()),
-            None => Some(json!("object")),
-        };
-        properties.insert(name.clone(), json!({ "type": kind }));
+    for name in required.iter().filter_map(Value::as_str) {
+        if let Some(kind) = schema.pointer(&format!("/properties/{name}/type")) {
+            properties.insert(name.to_owned(), json!({ "type": kind }));
+        }
     }
     let mut root = Map::new();
     root.insert("type".to_owned(), json!("object"));
-    root.insert("properties".to_owned(), Value::Object(properties));
+    if !properties.is_empty() {
+        root.insert("properties".to_owned(), Value::Object(properties));
+        root.insert("required".to_owned(), Value::Array(required));
+    }
     root
+}
+
+fn inlined<T: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Inputs};
+
+    #[tokio::test]
+    async fn a_panic_in_a_handler_is_answered() {
+        let inputs = Inputs {
+            root_flag: Some(std::env::temp_dir()),
+            ..Inputs::default()
+        };
+        let server = Server::new(Service::new(Config::load(inputs).unwrap()));
+        let result = server
+            .run(
+                "query_memories",
+                Map::new(),
+                |_: &Service, _: &QueryRequest| -> Result<QueryResponse, Error> { panic!("on purpose") },
+            )
+            .await;
+        assert_eq!(result.is_error, Some(true));
+        let text = serde_json::to_string(&result.content).unwrap();
+        assert!(text.contains("internal_error") && text.contains("on purpose"), "{text}");
+        assert!(result.structured_content.is_none());
+        let next = server.run("list_scopes", Map::new(), Service::list_scopes).await;
+        assert_eq!(next.is_error, Some(false));
+    }
+
+    #[test]
+    fn the_tools_take_few_bytes() {
+        let listed = serde_json::to_string(&tools()).unwrap();
+        assert!(listed.len() < 4_900, "{} bytes", listed.len());
+        assert!(INSTRUCTIONS.len() < 2_000);
+        // Both are read in every session; the estimate stands above what tokenizers count.
+        let tokens = crate::text::tokens(&listed) + crate::text::tokens(INSTRUCTIONS);
+        assert!(tokens < 2_600, "{tokens} tokens by the upper estimate");
+    }
 }

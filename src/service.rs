@@ -8,7 +8,7 @@ pub(crate) mod query;
 pub(crate) mod scopes;
 pub(crate) mod validate;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 pub use self::validate::{Operation, arguments};
 
@@ -69,8 +69,8 @@ impl Service {
         crate::context::run(self, request)
     }
 
-    pub(crate) fn select(&self, named: Option<&str>, folder: Option<PathBuf>) -> Result<Selection, Error> {
-        select(&self.config, &self.registry, named, folder.as_deref())
+    pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
+        select(&self.config, &self.registry, named, folder)
     }
 }
 

@@ -14,32 +14,32 @@ pub const MAX_IDS: usize = 20;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueryRequest {
-    /// Words, an error message, an identifier or a question.
+    /// Words, error message, identifier or question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Only memories with these tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
-    /// Whether `all` tags must be there (default) or `any`.
+    /// Default all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub match_tags: Option<MatchTags>,
-    /// Only memories learned in this project.
+    /// Only learned in this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Only this scope. Default: every shared scope and the current one.
+    /// Only this scope. Default: all shared ones and the current.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Default approved (with promoted); staging = unreviewed; all = both.
+    /// staging: unreviewed; all: both. Default approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
-    /// Results a page, 1-50, default 10.
+    /// Default 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<i64>,
     /// Only this type, e.g. decision or bugfix.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Only memories about a file whose path ends with or contains one of these (globs allowed).
+    /// Only about files whose path contains one of these; globs allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
     /// First day, YYYY-MM-DD.
@@ -48,26 +48,26 @@ pub struct QueryRequest {
     /// Last day, included, YYYY-MM-DD.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// Only memories of this session.
+    /// Only of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// A memory id: what is near it.
+    /// Memory id: what is near it (not available yet).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
-    /// How to search.
+    /// Only lexical is available yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// full adds narrative and files.
+    /// full adds narrative, files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
-    /// Most tokens the answer may take, 200-20000.
+    /// Bound on the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 20000))]
     pub max_tokens: Option<i64>,
-    /// next_cursor of the page before.
+    /// next_cursor of the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// Say how each result was ranked.
+    /// Say how each was ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<bool>,
 }
@@ -120,10 +120,10 @@ pub struct GetRequest {
     /// The scope that holds it, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Default approved; staging or all also return unreviewed memories.
+    /// Default approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
-    /// timeline: neighbours in time; links: provenance; history: curation log; related: near in meaning.
+    /// timeline: neighbours in time; links: provenance; history: curation log; related: not available yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<Include>>,
 }
@@ -158,14 +158,14 @@ pub struct ContextRequest {
     /// The project's folder. Default: the one the server runs for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_path: Option<String>,
-    /// Also learnings from other shared scopes (default true).
+    /// Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_cross_project: Option<bool>,
-    /// Memories a list, 1-50, default 5.
+    /// Of each list, default 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50))]
     pub max_memories: Option<i64>,
-    /// Most tokens the answer may take, 200-20000.
+    /// Bound on the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 20000))]
     pub max_tokens: Option<i64>,

@@ -1,8 +1,8 @@
 //! Text to terms: the same analysis for memories and for queries, so that what is typed meets what was written.
 //!
-//! A text is cut at white space, brackets, quotes and the like into *chunks*. A chunk with inner punctuation, digits among
-//! letters or camel case is an *identifier*: it is kept whole (`err_pnpm_outdated_lockfile`, `tokio::select`,
-//! `src/store/ack.rs`) and also split into its words. Words are lower-cased, freed of diacritics, dropped if they are stop
+//! A text is cut at white space, brackets, quotes and the like into *chunks*. A chunk with inner punctuation is an
+//! *identifier*: it is kept whole (`err_pnpm_outdated_lockfile`, `tokio::select`, `src/store/ack.rs`) and also split into
+//! its words. A word in camel case is kept whole and split too. Words are lower-cased, freed of diacritics, dropped if they are stop
 //! words and stemmed (Snowball's English stemmer). Scripts without spaces between words (Chinese, Japanese, Thai and
 //! others; also Korean) become pairs of neighbouring characters.
 
@@ -141,41 +141,26 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     let bytes = chunk.as_bytes();
     let plain = bytes.iter().all(u8::is_ascii_alphabetic);
     if plain {
-        let camel = camel_parts(chunk);
-        word(chunk, emit);
-        if camel.len() > 1 {
-            emit_identifier(chunk, emit);
-            camel.into_iter().filter(|part| part.len() > 1).for_each(|part| word(part, emit));
-        }
+        camel_word(chunk, emit);
         return;
     }
-    let mut parts = chunk
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|part| !part.is_empty())
-        .peekable();
+    let parts = chunk.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
     let single = chunk.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let numeric = chunk.bytes().all(|byte| byte.is_ascii_digit());
     let possessive = chunk.contains('\'');
-    if !possessive && !numeric {
+    if !possessive && !numeric && !single {
         emit_identifier(chunk, emit);
         if let Some(name) = chunk.rsplit('/').next().filter(|name| name.len() > 2 && name.len() < chunk.len()) {
             emit_identifier(name, emit);
         }
     }
     let mut first = true;
-    while let Some(part) = parts.next() {
-        let digits = part.bytes().all(|byte| byte.is_ascii_digit());
+    for part in parts {
+        let digits = part.trim_start_matches(['v', 'V']).bytes().all(|byte| byte.is_ascii_digit());
         // What follows an apostrophe (`s`, `t`, `re`) and lone digits of a version say nothing on their own.
         let useful = single || (part.len() > 1 && !(digits && part.len() < 3)) && (first || !possessive || part.len() > 2);
         if useful {
-            word(part, emit);
-            let camel = camel_parts(part);
-            if camel.len() > 1 {
-                camel
-                    .into_iter()
-                    .filter(|piece| piece.len() > 1)
-                    .for_each(|piece| word(piece, emit));
-            }
+            camel_word(part, emit);
         }
         first = false;
     }
@@ -187,6 +172,18 @@ fn word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
             kind: Kind::Word,
             text: lower(part),
         });
+    }
+}
+
+/// A word, and where it is in camel case its parts too.
+fn camel_word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
+    word(part, emit);
+    let camel = camel_parts(part);
+    if camel.len() > 1 {
+        camel
+            .into_iter()
+            .filter(|piece| piece.len() > 1)
+            .for_each(|piece| word(piece, emit));
     }
 }
 
@@ -332,11 +329,11 @@ mod tests {
         check("--frozen-lockfile", &["=frozen-lockfile", "frozen", "lockfile"]);
         check("-i", &["=-i"]);
         check("v1.2.3", &["=1.2.3"]);
-        check("useEffect(", &["useeffect", "=useeffect", "use", "effect"]);
-        check("E0382.", &["=e0382", "e0382"]);
+        check("useEffect(", &["useeffect", "use", "effect"]);
+        check("E0382.", &["e0382"]);
         check("./src/store/ack.rs", &["=src/store/ack.rs", "=ack.rs", "src", "store", "ack", "rs"]);
         check("key=value", &["key", "value"]);
-        check("error[E0382]:", &["error", "=e0382", "e0382"]);
+        check("error[E0382]:", &["error", "e0382"]);
         check("C", &["c"]);
     }
 

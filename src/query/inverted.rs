@@ -4,7 +4,7 @@
 //! rest stays. Rejected rows are never indexed; only their ids are known, to tell a rejected successor from a missing one.
 //! The index orders and filters; what an answer shows is read from SQLite afterwards, status included.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::analysis::{self, Kind, Side, Token};
 use crate::error::StoreError;
@@ -82,6 +82,8 @@ pub struct Index {
     /// The project as it was first written, by its folded name.
     project_spelling: HashMap<Name, Box<str>>,
     dead: usize,
+    /// Live documents of each status, and their tokens.
+    sizes: HashMap<Status, (u64, u64)>,
     /// Ids that stand twice in the store; the first row is the one that counts.
     pub duplicate_ids: usize,
     /// Whether the store says which memories were reviewed.
@@ -96,7 +98,7 @@ impl Index {
     pub fn build(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
         let mut index = Self {
             name_list: vec![Box::from("")],
-            names: HashMap::from([(Box::from(""), 0)]),
+            names: std::iter::once((Box::from(""), 0)).collect(),
             ..Self::default()
         };
         let mut writer = Writer::default();
@@ -127,7 +129,7 @@ impl Index {
     /// Why the store cannot be read.
     pub fn changes(&self, snapshot: &Snapshot<'_>) -> Result<Changes, StoreError> {
         let mut changes = Changes::default();
-        let mut seen: HashSet<Box<str>> = HashSet::with_capacity(self.by_id.len());
+        let mut seen: HashSet<Box<str>> = HashSet::default();
         snapshot.scan(|row| {
             let id: Box<str> = row.id()?.into();
             if row.status == Status::Rejected {
@@ -178,6 +180,10 @@ impl Index {
         {
             doc.dead = true;
             self.dead += 1;
+            if let Some((documents, tokens)) = self.sizes.get_mut(&doc.status) {
+                *documents -= 1;
+                *tokens -= u64::from(doc.length);
+            }
         }
     }
 
@@ -224,6 +230,8 @@ impl Index {
             files: memory.files.iter().map(|file| self.intern(file)).collect(),
             superseded_by: memory.superseded_by.as_deref().filter(|newer| *newer != memory.id).map(Box::from),
         };
+        let size = self.sizes.entry(doc.status).or_default();
+        *size = (size.0 + 1, size.1 + u64::from(length));
         self.by_id.insert(doc.id.clone(), number);
         self.docs.push(doc);
     }
@@ -287,6 +295,12 @@ impl Index {
     /// Every live document.
     pub fn live(&self) -> impl Iterator<Item = (DocId, &Doc)> {
         (0..).zip(self.docs.iter()).filter(|(_, doc)| !doc.dead)
+    }
+
+    /// How many live documents a filter allows, and how many tokens they have.
+    pub fn size(&self, filter: StatusFilter) -> (u64, u64) {
+        let allowed = self.sizes.iter().filter(|(status, _)| filter.allows(**status));
+        allowed.fold((0, 0), |sum, (_, size)| (sum.0 + size.0, sum.1 + size.1))
     }
 
     /// Number of documents, dead ones too: document numbers lie below it.

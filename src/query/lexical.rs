@@ -48,8 +48,8 @@ impl Terms {
             let key = term_key(token.kind, &token.text).into_owned();
             match token.kind {
                 Kind::Word if analysis::is_stop_word(&token.text) => _ = stops.insert(key, 1.0),
-                Kind::Word => _ = weights.insert(key, 1.0),
-                Kind::Identifier => {
+                Kind::Word if !analysis::is_specific(&token.text) => _ = weights.insert(key, 1.0),
+                Kind::Word | Kind::Identifier => {
                     let weight = if analysis::is_specific(&token.text) { IDENTIFIER } else { 1.0 };
                     weights.insert(key, weight);
                 }
@@ -102,13 +102,10 @@ pub struct Statistics {
 /// Counts what the score needs: how many memories there are, how long they are, how many hold each term. A term that no
 /// memory holds is replaced by terms like it, for a misspelt or cut-off word.
 pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Statistics {
-    let (mut documents, mut tokens) = (0u64, 0u64);
-    for view in views {
-        for (_, doc) in view.index.live().filter(|(_, doc)| filters.status.allows(doc.status)) {
-            documents += 1;
-            tokens += u64::from(doc.length);
-        }
-    }
+    let (documents, tokens) = views
+        .iter()
+        .map(|view| view.index.size(filters.status))
+        .fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
     #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
     let (count, mean_length) = (documents as f32, (tokens as f32 / (documents.max(1)) as f32).max(1.0));
     let frequency = |key: &str| -> u32 {

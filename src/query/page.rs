@@ -1,38 +1,34 @@
 //! Pages: a cursor names the last result of the page before, so that the next page goes on behind it whatever changed.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::api::QueryRequest;
 use crate::error::Error;
 
 /// Where a page ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cursor {
     /// Fingerprint of the request's other arguments.
-    #[serde(rename = "r")]
     request: u64,
     /// Scope of the last result.
-    #[serde(rename = "s")]
     pub scope: String,
     /// Id of the last result.
-    #[serde(rename = "i")]
     pub id: String,
     /// Its rank score.
-    #[serde(rename = "q")]
     pub rank: i64,
     /// Whether it was one of the current project's.
-    #[serde(rename = "m")]
     pub mine: bool,
     /// When it was written.
-    #[serde(rename = "c")]
     pub created: i64,
 }
+
+/// As it travels, in the order of [`Cursor`]'s fields.
+type Parts<'a> = (u64, Cow<'a, str>, Cow<'a, str>, i64, bool, i64);
 
 impl Cursor {
     /// The cursor behind a result of this request.
@@ -47,9 +43,17 @@ impl Cursor {
         }
     }
 
-    /// As it travels: URL-safe base64 of JSON.
+    /// As it travels: URL-safe base64 of a JSON array.
     pub fn encode(&self) -> String {
-        URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
+        let parts: Parts<'_> = (
+            self.request,
+            self.scope.as_str().into(),
+            self.id.as_str().into(),
+            self.rank,
+            self.mine,
+            self.created,
+        );
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&parts).unwrap_or_default())
     }
 
     /// Reads the cursor of a request.
@@ -61,7 +65,16 @@ impl Cursor {
         let bytes = URL_SAFE_NO_PAD
             .decode(text.trim())
             .map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
-        let cursor: Self = serde_json::from_slice(&bytes).map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
+        let parts: Parts<'_> = serde_json::from_slice(&bytes).map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
+        let (request_hash, scope, id, rank, mine, created) = parts;
+        let cursor = Self {
+            request: request_hash,
+            scope: scope.into_owned(),
+            id: id.into_owned(),
+            rank,
+            mine,
+            created,
+        };
         if cursor.request != fingerprint(request) {
             return Err(Error::InvalidCursor {
                 reason: "it was made for other arguments",

@@ -175,19 +175,17 @@ fn detail(
     Ok(detail)
 }
 
+/// Whether a document belongs to the same whole.
+type Holds<'a> = &'a dyn Fn(&Doc) -> bool;
+
 /// Neighbours in time: within the session where it has others, else the project, else the scope.
 fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, filter: StatusFilter) -> Result<Option<Timeline>, crate::error::StoreError> {
     let Some((number, doc)) = index.find(id) else { return Ok(None) };
-    let within: [(&str, Box<dyn Fn(&Doc) -> bool>); 3] = [
-        (
-            "session",
-            Box::new(|other: &Doc| {
-                (doc.session != 0 && other.session == doc.session) || (doc.session_id != 0 && other.session_id == doc.session_id)
-            }),
-        ),
-        ("project", Box::new(|other: &Doc| doc.project != 0 && other.project == doc.project)),
-        ("scope", Box::new(|_: &Doc| true)),
-    ];
+    let in_session =
+        |other: &Doc| (doc.session != 0 && other.session == doc.session) || (doc.session_id != 0 && other.session_id == doc.session_id);
+    let in_project = |other: &Doc| doc.project != 0 && other.project == doc.project;
+    let in_scope = |_: &Doc| true;
+    let within: [(&str, Holds<'_>); 3] = [("session", &in_session), ("project", &in_project), ("scope", &in_scope)];
     for (name, holds) in within {
         let mut line: Vec<(i64, &str, RowKey, DocId)> = index
             .live()

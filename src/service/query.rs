@@ -210,12 +210,11 @@ impl<'a> Search<'a> {
                     gone += 1;
                     continue;
                 };
-                let signature = Signature::of(&memory);
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
-                let same = self
-                    .terms
+                let signature = self.terms.as_ref().map(|_| Signature::of(&memory));
+                let same = signature
                     .as_ref()
-                    .and_then(|_| signatures.iter().position(|known| known.is_near(&signature)));
+                    .and_then(|signature| signatures.iter().position(|known| known.is_near(signature)));
                 if let Some(hit) = same.and_then(|position| hits.get_mut(position)) {
                     hit.hit.also.push(Also {
                         id: memory.id.clone(),
@@ -232,7 +231,7 @@ impl<'a> Search<'a> {
                     }
                     break 'page;
                 }
-                signatures.push(signature);
+                signatures.extend(signature);
                 let rank = ranked
                     .iter()
                     .position(|other| std::ptr::eq(other, place))

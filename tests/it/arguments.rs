@@ -1,0 +1,375 @@
+//! Arguments as clients send them, good and hostile: each is either understood or refused with an error that helps.
+
+use ack_memory::api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
+use ack_memory::error::Error;
+use ack_memory::service::{Service, arguments};
+use serde_json::{Map, Value, json};
+
+use crate::support::{Root, memory};
+
+/// Calls a tool as an adapter does: arguments decoded, the operation run, its answer as JSON.
+pub fn call(service: &Service, tool: &'static str, values: Value) -> Result<Value, Error> {
+    let Value::Object(values) = values else { panic!("arguments are an object") };
+    let answer = match tool {
+        "query_memories" => json!(service.query_memories(&arguments::<QueryRequest>(tool, values)?)?),
+        "get_memory" => json!(service.get_memory(&arguments::<GetRequest>(tool, values)?)?),
+        "list_scopes" => json!(service.list_scopes(&arguments::<ListScopesRequest>(tool, values)?)?),
+        "get_context" => json!(service.get_context(&arguments::<ContextRequest>(tool, values)?)?),
+        other => panic!("no tool `{other}`"),
+    };
+    Ok(answer)
+}
+
+fn root() -> Root {
+    let root = Root::new();
+    root.store("ledger-api", &[memory("ack_1", "Lock accounts in id order", json!({ "concepts": ["postgres"], "project": "ledger-api" }))]);
+    root.store("platform", &[memory("ack_2", "Pin the base image", json!({}))]);
+    root
+}
+
+fn deep(levels: usize) -> Value {
+    (0..levels).fold(json!("end"), |inner, _| json!([inner]))
+}
+
+/// Arguments that no tool accepts.
+fn refused() -> Vec<(&'static str, Value)> {
+    let query = [
+        json!({ "query": 5 }),
+        json!({ "query": ["lock", "order"] }),
+        json!({ "query": { "text": "lock" } }),
+        json!({ "query": true }),
+        json!({ "query": "x".repeat(1 << 20) }),
+        json!({ "query": deep(100) }),
+        json!({ "query": vec!["long"; 100_000] }),
+        json!({ "tags": 5 }),
+        json!({ "tags": [1, 2] }),
+        json!({ "tags": [null] }),
+        json!({ "tags": { "postgres": true } }),
+        json!({ "tags": [deep(90)] }),
+        json!({ "tags": vec!["tag"; 51] }),
+        json!({ "tags": vec!["x".repeat(100_000); 51] }),
+        json!({ "tags": ["x".repeat(1_001)] }),
+        json!({ "match_tags": "both" }),
+        json!({ "match_tags": true }),
+        json!({ "project": 7 }),
+        json!({ "project": ["ledger-api"] }),
+        json!({ "scope": "nowhere" }),
+        json!({ "scope": "ledger" }),
+        json!({ "scope": "../ledger-api" }),
+        json!({ "scope": "ledger-api/../platform" }),
+        json!({ "scope": "ledger-api\0" }),
+        json!({ "scope": "/etc" }),
+        json!({ "scope": 3 }),
+        json!({ "status": "aproved" }),
+        json!({ "status": "rejected" }),
+        json!({ "status": "promoted" }),
+        json!({ "status": "APPROVED" }),
+        json!({ "status": ["approved"] }),
+        json!({ "status": [] }),
+        json!({ "status": "" }),
+        json!({ "limit": 0 }),
+        json!({ "limit": -1 }),
+        json!({ "limit": 51 }),
+        json!({ "limit": i64::MAX }),
+        json!({ "limit": i64::MIN }),
+        json!({ "limit": u64::MAX }),
+        json!({ "limit": 1e308 }),
+        json!({ "limit": 1000.0 }),
+        json!({ "limit": 2.5 }),
+        json!({ "limit": -2.5 }),
+        json!({ "limit": "10" }),
+        json!({ "limit": "1000" }),
+        json!({ "limit": "many" }),
+        json!({ "limit": "" }),
+        json!({ "limit": true }),
+        json!({ "limit": [10] }),
+        json!({ "type": 5 }),
+        json!({ "files": 5 }),
+        json!({ "files": ["src/[a.rs"] }),
+        json!({ "files": [["src"]] }),
+        json!({ "since": "2026-02-30" }),
+        json!({ "since": "2026-13-01" }),
+        json!({ "since": "2026-00-00" }),
+        json!({ "since": "yesterday" }),
+        json!({ "since": "2026-1-5" }),
+        json!({ "since": "05/01/2026" }),
+        json!({ "since": "2026-01-05T10:00:00Z" }),
+        json!({ "since": 20_260_105 }),
+        json!({ "since": "99999-01-01" }),
+        json!({ "until": "2026-02-29" }),
+        json!({ "since": "2026-03-02", "until": "2026-03-01" }),
+        json!({ "session": 5 }),
+        json!({ "like": "ack_1" }),
+        json!({ "mode": "semantic" }),
+        json!({ "mode": "fuzzy" }),
+        json!({ "detail": "huge" }),
+        json!({ "max_tokens": 199 }),
+        json!({ "max_tokens": 20_001 }),
+        json!({ "max_tokens": "500" }),
+        json!({ "max_tokens": "5" }),
+        json!({ "max_tokens": u64::MAX }),
+        json!({ "max_tokens": 0.5 }),
+        json!({ "cursor": "garbage" }),
+        json!({ "cursor": "e30" }),
+        json!({ "cursor": 5 }),
+        json!({ "explain": "true" }),
+        json!({ "explain": "yes" }),
+        json!({ "explain": 1 }),
+        json!({ "q": "lock" }),
+        json!({ "statuss": "all" }),
+        json!({ "tag": "postgres" }),
+        json!({ "x".repeat(1 << 20): 1 }),
+        json!({ "": 1 }),
+    ];
+    let get = [
+        json!({}),
+        json!({ "id": null }),
+        json!({ "id": "" }),
+        json!({ "id": "   " }),
+        json!({ "id": 5 }),
+        json!({ "id": ["ack_1"] }),
+        json!({ "id": "ack_1", "ids": ["ack_2"] }),
+        json!({ "id": "x".repeat(501) }),
+        json!({ "id": "x".repeat(1 << 20) }),
+        json!({ "ids": [] }),
+        json!({ "ids": (0..21).map(|n| format!("ack_{n}")).collect::<Vec<_>>() }),
+        json!({ "ids": vec!["ack_1"; 51] }),
+        json!({ "ids": [5] }),
+        json!({ "ids": [""] }),
+        json!({ "ids": { "0": "ack_1" } }),
+        json!({ "id": "ack_1", "include": "timelime" }),
+        json!({ "id": "ack_1", "include": 5 }),
+        json!({ "id": "ack_1", "include": true }),
+        json!({ "id": "ack_1", "include": { "timeline": true } }),
+        json!({ "id": "ack_1", "include": [5] }),
+        json!({ "id": "ack_1", "include": [["links"]] }),
+        json!({ "id": "ack_1", "status": "any" }),
+        json!({ "id": "ack_1", "scope": "../platform" }),
+        json!({ "id": "ack_1", "scope": "platfrom" }),
+        json!({ "memory_id": "ack_1" }),
+    ];
+    let scopes = [json!({ "scope": 5 }), json!({ "scope": "../platform" }), json!({ "scope": "plattform" }), json!({ "name": "platform" })];
+    let context = [
+        json!({ "project_path": 5 }),
+        json!({ "project_path": "/tmp/\0" }),
+        json!({ "project_path": "x".repeat(5_000) }),
+        json!({ "include_cross_project": "no" }),
+        json!({ "include_cross_project": 0 }),
+        json!({ "max_memories": 0 }),
+        json!({ "max_memories": 51 }),
+        json!({ "max_memories": "5" }),
+        json!({ "max_memories": "500" }),
+        json!({ "max_memories": 1e30 }),
+        json!({ "max_tokens": 5 }),
+        json!({ "max_tokens": u64::MAX }),
+        json!({ "focus": 5 }),
+        json!({ "path": "." }),
+    ];
+    let tools = [("query_memories", query.to_vec()), ("get_memory", get.to_vec()), ("list_scopes", scopes.to_vec()), ("get_context", context.to_vec())];
+    tools.into_iter().flat_map(|(tool, cases)| cases.into_iter().map(move |case| (tool, case))).collect()
+}
+
+fn shown(arguments: &Value) -> String {
+    arguments.to_string().chars().take(120).collect()
+}
+
+fn bodies() -> Vec<(&'static str, Value, ErrorBody)> {
+    let root = root();
+    let service = root.service();
+    refused()
+        .into_iter()
+        .map(|(tool, arguments)| match call(&service, tool, arguments.clone()) {
+            Ok(answer) => panic!("{tool} accepts {}: {answer}", shown(&arguments)),
+            Err(error) => (tool, arguments, error.body()),
+        })
+        .collect()
+}
+
+#[test]
+fn hostile_arguments_are_refused_by_name_with_what_is_allowed() {
+    let codes = ["invalid_argument", "unknown_argument", "scope_not_found", "invalid_cursor", "not_available"];
+    let mut poor = Vec::new();
+    for (tool, arguments, body) in bodies() {
+        let code = codes.contains(&body.code.as_str());
+        let named = body.argument.as_ref().is_none_or(|argument| arguments.as_object().unwrap().iter().any(|(key, _)| key.starts_with(argument)) || ["id", "until"].contains(&argument.as_str()));
+        let helps = !body.allowed.is_empty() || body.hint.is_some();
+        if !(code && named && helps && !body.message.is_empty()) {
+            poor.push(format!("{tool} {}: {}", shown(&arguments), json!(body)));
+        }
+    }
+    assert!(poor.is_empty(), "{}", poor.join("\n"));
+}
+
+#[test]
+fn the_example_of_an_error_is_accepted_when_it_is_used() {
+    let root = root();
+    let service = root.service();
+    let mut wrong = Vec::new();
+    for (tool, arguments, body) in bodies() {
+        let Some(example) = &body.example else { continue };
+        let Ok(values) = serde_json::from_str::<Map<String, Value>>(example) else {
+            wrong.push(format!("{tool} {}: no JSON object: {}", shown(&arguments), shown(&json!(example))));
+            continue;
+        };
+        match call(&service, tool, Value::Object(values)) {
+            Ok(_) => {}
+            Err(error) if error.code() == "memory_not_found" => {}
+            Err(error) => wrong.push(format!("{tool} {}: example {} is refused: {error}", shown(&arguments), shown(&json!(example)))),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_argument_that_is_refused_gets_a_corrected_example() {
+    let without: Vec<String> = bodies()
+        .iter()
+        .filter(|(_, _, body)| ["invalid_argument", "unknown_argument"].contains(&body.code.as_str()) && body.example.is_none())
+        .map(|(tool, arguments, body)| format!("{tool} {}: {}", shown(arguments), body.code))
+        .collect();
+    assert!(without.is_empty(), "{} errors without an example:\n{}", without.len(), without.join("\n"));
+}
+
+#[test]
+fn an_error_stays_small_whatever_was_sent() {
+    let large: Vec<String> = bodies()
+        .iter()
+        .filter_map(|(tool, arguments, body)| {
+            let size = json!(body).to_string().len();
+            (size > 4_000).then(|| format!("{tool} {}: {size} bytes", shown(arguments)))
+        })
+        .collect();
+    assert!(large.is_empty(), "{}", large.join("\n"));
+}
+
+#[test]
+fn a_last_day_at_the_end_of_the_calendar_is_a_day() {
+    let root = root();
+    call(&root.service(), "query_memories", json!({ "until": "9999-12-31" })).unwrap();
+}
+
+#[test]
+fn harmless_oddities_are_understood() {
+    let root = root();
+    let service = root.service();
+    for arguments in [
+        json!({}),
+        json!({ "query": "" }),
+        json!({ "query": "  \n" }),
+        json!({ "query": null, "limit": null, "tags": null, "status": null, "cursor": null, "explain": null, "scope": null }),
+        json!({ "tags": "postgres" }),
+        json!({ "tags": [] }),
+        json!({ "tags": ["", " "] }),
+        json!({ "since": "", "until": "", "project": "", "type": "", "session": "" }),
+        json!({ "files": "src/lib.rs" }),
+        json!({ "files": [] }),
+        json!({ "since": "2026-01-01", "until": "2026-01-01" }),
+        json!({ "since": " 2026-01-01 " }),
+        json!({ "scope": " Ledger_API " }),
+        json!({ "project": "../ledger-api" }),
+        json!({ "project": "a\0b" }),
+        json!({ "session": "../../etc" }),
+        json!({ "query": "\0\u{202e}\u{1b}[31m" }),
+        json!({ "query": "x".repeat(8_000) }),
+        json!({ "limit": 50, "max_tokens": 20_000 }),
+        json!({ "mode": "hybrid", "query": "lock" }),
+    ] {
+        if let Err(error) = call(&service, "query_memories", arguments.clone()) {
+            panic!("{arguments}: {error}");
+        }
+    }
+    for arguments in [json!({ "ids": "ack_1" }), json!({ "id": " ack_1 " }), json!({ "id": "ack_1", "include": "links" }), json!({ "id": "ack_1", "include": [] })] {
+        call(&service, "get_memory", arguments).unwrap();
+    }
+    for arguments in [json!({ "project_path": "" }), json!({ "project_path": "../.." }), json!({ "project_path": "no/such/folder" }), json!({ "focus": "" })] {
+        call(&service, "get_context", arguments).unwrap();
+    }
+    for id in ["../../../etc/passwd", "\0", "' OR 1=1 --", "ack_1\"; DROP TABLE memories"] {
+        assert_eq!(call(&service, "get_memory", json!({ "id": id })).unwrap_err().code(), "memory_not_found", "{id}");
+    }
+}
+
+#[test]
+fn an_empty_scope_name_counts_as_none() {
+    let root = root();
+    let service = root.service();
+    assert_eq!(call(&service, "query_memories", json!({ "scope": "" })).unwrap()["total"], 2);
+    call(&service, "list_scopes", json!({ "scope": "" })).unwrap();
+    call(&service, "get_memory", json!({ "id": "ack_1", "scope": "" })).unwrap();
+}
+
+#[test]
+fn an_empty_cursor_counts_as_none() {
+    let root = root();
+    assert_eq!(call(&root.service(), "query_memories", json!({ "cursor": "" })).unwrap()["total"], 2);
+}
+
+#[test]
+fn a_cursor_of_another_request_is_refused() {
+    let root = root();
+    let service = root.service();
+    let first = call(&service, "query_memories", json!({ "limit": 1 })).unwrap();
+    let cursor = &first["next_cursor"];
+    call(&service, "query_memories", json!({ "limit": 5, "detail": "full", "max_tokens": 900, "cursor": cursor })).unwrap();
+    let error = call(&service, "query_memories", json!({ "limit": 1, "status": "all", "cursor": cursor })).unwrap_err();
+    assert_eq!(error.code(), "invalid_cursor");
+}
+
+fn body(tool: &'static str, arguments: Value) -> ErrorBody {
+    call(&root().service(), tool, arguments).unwrap_err().body()
+}
+
+#[test]
+fn an_unknown_argument_is_named_with_the_nearest_one() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "statuss": "all" })), @"");
+}
+
+#[test]
+fn a_limit_out_of_range_says_the_range() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": 500 })), @"");
+}
+
+#[test]
+fn a_number_given_as_text_is_shown_as_a_number() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": "10" })), @"");
+}
+
+#[test]
+fn a_day_that_does_not_exist_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-02-30" })), @"");
+}
+
+#[test]
+fn a_span_that_ends_before_it_begins_is_answered_with_one_that_does_not() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-03-02", "until": "2026-03-01" })), @"");
+}
+
+#[test]
+fn a_misspelt_word_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "status": "aproved" })), @"");
+}
+
+#[test]
+fn an_unknown_scope_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "scope": "ledgr_api" })), @"");
+}
+
+#[test]
+fn a_damaged_cursor_says_how_to_start_over() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "cursor": "garbage" })), @"");
+}
+
+#[test]
+fn what_is_not_available_yet_says_what_is() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "like": "ack_1" })), @"");
+}
+
+#[test]
+fn too_many_ids_say_how_many_are_allowed() {
+    insta::assert_json_snapshot!(body("get_memory", json!({ "ids": (0..21).map(|n| format!("ack_{n}")).collect::<Vec<_>>() })), @"");
+}
+
+#[test]
+fn an_unknown_id_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("get_memory", json!({ "id": "ack_11" })), @"");
+}

@@ -1,0 +1,538 @@
+//! Curation decides, whatever is asked: generated stores and generated requests of all four tools, and the few paths on which
+//! a status could change between two reads. A memory is told by its marker, a word that stands in its id and in all its texts.
+
+use std::path::Path;
+
+use ack_memory::memory::{Status, StatusFilter};
+use ack_memory::service::Service;
+use proptest::prelude::*;
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::support::{Root, memory};
+
+const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
+const PRIVATE: usize = 2;
+const BROKEN: usize = 3;
+
+/// What a store may hold in `status`, and what it counts as; `None` is never served.
+const STATUSES: [(Option<&str>, Option<Status>); 14] = [
+    (Some("approved"), Some(Status::Approved)),
+    (Some("promoted"), Some(Status::Promoted)),
+    (Some(" Approved "), Some(Status::Approved)),
+    (Some("PROMOTED"), Some(Status::Promoted)),
+    (Some("staging"), Some(Status::Staging)),
+    (Some(" Staging\n"), Some(Status::Staging)),
+    (Some(""), Some(Status::Staging)),
+    (None, Some(Status::Staging)),
+    (Some("rejected"), None),
+    (Some("Rejected "), None),
+    (Some("REJECTED"), None),
+    (Some("approved?"), None),
+    (Some("draft"), None),
+    (Some("deleted"), None),
+];
+
+#[derive(Debug, Clone)]
+struct Planned {
+    scope: usize,
+    status: usize,
+    successor: Option<usize>,
+    session: Option<usize>,
+    project: usize,
+    day: u32,
+}
+
+#[derive(Debug, Clone)]
+struct Plan {
+    memories: Vec<Planned>,
+    links: Vec<(usize, usize)>,
+    requests: Vec<Vec<u8>>,
+    changes: Vec<(usize, usize)>,
+    current: Option<usize>,
+    pinned: Option<usize>,
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    let planned = (
+        0..SCOPES.len(),
+        0..STATUSES.len(),
+        proptest::option::weighted(0.4, 0..24usize),
+        proptest::option::of(0..3usize),
+        0..4usize,
+        1..28u32,
+    )
+        .prop_map(|(scope, status, successor, session, project, day)| Planned {
+            scope,
+            status,
+            successor,
+            session,
+            project,
+            day,
+        });
+    (
+        proptest::collection::vec(planned, 4..24),
+        proptest::collection::vec((0..24usize, 0..24usize), 0..20),
+        proptest::collection::vec(proptest::collection::vec(any::<u8>(), 10), 6..14),
+        proptest::collection::vec((0..24usize, 0..STATUSES.len()), 0..6),
+        proptest::option::weighted(0.6, 0..SCOPES.len()),
+        proptest::option::weighted(0.25, 0..3usize),
+    )
+        .prop_map(|(memories, links, requests, changes, current, pinned)| Plan {
+            memories,
+            links,
+            requests,
+            changes,
+            current,
+            pinned,
+        })
+}
+
+/// Letters only, so that near-duplicates may be folded.
+fn marker(number: usize) -> String {
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
+    format!("mkq{}{}z", letter(number / 26), letter(number))
+}
+
+fn id(number: usize) -> String {
+    format!("ack_{}", marker(number))
+}
+
+fn project_folder(root: &Path, scope: usize) -> std::path::PathBuf {
+    root.join("projects").join(format!("p-{}", SCOPES[scope]))
+}
+
+fn build(plan: &Plan) -> Root {
+    let root = Root::new();
+    for (number, scope) in SCOPES.iter().enumerate() {
+        let folder = project_folder(root.path(), number);
+        std::fs::create_dir_all(&folder).unwrap();
+        let rest = match number {
+            PRIVATE => "visibility = \"private\"",
+            BROKEN => "visibilty = \"shared\"",
+            _ => "",
+        };
+        root.manifest(scope, &format!("paths = ['{}']\n{rest}\n", folder.display()));
+        let path = root.store(scope, &[]);
+        let connection = Connection::open(path).unwrap();
+        connection.execute_batch("PRAGMA synchronous = OFF; BEGIN").unwrap();
+        for (memory, planned) in plan.memories.iter().enumerate().filter(|(_, planned)| planned.scope == number) {
+            let mark = marker(memory);
+            let common = "the nightly deployment of the payment gateway fails because the certificate chain lacks its intermediate";
+            connection
+                .execute(
+                    "INSERT INTO memories (id, project, session, type, title, subtitle, facts, concepts, files, narrative, status, \
+                     reviewed_by, superseded_by, created_at) VALUES (?1, ?2, ?3, 'bugfix', ?4, ?5, ?6, '[\"tls\",\"deploy\"]', ?7, ?8, ?9, ?10, ?11, ?12)",
+                    params![
+                        id(memory),
+                        [None, Some("alpha"), Some("Beta"), Some("other")][planned.project],
+                        planned.session.map(|session| format!("session-{session}")),
+                        format!("Title {mark} {common}"),
+                        format!("Subtitle {mark}"),
+                        json!([format!("Fact {mark}")]).to_string(),
+                        json!([format!("src/{mark}.rs")]).to_string(),
+                        format!("Narrative {mark} {common}"),
+                        STATUSES[planned.status].0,
+                        format!("reviewer {mark}"),
+                        planned.successor.map(id),
+                        format!("2026-03-{:02}T00:00:00Z", planned.day),
+                    ],
+                )
+                .unwrap();
+            connection
+                .execute(
+                    "INSERT INTO curation_log (memory_id, action, reason) VALUES (?1, 'stage', ?2)",
+                    params![id(memory), format!("Reason {mark}")],
+                )
+                .unwrap();
+        }
+        for (from, to) in &plan.links {
+            connection
+                .execute(
+                    "INSERT OR IGNORE INTO memory_links (from_id, to_id, kind) VALUES (?1, ?2, 'derived_from')",
+                    params![id(*from), id(*to)],
+                )
+                .unwrap();
+        }
+        connection
+            .execute_batch("INSERT INTO sessions (id, project, title) VALUES ('session-0', 'alpha', 'A session'); COMMIT")
+            .unwrap();
+    }
+    root
+}
+
+fn service(plan: &Plan, root: &Root) -> Service {
+    root.service_with(|inputs| {
+        if let Some(current) = plan.current {
+            inputs.project_flag = Some(project_folder(root.path(), current));
+        }
+        inputs.scope_flag = plan.pinned.map(|scope| SCOPES[scope].to_owned());
+    })
+}
+
+/// A request of any tool out of ten numbers.
+fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
+    let one = |position: usize, choices: &[Value]| choices[usize::from(bytes[position]) % choices.len()].clone();
+    let some_id = |position: usize| json!(id(usize::from(bytes[position]) % (plan.memories.len() + 2)));
+    let scope = one(1, &[Value::Null, Value::Null, json!("alpha"), json!("beta"), json!("Gamma_Private"), json!("delta-broken")]);
+    let status = one(2, &[Value::Null, Value::Null, json!("approved"), json!("staging"), json!("all"), json!("all")]);
+    let mut arguments = match bytes[0] % 8 {
+        0..=3 => json!({
+            "query": one(3, &[Value::Null, json!("deployment certificate"), json!("nightly"), some_id(4), json!(format!("title {}", marker(usize::from(bytes[4] % 26)))), json!("certificat")]),
+            "scope": scope,
+            "status": status,
+            "limit": one(5, &[Value::Null, json!(1), json!(2), json!(50)]),
+            "project": one(6, &[Value::Null, Value::Null, Value::Null, json!("alpha"), json!("other"), json!("nowhere")]),
+            "tags": one(7, &[Value::Null, Value::Null, json!(["tls"]), json!(["deploy", "no"])]),
+            "match_tags": one(8, &[Value::Null, json!("any")]),
+            "detail": one(8, &[Value::Null, json!("concise"), json!("full")]),
+            "files": one(9, &[Value::Null, Value::Null, Value::Null, json!("src/*.rs"), json!("mkq")]),
+            "session": one(9, &[Value::Null, Value::Null, json!("session-0")]),
+            "explain": one(5, &[Value::Null, json!(true)]),
+            "max_tokens": one(6, &[Value::Null, json!(200), json!(900)]),
+        }),
+        4 => json!({
+            "id": some_id(3), "scope": scope, "status": status,
+            "include": one(4, &[Value::Null, json!(["timeline", "links", "history", "related"]), json!(["links"])]),
+        }),
+        5 => json!({
+            "ids": [some_id(3), some_id(4), some_id(5), some_id(6), some_id(7), some_id(8)], "scope": scope, "status": status,
+            "include": one(9, &[Value::Null, json!(["timeline", "links", "history", "related"])]),
+        }),
+        6 => json!({ "scope": scope }),
+        _ => json!({
+            "project_path": one(3, &[Value::Null, json!(project_folder(root.path(), usize::from(bytes[4]) % SCOPES.len()))]),
+            "include_cross_project": one(5, &[Value::Null, json!(true), json!(false)]),
+            "max_memories": one(6, &[Value::Null, json!(1), json!(50)]),
+            "focus": one(7, &[Value::Null, json!("certificate"), some_id(8)]),
+        }),
+    };
+    arguments.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    let tool = ["query_memories", "query_memories", "query_memories", "query_memories", "get_memory", "get_memory", "list_scopes", "get_context"];
+    (tool[usize::from(bytes[0] % 8)], arguments)
+}
+
+/// Whether a request may show a memory at all, as the contract says it, and by which status filter.
+fn may_show(plan: &Plan, root: &Root, statuses: &[usize], number: usize, tool: &str, arguments: &Value) -> bool {
+    let scope = plan.memories[number].scope;
+    let named = arguments["scope"]
+        .as_str()
+        .and_then(|name| SCOPES.iter().position(|known| known.replace('-', "") == name.to_lowercase().replace(['-', '_'], "")));
+    let asked = (0..SCOPES.len()).find(|scope| arguments["project_path"] == json!(project_folder(root.path(), *scope)));
+    let readable = scope != BROKEN
+        && match (plan.pinned, named) {
+            (Some(pinned), _) => scope == pinned,
+            (None, Some(named)) => scope == named,
+            (None, None) => scope != PRIVATE || asked.or(plan.current) == Some(scope),
+        };
+    let filter = match (tool, arguments["status"].as_str()) {
+        ("query_memories" | "get_memory", Some("staging")) => StatusFilter::Staging,
+        ("query_memories" | "get_memory", Some("all")) => StatusFilter::All,
+        _ => StatusFilter::Approved,
+    };
+    readable && STATUSES[statuses[number]].1.is_some_and(|status| filter.allows(status))
+}
+
+/// Takes `pending.ids` (staging ids, by contract) and `superseded_by` (see the test about it) out of an answer.
+fn strip(answer: &mut Value, pending: &mut Vec<String>) {
+    match answer {
+        Value::Object(fields) => {
+            fields.remove("superseded_by");
+            if let Some(Value::Array(ids)) = fields.get_mut("pending").and_then(|pending| pending.get_mut("ids")).map(Value::take) {
+                pending.extend(ids.iter().filter_map(Value::as_str).map(str::to_owned));
+            }
+            fields.values_mut().for_each(|value| strip(value, pending));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| strip(value, pending)),
+        _ => {}
+    }
+}
+
+/// Makes a request, checks its answer, and returns the cursor of the next page.
+fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: &'static str, arguments: &Value) -> Option<String> {
+    let result = call(service, tool, arguments.clone());
+    let failed = result.is_err();
+    let mut answer = result.unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
+    let cursor = answer["next_cursor"].as_str().map(str::to_owned);
+    let mut pending = Vec::new();
+    strip(&mut answer, &mut pending);
+    let text = answer.to_string().to_lowercase();
+    let asked = arguments.to_string();
+    for number in 0..plan.memories.len() {
+        let mark = marker(number);
+        if pending.contains(&id(number)) {
+            assert!(STATUSES[statuses[number]].1 == Some(Status::Staging), "{tool} {arguments}: pending {mark}");
+            let scope = plan.memories[number].scope;
+            assert!(plan.pinned.is_none_or(|pinned| pinned == scope) && scope != BROKEN, "{tool} {arguments}: pending {mark}");
+        }
+        if may_show(plan, root, statuses, number, tool, arguments) {
+            continue;
+        }
+        let forbidden: Vec<String> = if tool == "get_memory" && asked.contains(&mark) {
+            // An id that was asked for is named where it is refused.
+            ["title ", "subtitle ", "fact ", "src/", "narrative ", "reviewer ", "reason "].iter().map(|field| format!("{field}{mark}")).collect()
+        } else {
+            vec![mark]
+        };
+        for forbidden in forbidden {
+            assert!(!text.contains(&forbidden), "{tool} {arguments} shows `{forbidden}` (failed: {failed}): {answer:#}");
+        }
+    }
+    if let Some(pinned) = plan.pinned {
+        for (number, scope) in SCOPES.iter().enumerate().filter(|(number, _)| *number != pinned) {
+            let named = asked.to_lowercase().replace('_', "-").contains(scope);
+            let folder = format!("p-{scope}");
+            let elsewhere = text.replace(&folder, "");
+            assert!(named || !elsewhere.contains(&format!("\"{scope}\"")), "{tool} {arguments} names {scope} ({number}): {answer:#}");
+        }
+        if arguments["scope"].as_str().is_some_and(|name| !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_")) && name != SCOPES[pinned]) {
+            assert!(failed && answer["code"] == "scope_refused", "{tool} {arguments} is not refused: {answer:#}");
+        }
+    }
+    cursor
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_answer_of_any_tool_shows_what_the_status_filter_or_a_private_scope_hides(plan in plans()) {
+        let root = build(&plan);
+        let service = service(&plan, &root);
+        let mut statuses: Vec<usize> = plan.memories.iter().map(|planned| planned.status).collect();
+        let mut asked: Vec<(&'static str, Value)> = Vec::new();
+        let mut foreign: Option<String> = None;
+        for bytes in &plan.requests {
+            let (tool, arguments) = request(bytes, &plan, &root);
+            let cursor = check(&plan, &root, &service, &statuses, tool, &arguments);
+            if let Some(cursor) = &cursor {
+                let mut next = arguments.clone();
+                next["cursor"] = json!(cursor);
+                check(&plan, &root, &service, &statuses, tool, &next);
+                asked.push((tool, next));
+            }
+            if tool == "query_memories" && let Some(foreign) = &foreign {
+                let mut next = arguments.clone();
+                next["cursor"] = json!(foreign);
+                check(&plan, &root, &service, &statuses, tool, &next);
+            }
+            foreign = cursor.or(foreign);
+            asked.push((tool, arguments));
+        }
+        // Other programs change statuses while this one runs; every request, every second page holds.
+        for (number, status) in plan.changes.iter().filter(|(number, _)| *number < plan.memories.len()) {
+            let scope = SCOPES[plan.memories[*number].scope];
+            let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
+            connection.execute("UPDATE memories SET status = ?1 WHERE id = ?2", params![STATUSES[*status].0, id(*number)]).unwrap();
+            statuses[*number] = *status;
+        }
+        for (tool, arguments) in &asked {
+            check(&plan, &root, &service, &statuses, tool, arguments);
+        }
+    }
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    let results = answer["results"].as_array().unwrap();
+    results.iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_memory_that_is_rejected_between_two_pages_or_before_it_is_fetched_is_gone() {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..6)
+        .map(|n| memory(&format!("m{n}"), &format!("Lock order rule {n}0"), json!({ "created_at": format!("2026-01-0{}T00:00:00Z", 9 - n) })))
+        .collect();
+    let path = root.store("alpha", &memories);
+    let service = root.service();
+    let first = call(&service, "query_memories", json!({ "limit": 2 })).unwrap();
+    assert_eq!(ids(&first), ["m0", "m1"]);
+    let writer = Connection::open(&path).unwrap();
+    writer.execute_batch("UPDATE memories SET status = 'rejected' WHERE id IN ('m1', 'm2', 'm0')").unwrap();
+    let second = call(&service, "query_memories", json!({ "limit": 2, "cursor": first["next_cursor"] })).unwrap();
+    assert_eq!(ids(&second), ["m3", "m4"]);
+    let refused = call(&service, "get_memory", json!({ "id": "m0", "status": "all" })).unwrap_err();
+    assert_eq!(refused.code(), "memory_not_served");
+    writer.execute_batch("UPDATE memories SET status = 'staging' WHERE id = 'm3'").unwrap();
+    assert_eq!(call(&service, "get_memory", json!({ "id": "m3" })).unwrap_err().code(), "memory_not_served");
+    let timeline = call(&service, "get_memory", json!({ "id": "m4", "include": "timeline" })).unwrap();
+    assert_eq!(timeline["timeline"]["after"], json!([]));
+    writer.execute_batch("UPDATE memories SET status = ' Approved' WHERE id = 'm3'").unwrap();
+    assert_eq!(call(&service, "get_memory", json!({ "id": "m3" })).unwrap()["id"], "m3");
+}
+
+#[test]
+fn a_row_number_that_now_belongs_to_another_memory_shows_nothing_of_it() {
+    let root = Root::new();
+    let path = root.store("alpha", &[memory("old", "Lock order", json!({})), memory("stays", "Lock timeout", json!({}))]);
+    let service = root.service();
+    assert_eq!(ids(&call(&service, "query_memories", json!({ "query": "lock" })).unwrap()).len(), 2);
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .execute_batch("DELETE FROM memories WHERE id = 'old'; INSERT INTO memories (rowid, id, title, status) VALUES (1, 'new', 'Lock secret', 'rejected')")
+        .unwrap();
+    let answer = call(&service, "query_memories", json!({ "query": "lock", "status": "all" })).unwrap();
+    assert_eq!(ids(&answer), ["stays"]);
+    assert!(!answer.to_string().contains("secret"));
+}
+
+#[test]
+fn superseded_by_names_no_memory_that_the_request_may_not_see() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("a", "Retry twice", json!({ "superseded_by": "secret-staged" })),
+            memory("b", "Retry with jitter", json!({ "superseded_by": "secret-rejected" })),
+            memory("secret-staged", "Retry thrice", json!({ "status": "staging" })),
+            memory("secret-rejected", "Retry forever", json!({ "status": "rejected" })),
+        ],
+    );
+    let service = root.service();
+    let leaks: Vec<String> = [
+        ("query_memories", json!({ "query": "retry" })),
+        ("query_memories", json!({})),
+        ("get_memory", json!({ "id": "a" })),
+        ("get_memory", json!({ "id": "b", "status": "all", "include": ["links", "timeline", "history"] })),
+        ("get_context", json!({})),
+    ]
+    .into_iter()
+    .filter_map(|(tool, arguments)| {
+        let mut answer = call(&service, tool, arguments.clone()).unwrap();
+        answer.as_object_mut().unwrap().remove("pending");
+        let text = answer.to_string();
+        let staged = text.contains("secret-staged") && arguments["status"] != "all";
+        (staged || text.contains("secret-rejected")).then(|| format!("{tool} {arguments}"))
+    })
+    .collect();
+    assert!(leaks.is_empty(), "these answers name the id of a memory they may not show: {leaks:#?}");
+}
+
+#[test]
+fn suggestions_and_lists_name_no_tag_that_only_unreviewed_memories_have() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("a", "Approved one", json!({ "concepts": ["postgres"] })),
+            memory("b", "Unreviewed one", json!({ "status": "staging", "concepts": ["secret-tag"], "project": "secret-project" })),
+            memory("c", "Rejected one", json!({ "status": "rejected", "concepts": ["secret-tag-c"], "project": "secret-project-c" })),
+        ],
+    );
+    let service = root.service();
+    for arguments in [json!({ "tags": ["secret_tags"] }), json!({ "project": "secret-projekt" }), json!({ "query": "unreviewed" })] {
+        let answer = call(&service, "query_memories", arguments.clone()).unwrap();
+        let text = answer.to_string();
+        assert!(!text.contains("secret-tag") && !text.contains("secret-project\"") && !text.contains("secret-project,"), "{arguments}: {answer:#}");
+        assert!(!text.contains("like it: secret-project"), "{arguments}: {answer:#}");
+    }
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(scopes["scopes"][0]["tags"], json!([{ "tag": "postgres", "count": 1 }]));
+}
+
+#[test]
+fn a_private_scope_is_read_only_when_it_is_current_or_named() {
+    let root = Root::new();
+    root.store("open", &[memory("o1", "Deploy on Tuesday", json!({}))]);
+    root.store("diary", &[memory("d1", "Deploy diary secret", json!({ "status": "approved", "project": "open" }))]);
+    let home = root.path().join("home");
+    std::fs::create_dir_all(&home).unwrap();
+    root.manifest("diary", &format!("visibility = \"private\"\npaths = ['{}']", home.display()));
+    let elsewhere = root.service();
+    for (tool, arguments) in [
+        ("query_memories", json!({ "query": "deploy" })),
+        ("query_memories", json!({ "status": "all", "project": "open" })),
+        ("query_memories", json!({ "query": "diary" })),
+        ("get_context", json!({})),
+        ("list_scopes", json!({})),
+        ("get_memory", json!({ "ids": ["d1", "o1"], "status": "all" })),
+    ] {
+        let answer = call(&elsewhere, tool, arguments.clone()).unwrap();
+        assert!(!answer.to_string().contains("secret"), "{tool} {arguments}: {answer:#}");
+    }
+    assert_eq!(call(&elsewhere, "get_memory", json!({ "id": "d1" })).unwrap_err().code(), "memory_not_found");
+    let unlisted = call(&elsewhere, "list_scopes", json!({})).unwrap();
+    assert_eq!(unlisted["scopes"][0]["health"]["state"], "not_read");
+    assert!(unlisted["scopes"][0].get("memory_count").is_none());
+    assert_eq!(call(&elsewhere, "get_memory", json!({ "id": "d1", "scope": "diary" })).unwrap()["id"], "d1");
+    assert_eq!(call(&elsewhere, "query_memories", json!({ "scope": "Diary" })).unwrap()["total"], 1);
+    let at_home = root.service_with(|inputs| inputs.project_flag = Some(home.clone()));
+    assert_eq!(call(&at_home, "query_memories", json!({ "query": "deploy" })).unwrap()["total"], 2);
+}
+
+#[test]
+fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
+    let root = Root::new();
+    root.store("open", &[memory("o1", "Deploy on Tuesday", json!({}))]);
+    for (scope, manifest) in [("typo", "visibilty = \"private\""), ("cut", "visibility = \"priv"), ("kind", "visibility = 1")] {
+        root.store(scope, &[memory(scope, "Deploy secret", json!({}))]);
+        root.manifest(scope, manifest);
+    }
+    root.store("link", &[memory("link", "Deploy secret", json!({}))]);
+    std::os::unix::fs::symlink(root.path().join("not-mounted/scope.toml"), root.scope_folder("link").join("scope.toml")).unwrap();
+    root.store("folder", &[memory("folder", "Deploy secret", json!({}))]);
+    std::fs::create_dir(root.scope_folder("folder").join("scope.toml")).unwrap();
+    let service = root.service();
+    let mut read = Vec::new();
+    for scope in ["typo", "cut", "kind", "folder", "link"] {
+        for arguments in [json!({ "query": "deploy" }), json!({ "query": "deploy", "scope": scope })] {
+            let answer = call(&service, "query_memories", arguments).unwrap();
+            if ids(&answer).contains(&scope) {
+                read.push(scope);
+            }
+        }
+        if call(&service, "get_memory", json!({ "id": scope, "scope": scope })).is_ok() {
+            read.push(scope);
+        }
+    }
+    read.dedup();
+    assert!(read.is_empty(), "these scopes were read although nobody knows who may: {read:?}");
+}
+
+#[test]
+fn a_pinned_server_knows_no_other_scope() {
+    let root = Root::new();
+    root.store("own", &[memory("o1", "Deploy on Tuesday", json!({}))]);
+    root.store("hidden-one", &[memory("h1", "Deploy on Friday", json!({}))]);
+    root.store("hidden-two", &[memory("h2", "Deploy at night", json!({}))]);
+    root.manifest("hidden-two", "visibility = \"private\"");
+    root.manifest("hidden-three", "nonsense = 1");
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), root.path().join("scopes/hidden-four")).unwrap();
+    let service = root.service_with(|inputs| inputs.scope_env = Some("own".to_owned()));
+    let mut told = Vec::new();
+    for (tool, arguments) in [
+        ("query_memories", json!({ "query": "deploy" })),
+        ("query_memories", json!({ "status": "all" })),
+        ("query_memories", json!({ "query": "nothing like it", "project": "hidden" })),
+        ("query_memories", json!({ "scope": "nowhere" })),
+        ("get_memory", json!({ "id": "h1" })),
+        ("get_memory", json!({ "id": "o2", "scope": "own" })),
+        ("list_scopes", json!({})),
+        ("list_scopes", json!({ "scope": "own" })),
+        ("list_scopes", json!({ "scope": "nowhere" })),
+        ("get_context", json!({})),
+        ("get_context", json!({ "project_path": root.scope_folder("hidden-one") })),
+    ] {
+        let mut answer = call(&service, tool, arguments.clone()).unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
+        if let Some(project) = answer.get_mut("project") {
+            *project = Value::Null;
+        }
+        let text = answer.to_string();
+        if text.contains("hidden-") || text.contains("Friday") || text.contains("\"h2\"") {
+            told.push(format!("{tool} {arguments}: {answer:#}"));
+        }
+    }
+    assert!(told.is_empty(), "{}", told.join("\n"));
+    for scope in ["hidden-one", "Hidden_Two", "hidden-three", "../own", "own/../own", "nowhere"] {
+        for tool in ["query_memories", "list_scopes", "get_memory"] {
+            let mut arguments = json!({ "scope": scope });
+            if tool == "get_memory" {
+                arguments["id"] = json!("o1");
+            }
+            let error = call(&service, tool, arguments).unwrap_err();
+            assert_eq!(error.code(), "scope_refused", "{tool} {scope}");
+        }
+    }
+}
