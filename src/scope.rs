@@ -186,12 +186,15 @@ impl Registry {
             if !path.is_dir() {
                 continue;
             }
+            let database = self.database(path);
+            if database.is_symlink() && !database.canonicalize().is_ok_and(|real| real.starts_with(&real_root)) {
+                let reason = "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead";
+                discovery.passed_over.push((name, reason.to_owned()));
+                continue;
+            }
             let manifest_path = path.join("scope.toml");
             let metadata = std::fs::metadata(&manifest_path).ok();
-            let stamp = (
-                metadata.map(|metadata| (metadata.len(), metadata.modified().ok())),
-                self.database(path),
-            );
+            let stamp = (metadata.map(|metadata| (metadata.len(), metadata.modified().ok())), database);
             let scope = match known.get(path) {
                 Some((known_stamp, scope)) if *known_stamp == stamp => Arc::clone(scope),
                 _ => {

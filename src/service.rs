@@ -75,7 +75,8 @@ impl Service {
 }
 
 /// The indexes of a selection's scopes, brought up to date. A scope that cannot be read leaves the selection: it goes to
-/// `skipped`, with a note. Where every scope fails, the first failure is the error.
+/// `skipped`, with a note. Where every scope fails, the first failure is the error. Scopes are locked in the order of their
+/// names, in every request, so that two requests never wait for each other.
 pub(crate) fn open<'a>(
     selection: &mut Selection,
     scopes: &'a [std::sync::Arc<Scope>],

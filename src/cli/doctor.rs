@@ -11,7 +11,7 @@ use crate::config::{Config, ENVIRONMENT, Inputs};
 use crate::error::Error;
 use crate::scope::resolve::current;
 use crate::scope::{Registry, Scope};
-use crate::service::scopes::describe;
+use crate::service::scopes::{MANY, describe};
 
 /// Runs `doctor`. A broken `config.toml` is reported like any other finding.
 pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
@@ -25,7 +25,7 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
         .iter()
         .map(|scope| {
             // The owner asks about their own stores, so private ones are opened too.
-            let info = describe(scope, true, true);
+            let info = describe(scope, true, MANY);
             let layout = scope.store.snapshot(|snapshot| Ok(snapshot.layout.describe())).unwrap_or_default();
             (scope.as_ref(), serde_json::to_value(info).unwrap_or_default(), layout)
         })

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::api::{Detail, MemoryHit, Note, NoteKind};
-use crate::memory::Memory;
+use crate::memory::{Memory, StatusFilter};
+use crate::query::inverted::Index;
 use crate::query::lexical;
 use crate::{text, time};
 
@@ -57,6 +58,12 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         superseded_by: memory.superseded_by.clone(),
         explanation: None,
     }
+}
+
+/// Takes the successor's id out of a result where that memory may not be served itself.
+pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) {
+    let served = |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
+    hit.superseded_by = hit.superseded_by.take().filter(served);
 }
 
 /// Why a memory was found: the words it shares with the query, by field, the weightiest first.

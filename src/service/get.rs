@@ -47,12 +47,12 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         return Err(Error::invalid("id", text::line(long, 60), "an id as query_memories returns it"));
     }
     let mut selection = service.select(request.scope.as_deref(), None)?;
-    // The current project's scope is looked at first, where two scopes hold the same id.
-    let own = selection.current.scope.as_ref().map(|scope| scope.name.clone());
-    selection.scopes.sort_by_key(|scope| Some(&scope.name) != own.as_ref());
     let scopes = selection.scopes.clone();
     let mut response = GetResponse::default();
-    let opened = open(&mut selection, &scopes, &mut response.notes)?;
+    let mut opened = open(&mut selection, &scopes, &mut response.notes)?;
+    // The current project's scope is looked at first, where two scopes hold the same id.
+    let own = selection.current.scope.as_ref().map(|scope| scope.name.as_str());
+    opened.sort_by_key(|(scope, _)| Some(scope.name.as_str()) != own);
     if include.contains(&Include::Related) {
         response.notes.push(Note::new(
             NoteKind::NotAvailable,
@@ -163,6 +163,7 @@ fn detail(
         links: Vec::new(),
         history: Vec::new(),
     };
+    answer::hide_successor(&mut detail.memory, index, filter);
     if include.contains(&Include::Timeline) {
         detail.timeline = timeline(snapshot, index, &memory.id, filter)?;
     }

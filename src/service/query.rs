@@ -293,6 +293,9 @@ impl<'a> Search<'a> {
 
     fn hit(&self, memory: &Memory, place: &Ranked, scope: &str, rank: usize) -> MemoryHit {
         let mut hit = answer::hit(memory, scope, self.spec.detail);
+        if let Some(view) = self.views.get(place.scored.scope) {
+            answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
+        }
         if let Some((_, statistics)) = &self.terms {
             let keys: HashMap<&str, f32> = statistics.terms.iter().map(|(key, weight)| (key.as_str(), *weight)).collect();
             hit.score = Some(f64::from((place.scored.score * 100.0).round()) / 100.0);

@@ -11,9 +11,9 @@ use crate::scope::Scope;
 use crate::scope::resolve::{current, find, not_found};
 use crate::{text, time};
 
-/// Tags, projects and pending ids of a scope in the list, and of one asked for by name.
+/// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
 const FEW: usize = 8;
-const MANY: usize = 50;
+pub const MANY: usize = 50;
 
 pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
     let discovery = service.registry.discover();
@@ -49,7 +49,13 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     for scope in &scopes {
         let own = response.current_scope.as_ref() == Some(&scope.name);
         let may_read = scope.problem.is_none() && (scope.manifest.visibility == Visibility::Shared || own || request.scope.is_some());
-        response.scopes.push(describe(scope, may_read, request.scope.is_some()));
+        let most = match (request.scope.is_some(), scopes.len()) {
+            (true, _) => MANY,
+            (false, ..=12) => FEW,
+            (false, ..=40) => 3,
+            (false, _) => 0,
+        };
+        response.scopes.push(describe(scope, may_read, most));
     }
     if all.is_empty() {
         let hint = Error::NoScopes {
@@ -72,8 +78,9 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     Ok(response)
 }
 
-/// Describes a scope; one that may not be read is named and nothing more.
-pub fn describe(scope: &Scope, may_read: bool, in_detail: bool) -> ScopeInfo {
+/// Describes a scope, with at most so many tags, projects and pending ids; one that may not be read is named and nothing
+/// more.
+pub fn describe(scope: &Scope, may_read: bool, most: usize) -> ScopeInfo {
     let mut info = ScopeInfo {
         name: scope.name.clone(),
         path: text::line(&scope.store.path().display().to_string(), 400),
@@ -99,7 +106,7 @@ pub fn describe(scope: &Scope, may_read: bool, in_detail: bool) -> ScopeInfo {
             opened: None,
             problems: vec![text::line(&problem.to_string(), 400)],
         };
-    } else if may_read && let Err(error) = fill(scope, in_detail, &mut info) {
+    } else if may_read && let Err(error) = fill(scope, most, &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
@@ -109,8 +116,7 @@ pub fn describe(scope: &Scope, may_read: bool, in_detail: bool) -> ScopeInfo {
     info
 }
 
-fn fill(scope: &Scope, in_detail: bool, info: &mut ScopeInfo) -> Result<(), StoreError> {
-    let most = if in_detail { MANY } else { FEW };
+fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreError> {
     let guard = scope.index()?;
     let Some(index) = guard.get() else { return Ok(()) };
     let (counts, profile, opening) = scope
