@@ -46,6 +46,15 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// Closes the service at the end of a command.
+struct Closing(&'static Service);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 fn dispatch(cli: Cli) -> Result<(), Error> {
     let json = cli.global.json;
     match cli.command {
@@ -55,19 +64,21 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
         }
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Serve => {
-            let service = Service::new(config(&cli.global)?);
-            crate::mcp::serve_stdio(service).map_err(|source| Error::Io {
+            let service = Service::for_the_process(config(&cli.global)?);
+            let result = crate::mcp::serve_stdio(service);
+            service.close();
+            result.map_err(|source| Error::Io {
                 action: "serve on",
                 path: "standard input and output".into(),
                 source,
             })
         }
         Command::Query(args) => {
-            let service = Service::new(config(&cli.global)?);
-            print(&service.query_memories(&query_request(args))?, json, render::query)
+            let service = Closing(Service::for_the_process(config(&cli.global)?));
+            print(&service.0.query_memories(&query_request(args))?, json, render::query)
         }
         Command::Get(args) => {
-            let service = Service::new(config(&cli.global)?);
+            let service = Closing(Service::for_the_process(config(&cli.global)?));
             let include = args.include.iter().map(|include| match include {
                 IncludeArg::Timeline => Include::Timeline,
                 IncludeArg::Related => Include::Related,
@@ -84,22 +95,22 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
                 [one] => request.id = Some(one.clone()),
                 many => request.ids = Some(many.to_vec()),
             }
-            print(&service.get_memory(&request)?, json, render::get)
+            print(&service.0.get_memory(&request)?, json, render::get)
         }
         Command::Scopes(args) => match args.command {
             Some(ScopesCommand::Add(add)) => add::run(&config(&cli.global)?, &add),
             None => {
-                let service = Service::new(config(&cli.global)?);
+                let service = Closing(Service::for_the_process(config(&cli.global)?));
                 print(
-                    &service.list_scopes(&ListScopesRequest { scope: args.in_scope })?,
+                    &service.0.list_scopes(&ListScopesRequest { scope: args.in_scope })?,
                     json,
                     render::scopes,
                 )
             }
         },
         Command::Context(args) => {
-            let service = Service::new(config(&cli.global)?);
-            print(&service.get_context(&context_request(&args))?, json, render::context)
+            let service = Closing(Service::for_the_process(config(&cli.global)?));
+            print(&service.0.get_context(&context_request(&args))?, json, render::context)
         }
         Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
         Command::Doctor => doctor::run(inputs(&cli.global)?, json),

@@ -48,7 +48,7 @@ pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query
 ///
 /// # Errors
 /// When the runtime cannot be started or standard output is gone.
-pub fn serve_stdio(service: Service) -> std::io::Result<()> {
+pub fn serve_stdio(service: &'static Service) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(CONCURRENT + 4)
@@ -76,14 +76,14 @@ pub fn serve_stdio(service: Service) -> std::io::Result<()> {
 
 /// The handler behind the protocol.
 struct Server {
-    service: Arc<Service>,
+    service: &'static Service,
     places: Arc<Semaphore>,
 }
 
 impl Server {
-    fn new(service: Service) -> Self {
+    fn new(service: &'static Service) -> Self {
         Self {
-            service: Arc::new(service),
+            service,
             places: Arc::new(Semaphore::new(CONCURRENT)),
         }
     }
@@ -106,10 +106,10 @@ impl Server {
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
             return failure(&Error::Cancelled);
         };
-        let service = Arc::clone(&self.service);
+        let service = self.service;
         let work = tokio::task::spawn_blocking(move || {
             let _place = place;
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(&service, &request)));
+            let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(service, &request)));
             result.unwrap_or_else(|panic| {
                 Err(Error::Internal {
                     operation: name.to_owned(),
@@ -337,7 +337,7 @@ mod tests {
             root_flag: Some(std::env::temp_dir()),
             ..Inputs::default()
         };
-        let server = Server::new(Service::new(Config::load(inputs).unwrap()));
+        let server = Server::new(Service::for_the_process(Config::load(inputs).unwrap()));
         let result = server
             .run(
                 "query_memories",

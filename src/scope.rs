@@ -148,6 +148,13 @@ impl Registry {
         &self.root
     }
 
+    /// Removes the private copies of stores.
+    pub fn close(&self) {
+        if let Ok(known) = self.known.try_lock() {
+            known.values().for_each(|(_, scope)| scope.store.close());
+        }
+    }
+
     /// The scopes there are now.
     pub fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

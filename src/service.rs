@@ -37,6 +37,17 @@ impl Service {
         Self { config, registry }
     }
 
+    /// A service that lives as long as the process. Taking a large index apart at the end would only delay the exit; what
+    /// must go, the private copies of stores, [`Service::close`] removes.
+    pub fn for_the_process(config: Config) -> &'static Self {
+        Box::leak(Box::new(Self::new(config)))
+    }
+
+    /// Removes what lies outside the process's memory.
+    pub fn close(&self) {
+        self.registry.close();
+    }
+
     /// Searches memories, or lists the newest.
     ///
     /// # Errors

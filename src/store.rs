@@ -78,6 +78,13 @@ impl Store {
         }
     }
 
+    /// Removes the private copy, if there is one; a read that is still under way makes no other one.
+    pub fn close(&self) {
+        if let Ok(mut copy) = self.copy.try_lock() {
+            *copy = None;
+        }
+    }
+
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,12 +1,10 @@
 //! Near-duplicates: the same learning noted twice is shown once, with the other ids in `also`.
 
-use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
-use xxhash_rust::xxh3::Xxh3;
+use rustc_hash::{FxHashSet as HashSet, FxHasher};
 
 use super::analysis::{self, Kind, Side};
-use super::inverted::term_key;
 use crate::memory::Memory;
 
 /// Share of common words from which two memories are the same learning.
@@ -26,16 +24,16 @@ impl Signature {
     /// The signature of a memory's title, subtitle, facts and the beginning of its narrative.
     pub fn of(memory: &Memory) -> Self {
         let mut signature = Self {
-            words: HashSet::new(),
-            numbers: HashSet::new(),
+            words: HashSet::default(),
+            numbers: HashSet::default(),
         };
         let narrative = memory.narrative.as_deref().map(|text| crate::text::cut(text, 4_000).0);
         let fields = [Some(memory.title.as_str()), memory.subtitle.as_deref(), narrative.as_deref()];
         for text in fields.into_iter().flatten().chain(memory.facts.iter().map(String::as_str)) {
             analysis::tokenize(text, Side::Document, &mut |token| {
                 if token.kind == Kind::Word && !analysis::is_stop_word(&token.text) {
-                    let mut hash = Xxh3::new();
-                    term_key(Kind::Word, &token.text).hash(&mut hash);
+                    let mut hash = FxHasher::default();
+                    token.text.hash(&mut hash);
                     let number = token.text.bytes().any(|byte| byte.is_ascii_digit());
                     let set = if number { &mut signature.numbers } else { &mut signature.words };
                     set.insert(hash.finish());

@@ -72,6 +72,7 @@ pub type Name = u32;
 pub struct Index {
     docs: Vec<Doc>,
     by_id: HashMap<Box<str>, DocId>,
+    by_row: HashMap<RowKey, DocId>,
     rejected: HashSet<Box<str>>,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Vec<Posting>>,
@@ -129,24 +130,38 @@ impl Index {
     /// Why the store cannot be read.
     pub fn changes(&self, snapshot: &Snapshot<'_>) -> Result<Changes, StoreError> {
         let mut changes = Changes::default();
-        let mut seen: HashSet<Box<str>> = HashSet::default();
+        let mut seen = vec![false; self.docs.len()];
+        let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        let mut added: HashSet<Box<str>> = HashSet::default();
         snapshot.scan(|row| {
-            let id: Box<str> = row.id()?.into();
             if row.status == Status::Rejected {
-                changes.rejected.insert(id);
+                changes.rejected.insert(row.id()?.into());
                 return Ok(());
             }
-            if !seen.insert(id.clone()) {
+            // Nearly every row is as it was, and costs no more than this.
+            if let Some(number) = self.by_row.get(&row.key)
+                && self.doc(*number).is_some_and(|doc| !doc.dead && doc.fingerprint == row.fingerprint)
+            {
+                mark(*number);
+                return Ok(());
+            }
+            let memory = row.memory()?;
+            let id: Box<str> = memory.id.as_str().into();
+            let known = self.by_id.get(&id).copied();
+            let first = known.is_none_or(&mut mark) && added.insert(id);
+            if first {
+                changes.added.push((row.key, row.fingerprint, memory));
+            } else {
                 changes.duplicate_ids += 1;
-                return Ok(());
-            }
-            let known = self.by_id.get(&id).and_then(|doc| self.doc(*doc));
-            if known.is_none_or(|doc| doc.fingerprint != row.fingerprint || doc.key != row.key) {
-                changes.added.push((row.key, row.fingerprint, row.memory()?));
             }
             Ok(())
         })?;
-        changes.removed = self.by_id.keys().filter(|id| !seen.contains(*id)).cloned().collect();
+        changes.removed = self
+            .by_id
+            .iter()
+            .filter(|(_, doc)| !seen.get(**doc as usize).copied().unwrap_or(false))
+            .map(|(id, _)| id.clone())
+            .collect();
         Ok(changes)
     }
 
@@ -180,6 +195,9 @@ impl Index {
         {
             doc.dead = true;
             self.dead += 1;
+            if self.by_row.get(&doc.key) == Some(&number) {
+                self.by_row.remove(&doc.key);
+            }
             if let Some((documents, tokens)) = self.sizes.get_mut(&doc.status) {
                 *documents -= 1;
                 *tokens -= u64::from(doc.length);
@@ -233,6 +251,9 @@ impl Index {
         let size = self.sizes.entry(doc.status).or_default();
         *size = (size.0 + 1, size.1 + u64::from(length));
         self.by_id.insert(doc.id.clone(), number);
+        if key.rowid != 0 {
+            self.by_row.insert(key, number);
+        }
         self.docs.push(doc);
     }
 

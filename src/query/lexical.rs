@@ -6,7 +6,10 @@
 //! Framework", 2009) over weighted frequencies, k1 = 1.2, b = 0.75. An identifier that stands in the query as a whole adds
 //! its weight once more, multiplied, so that the memory which holds it comes first.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Kind, Side};
 use super::filter::{Filters, Resolved};
@@ -239,15 +242,43 @@ fn admit(found: &mut Found, view: &View<'_>, filters: &Filters, scored: Scored) 
     }
 }
 
-/// The words of a memory's field that a query's terms meet, as they are written there; for the answer's `why`.
-pub fn matched<'a>(text: &'a str, keys: &HashMap<&str, f32>) -> Vec<(f32, std::borrow::Cow<'a, str>)> {
-    let mut words = Vec::new();
-    analysis::tokenize(text, Side::Document, &mut |token| {
-        if let Some(weight) = keys.get(term_key(token.kind, &token.text).as_ref())
-            && !words.iter().any(|(_, known)| *known == token.text)
-        {
-            words.push((*weight, token.text));
+/// Finds the words of a text that a query's terms meet, as they are written there; for the answer's `why`. Remembers each
+/// word it has seen, so that a word is stemmed once a request.
+pub struct Matcher<'a> {
+    keys: FxHashMap<&'a str, f32>,
+    seen: [FxHashMap<Box<str>, Option<f32>>; 2],
+}
+
+impl<'a> Matcher<'a> {
+    /// A matcher for the terms of a search.
+    pub fn new(statistics: &'a Statistics) -> Self {
+        Self {
+            keys: statistics.terms.iter().map(|(key, weight)| (key.as_str(), *weight)).collect(),
+            seen: Default::default(),
         }
-    });
-    words
+    }
+
+    /// The distinct matching words of a text with the weight of each.
+    pub fn matched<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
+        let Self { keys, seen } = self;
+        let [words, identifiers] = seen;
+        let mut found: Vec<(f32, Cow<'t, str>)> = Vec::new();
+        analysis::tokenize(text, Side::Document, &mut |token| {
+            let seen = if token.kind == Kind::Word { &mut *words } else { &mut *identifiers };
+            let weight = match seen.get(token.text.as_ref()) {
+                Some(weight) => *weight,
+                None => {
+                    let weight = keys.get(term_key(token.kind, &token.text).as_ref()).copied();
+                    seen.insert(token.text.as_ref().into(), weight);
+                    weight
+                }
+            };
+            if let Some(weight) = weight
+                && !found.iter().any(|(_, known)| *known == token.text)
+            {
+                found.push((weight, token.text));
+            }
+        });
+        found
+    }
 }

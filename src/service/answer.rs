@@ -1,13 +1,11 @@
 //! From records to what an answer shows: how much of a memory, why it is there, and how it is kept within its tokens.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 
 use crate::api::{Detail, MemoryHit, Note, NoteKind};
 use crate::memory::{Memory, StatusFilter};
 use crate::query::inverted::Index;
-use crate::query::lexical;
+use crate::query::lexical::Matcher;
 use crate::{text, time};
 
 /// Facts of a concise result.
@@ -67,7 +65,7 @@ pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) 
 }
 
 /// Why a memory was found: the words it shares with the query, by field, the weightiest first.
-pub fn why(memory: &Memory, keys: &HashMap<&str, f32>) -> Option<String> {
+pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     let mut parts = Vec::new();
     let facts = memory.facts.join(" ");
@@ -88,7 +86,7 @@ pub fn why(memory: &Memory, keys: &HashMap<&str, f32>) -> Option<String> {
         ("files", files.as_str()),
     ];
     for (name, field) in fields {
-        let mut words = lexical::matched(field, keys);
+        let mut words = matcher.matched(field);
         words.retain(|(_, word)| {
             !told
                 .iter()

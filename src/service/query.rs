@@ -10,7 +10,7 @@ use crate::memory::{Memory, StatusFilter, fold_name, nearest};
 use crate::query::filter::Resolved;
 use crate::query::fold::Signature;
 use crate::query::inverted::Doc;
-use crate::query::lexical::{self, Statistics, Terms, View};
+use crate::query::lexical::{self, Matcher, Statistics, Terms, View};
 use crate::query::page::Cursor;
 use crate::query::{Ranked, order, resume};
 use crate::scope::resolve::Selection;
@@ -198,10 +198,11 @@ impl<'a> Search<'a> {
         let start = cursor.map_or(0, |cursor| resume(ranked, cursor, identity));
         let mut hits: Vec<Hit> = Vec::new();
         let mut signatures: Vec<Signature> = Vec::new();
+        let mut matcher = self.terms.as_ref().map(|(_, statistics)| Matcher::new(statistics));
         let mut gone = 0;
         let mut rest = ranked.get(start..).unwrap_or_default();
         'page: while !rest.is_empty() {
-            let (batch, behind) = rest.split_at(rest.len().min(limit + 8));
+            let (batch, behind) = rest.split_at(rest.len().min(limit + 2));
             rest = behind;
             let mut records = self.records(batch)?;
             for place in batch {
@@ -238,7 +239,7 @@ impl<'a> Search<'a> {
                     .map_or(0, |position| position + 1);
                 let end = (*place, memory.id.clone());
                 hits.push(Hit {
-                    hit: self.hit(&memory, place, &scope, rank),
+                    hit: self.hit(&memory, place, &scope, rank, &mut matcher),
                     memory,
                     place: *place,
                     end,
@@ -291,15 +292,14 @@ impl<'a> Search<'a> {
         Ok(records)
     }
 
-    fn hit(&self, memory: &Memory, place: &Ranked, scope: &str, rank: usize) -> MemoryHit {
+    fn hit(&self, memory: &Memory, place: &Ranked, scope: &str, rank: usize, matcher: &mut Option<Matcher<'_>>) -> MemoryHit {
         let mut hit = answer::hit(memory, scope, self.spec.detail);
         if let Some(view) = self.views.get(place.scored.scope) {
             answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         }
         if let Some((_, statistics)) = &self.terms {
-            let keys: HashMap<&str, f32> = statistics.terms.iter().map(|(key, weight)| (key.as_str(), *weight)).collect();
             hit.score = Some(f64::from((place.scored.score * 100.0).round()) / 100.0);
-            hit.why = answer::why(memory, &keys);
+            hit.why = matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
             if self.spec.explain
                 && let Some(view) = self.views.get(place.scored.scope)
             {

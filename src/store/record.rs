@@ -20,10 +20,16 @@ pub fn stored_status(row: &Row<'_>, source: &Source) -> rusqlite::Result<Result<
     if source.column(Field::Status).is_none() {
         return Ok(Ok(None));
     }
-    let (word, _) = values::string(row.get_ref(Field::Status.position())?);
-    Ok(match word.as_deref().map(str::trim) {
+    let value = row.get_ref(Field::Status.position())?;
+    // The common case first, without copying: a scan asks this of every row.
+    if let ValueRef::Text(bytes) = value
+        && let Some(status) = std::str::from_utf8(bytes).ok().and_then(Status::parse)
+    {
+        return Ok(Ok(Some(status)));
+    }
+    Ok(match values::string(value).0.as_deref().map(str::trim) {
         None | Some("") => Ok(Some(Status::Staging)),
-        Some(word) => Status::parse(word).map(Some).ok_or_else(|| word.to_owned()),
+        Some(word) => Err(word.to_owned()),
     })
 }
 

@@ -17,7 +17,7 @@ use crate::support::{Root, memory};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server and what it has said so far.
-struct Server {
+pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -42,7 +42,7 @@ fn command(root: &Path) -> Command {
 }
 
 impl Server {
-    fn start(root: &Path) -> Self {
+    pub fn start(root: &Path) -> Self {
         Self::spawn(command(root))
     }
 
@@ -70,7 +70,7 @@ impl Server {
     }
 
     /// A server after the handshake of the protocol versions that have one.
-    fn initialized(root: &Path) -> Self {
+    pub fn initialized(root: &Path) -> Self {
         let mut server = Self::start(root);
         server.initialize("2025-06-18");
         server
@@ -145,7 +145,7 @@ impl Server {
     }
 
     #[track_caller]
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         assert!(answer.get("error").is_none(), "{answer}");
         answer["result"].clone()

@@ -354,7 +354,6 @@ fn run_job(job: &Value) {
     let connection = Connection::open(path).unwrap();
     connection.busy_timeout(Duration::ZERO).unwrap();
     if job["job"] == "obey" {
-        say("@").unwrap();
         for line in std::io::stdin().lock().lines() {
             let sql: String = serde_json::from_str(&line.unwrap()).unwrap();
             let answer = connection

@@ -1,0 +1,553 @@
+//! `import`: the real binary writes a native store, whole or not at all.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::cli::{Outcome, ack, ack_with_input, binary, claude_mem, run};
+use crate::mcp::Server;
+use crate::support::{Root, fingerprint, memory};
+
+/// Lines as a file, and a root whose folder does not exist yet.
+struct Case {
+    folder: TempDir,
+}
+
+impl Case {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::Builder::new().prefix("ack-test-").tempdir().unwrap(),
+        }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    fn file(&self, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.folder.path().join("lines.jsonl");
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Imports lines into the scope `new`.
+    fn import(&self, content: impl AsRef<[u8]>, rest: &[&str]) -> Outcome {
+        let file = self.file(content);
+        let arguments = [&["import", "--scope", "new", file.to_str().unwrap()], rest].concat();
+        ack(&self.root(), &arguments)
+    }
+
+    fn report(&self, content: impl AsRef<[u8]>, rest: &[&str]) -> Value {
+        self.import(content, &[rest, &["--json"]].concat()).json()
+    }
+
+    fn store(&self) -> Connection {
+        Connection::open(self.root().join("scopes/new/memory.db")).unwrap()
+    }
+
+    /// Id, title and status of every row, by id.
+    fn rows(&self) -> Vec<(String, String, String)> {
+        let store = self.store();
+        let mut statement = store.prepare("SELECT id, title, status FROM memories ORDER BY id").unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+}
+
+fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+/// Added, updated, unchanged, refused.
+fn counts(report: &Value) -> (u64, u64, u64, usize) {
+    let count = |key: &str| report[key].as_u64().unwrap();
+    (
+        count("added"),
+        count("updated"),
+        count("unchanged"),
+        report["refused"].as_array().unwrap().len(),
+    )
+}
+
+#[test]
+fn a_new_scope_is_made_and_its_memories_wait_for_review_unless_the_line_says_otherwise() {
+    let case = Case::new();
+    let report = case.report(
+        lines(&[
+            json!({ "id": "a", "title": "Tune the xylophone" }),
+            json!({ "id": "b", "title": "Oil the xylophone", "status": "approved" }),
+            json!({ "id": "c", "title": "Burn the xylophone", "status": "rejected" }),
+            json!({ "id": "d", "title": "Share the xylophone", "status": "promoted" }),
+        ]),
+        &[],
+    );
+    assert_eq!(counts(&report), (4, 0, 0, 0));
+    assert_eq!(report["created"], true);
+    let found = |status: &str| {
+        let answer = ack(&case.root(), &["query", "xylophone", "--status", status, "--json"]).json();
+        let mut ids: Vec<String> = answer["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids.join("")
+    };
+    assert_eq!((found("approved"), found("staging"), found("all")), ("bd".into(), "a".into(), "abd".into()));
+    let left: Vec<String> = std::fs::read_dir(case.root().join("scopes/new"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(left, ["memory.db"], "nothing but the store");
+    let log: i64 = case
+        .store()
+        .query_row("SELECT count(*) FROM curation_log WHERE action = 'import'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(log, 4);
+}
+
+#[test]
+fn every_field_of_a_line_comes_back() {
+    let case = Case::new();
+    let line = json!({
+        "id": "a", "project": "music", "session": "s", "session_id": "s-1", "date": "2026-01-04", "type": "howto", "title": "Tune the xylophone",
+        "subtitle": "Once a year", "facts": ["A is 440 Hz"], "tags": ["tuning"], "files": ["bars.txt"], "body": "Long text", "status": "approved",
+        "confidence": 0.5, "reviewed_at": "2026-01-05T00:00:00Z", "reviewed_by": "ines", "created_at": "2026-01-04T10:00:00Z", "updated_at": "2026-01-05T00:00:00Z",
+    });
+    case.import(lines(std::slice::from_ref(&line)), &[]).ok();
+    let got = ack(&case.root(), &["get", "a", "--json"]).json();
+    for (key, value) in line.as_object().unwrap() {
+        let key = match key.as_str() {
+            "tags" => "concepts",
+            "body" => "narrative",
+            other => other,
+        };
+        assert_eq!(&got[key], value, "{key}");
+    }
+}
+
+#[test]
+fn a_repeated_import_adds_nothing_and_derived_ids_are_stable() {
+    let case = Case::new();
+    let text = lines(&[
+        json!({ "title": "Undated" }),
+        json!({ "title": "Dated", "date": "2026-01-04" }),
+        json!({ "title": "Written", "created_at": "2026-01-04T10:00:00+02:00", "facts": ["one"] }),
+        json!({ "id": "own", "title": "With its own id" }),
+    ]);
+    assert_eq!(counts(&case.report(&text, &[])), (4, 0, 0, 0));
+    let rows = case.rows();
+    assert!(rows.iter().all(|(id, ..)| id == "own" || id.starts_with("ack_")), "{rows:?}");
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(counts(&case.report(&text, &[])), (0, 0, 4, 0));
+    assert_eq!(counts(&case.report(&text, &["--update"])), (0, 0, 4, 0));
+    assert_eq!(case.rows(), rows);
+    // The same lines elsewhere get the same ids.
+    let other = Case::new();
+    other.import(&text, &[]).ok();
+    assert_eq!(other.rows(), rows);
+    // More lines come in addition.
+    let more = text + &lines(&[json!({ "title": "One more" })]);
+    assert_eq!(counts(&case.report(&more, &[])), (1, 0, 4, 0));
+}
+
+#[test]
+fn one_bad_line_of_a_thousand_means_that_nothing_is_written_not_even_a_folder() {
+    let case = Case::new();
+    let mut all: Vec<Value> = (0..1000).map(|number| json!({ "title": format!("Memory {number}") })).collect();
+    all[499] = json!({ "title": "x", "status": "active" });
+    let text = lines(&all);
+    case.file(&text);
+    let before = fingerprint(case.folder.path());
+    let error = case.import(&text, &[]).fails(1);
+    assert!(error.contains("line 500: `status` is `active`"), "{error}");
+    assert!(error.contains("1 of 1000 lines") && error.contains("--skip-refused"), "{error}");
+    let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
+    assert_eq!(after, before.into_keys().collect::<Vec<_>>(), "a folder or file was left");
+    let report = case.report(&text, &["--skip-refused"]);
+    assert_eq!(counts(&report), (999, 0, 0, 1));
+    assert_eq!(report["refused"][0]["line"], 500);
+    assert_eq!(case.rows().len(), 999);
+}
+
+#[test]
+fn an_existing_store_is_left_as_it_is_when_a_line_is_bad() {
+    let root = Root::samples();
+    let file = root.path().join("lines.jsonl");
+    std::fs::write(&file, lines(&[json!({ "title": "Good" }), json!({ "titel": "Bad" })])).unwrap();
+    let before = fingerprint(&root.path().join("scopes"));
+    let error = ack(root.path(), &["import", "--scope", "platform", file.to_str().unwrap()]).fails(1);
+    assert!(error.contains("line 2") && error.contains("did you mean `title`"), "{error}");
+    assert_eq!(fingerprint(&root.path().join("scopes")), before);
+}
+
+#[test]
+fn each_refused_line_is_named_with_its_reason() {
+    let case = Case::new();
+    let text = "{\"title\":\"good\"}\n\nnot json\n{\"title\":\"x\",\"statu\":\"approved\"}\n{\"facts\":[]}\n[1]\n{\"title\":\"x\",\"facts\":\"one\"}\n\
+                {\"title\":\"x\",\"confidence\":2}\n{\"title\":\"x\",\"date\":\"2026-02-30\"}\n{\"title\":\"x\",\"created_at\":\"soon\"}\n{\"title\":\"x\",\"id\":\"a\\u0007b\"}\n";
+    let error = case.import(text, &[]).fails(1);
+    let account: String = error.lines().filter(|line| line.starts_with("line ")).map(|line| format!("{line}\n")).collect();
+    insta::assert_snapshot!(account, @"");
+    assert!(!error.contains("line 1:") && !error.contains("line 2:"), "{error}");
+}
+
+#[test]
+fn a_long_account_is_cut_and_the_rest_counted() {
+    let case = Case::new();
+    let text = "{}\n".repeat(100);
+    let error = case.import(text, &[]).fails(1);
+    assert_eq!(error.lines().filter(|line| line.starts_with("line ")).count(), 20, "{error}");
+    assert!(error.contains("and 80 more"), "{error}");
+}
+
+#[test]
+fn with_json_an_error_is_nothing_but_the_error_body() {
+    let case = Case::new();
+    let error = case.import("{}\n", &["--json"]).fails(1);
+    let body: ack_memory::api::ErrorBody =
+        serde_json::from_str(&error).unwrap_or_else(|problem| panic!("standard error is no error body ({problem}): {error}"));
+    assert_eq!(body.code, "import_refused");
+}
+
+#[test]
+fn changed_content_is_refused_and_replaced_with_update() {
+    let case = Case::new();
+    case.import(lines(&[json!({ "id": "a", "title": "One" }), json!({ "id": "b", "title": "Two" })]), &[]).ok();
+    let changed = lines(&[json!({ "id": "a", "title": "One, corrected" }), json!({ "id": "b", "title": "Two" })]);
+    let error = case.import(&changed, &[]).fails(1);
+    assert!(error.contains("line 1") && error.contains("--update"), "{error}");
+    assert_eq!(case.rows()[0].1, "One");
+    assert_eq!(counts(&case.report(&changed, &["--update"])), (0, 1, 1, 0));
+    assert_eq!(case.rows()[0].1, "One, corrected");
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let case = Case::new();
+    let text = lines(&[json!({ "id": "a", "title": "One" })]);
+    case.file(&text);
+    let before: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
+    let said = case.import(&text, &["--dry-run"]).ok();
+    assert!(said.contains("1 memories would be added"), "{said}");
+    let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
+    assert_eq!(after, before, "a folder or file was left");
+
+    case.import(&text, &[]).ok();
+    let before = fingerprint(&case.root());
+    let more = lines(&[json!({ "id": "a", "title": "Changed" }), json!({ "title": "More" })]);
+    assert_eq!(counts(&case.report(&more, &["--dry-run", "--update"])), (1, 1, 0, 0));
+    assert_eq!(fingerprint(&case.root()), before);
+}
+
+#[test]
+fn a_dry_run_does_not_touch_a_store_with_a_write_ahead_log() {
+    let case = Case::new();
+    case.import(lines(&[json!({ "id": "a", "title": "One" })]), &[]).ok();
+    left_behind(&case.root().join("scopes/new/memory.db"), |connection| {
+        connection
+            .execute_batch("PRAGMA journal_mode = WAL; INSERT INTO memories (id, title, status) VALUES ('b', 'Two', 'approved');")
+            .unwrap();
+    });
+    let before = fingerprint(&case.root());
+    let report = case.report(lines(&[json!({ "id": "b", "title": "Two, changed" }), json!({ "title": "More" })]), &["--dry-run", "--update"]);
+    assert_eq!(counts(&report), (1, 1, 0, 0));
+    assert_eq!(fingerprint(&case.root()), before);
+}
+
+/// Changes a database as a program does that is killed: what it left in the write-ahead log stays there.
+fn left_behind(path: &Path, change: impl FnOnce(&Connection)) {
+    let connection = Connection::open(path).unwrap();
+    change(&connection);
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    let (database, content) = (std::fs::read(path).unwrap(), std::fs::read(&log).unwrap());
+    assert!(!content.is_empty());
+    drop(connection);
+    std::fs::write(path, database).unwrap();
+    std::fs::write(&log, content).unwrap();
+}
+
+#[test]
+fn a_store_of_another_program_is_refused_and_not_touched() {
+    let root = Root::new();
+    let path = root.scope_folder("theirs").join("claude-mem.db");
+    drop(claude_mem(&path));
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    left_behind(&path, |connection| {
+        connection
+            .execute_batch("INSERT INTO observations (project, type, title) VALUES ('tunes', 'discovery', 'Another')")
+            .unwrap();
+    });
+    let file = root.path().join("lines.jsonl");
+    std::fs::write(&file, lines(&[json!({ "title": "One" })])).unwrap();
+    let before = fingerprint(&root.path().join("scopes"));
+    let error = ack(root.path(), &["import", "--scope", "theirs", file.to_str().unwrap()]).fails(1);
+    assert!(error.contains("claude-mem store") && error.contains(path.to_str().unwrap()), "{error}");
+    assert!(log.exists(), "its write-ahead log is gone");
+    assert_eq!(fingerprint(&root.path().join("scopes")), before);
+}
+
+#[test]
+fn a_scope_whose_store_lies_elsewhere_gets_the_rows_there_or_none() {
+    let root = Root::new();
+    root.manifest("linked", "store = \"elsewhere/store.db\"\n");
+    let file = root.path().join("lines.jsonl");
+    std::fs::write(&file, lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })])).unwrap();
+    let outcome = ack(root.path(), &["import", "--scope", "linked", file.to_str().unwrap()]);
+    if outcome.code == Some(0) {
+        let answer = ack(root.path(), &["query", "xylophone", "--in-scope", "linked", "--json"]);
+        assert_eq!(answer.code, Some(0), "imported, and nobody reads it: {} {}", outcome.out, answer.err);
+        assert_eq!(answer.json()["total"], 1, "imported, and nobody finds it: {}", outcome.out);
+    } else {
+        assert!(!root.path().join("scopes/linked/memory.db").exists());
+    }
+}
+
+#[test]
+fn what_a_curator_decided_meanwhile_stays() {
+    let case = Case::new();
+    let text = lines(&[
+        json!({ "id": "a", "title": "Will be approved" }),
+        json!({ "id": "b", "title": "Will be rejected", "status": "approved" }),
+        json!({ "title": "Will be promoted" }),
+    ]);
+    case.import(&text, &[]).ok();
+    case.store()
+        .execute_batch(
+            "UPDATE memories SET status = 'approved', reviewed_by = 'ines', reviewed_at = '2026-01-05T00:00:00Z' WHERE id = 'a';
+             UPDATE memories SET status = 'rejected' WHERE id = 'b';
+             UPDATE memories SET status = 'promoted' WHERE title LIKE '%promoted';",
+        )
+        .unwrap();
+    let decided = case.rows();
+    assert_eq!(counts(&case.report(&text, &[])), (0, 0, 3, 0));
+    assert_eq!(case.rows(), decided);
+}
+
+#[test]
+fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
+    let case = Case::new();
+    case.import(lines(&[json!({ "id": "a", "title": "Will be approved" })]), &[]).ok();
+    case.store()
+        .execute_batch("UPDATE memories SET status = 'approved', reviewed_by = 'ines' WHERE id = 'a'")
+        .unwrap();
+    case.import(lines(&[json!({ "id": "a", "title": "Was approved, with a better title" })]), &["--update"]).ok();
+    let (_, title, status) = case.rows().remove(0);
+    assert_eq!((title.as_str(), status.as_str()), ("Was approved, with a better title", "approved"));
+}
+
+#[test]
+fn an_update_does_not_bring_back_what_was_rejected() {
+    let case = Case::new();
+    let text = lines(&[json!({ "id": "a", "title": "Wrong" })]);
+    case.import(&text, &[]).ok();
+    case.store().execute_batch("UPDATE memories SET status = 'rejected' WHERE id = 'a'").unwrap();
+    case.import(&text, &["--update"]).ok();
+    assert_eq!(case.rows()[0].2, "rejected");
+}
+
+// What a file may look like.
+
+#[test]
+fn standard_input_is_read_with_a_dash() {
+    let case = Case::new();
+    let out = ack_with_input(&case.root(), &["import", "-", "--scope", "new", "--json"], b"{\"title\":\"One\"}\n{\"title\":\"Two\"}").json();
+    assert_eq!(counts(&out), (2, 0, 0, 0), "the last line needs no line end");
+}
+
+#[test]
+fn byte_order_mark_carriage_returns_and_blank_lines_are_no_trouble() {
+    let case = Case::new();
+    let report = case.report("\u{feff}{\"title\":\"One\"}\r\n\r\n   \n\t{\"title\":\"Two\"}  \r\n\n", &[]);
+    assert_eq!(counts(&report), (2, 0, 0, 0));
+    let titles: Vec<String> = case.rows().into_iter().map(|(_, title, _)| title).collect();
+    assert!(titles.contains(&"One".to_owned()) && titles.contains(&"Two".to_owned()), "{titles:?}");
+}
+
+#[test]
+fn an_empty_file_imports_nothing() {
+    let case = Case::new();
+    let report = case.report("", &[]);
+    assert_eq!(counts(&report), (0, 0, 0, 0));
+    assert_eq!(report["created"], false);
+    assert!(!case.root().exists(), "a root was made for nothing");
+}
+
+#[test]
+fn bytes_that_are_no_text_and_lines_that_are_too_long_are_refused_by_number() {
+    let case = Case::new();
+    let mut bytes = b"{\"title\":\"One\"}\n{\"title\":\"\xff\xfe\"}\n{\"title\":\"long\",\"body\":\"".to_vec();
+    bytes.extend(std::iter::repeat_n(b'a', 9 << 20));
+    bytes.extend(b"\"}\n{\"title\":\"Two\"}\n");
+    let report = case.report(&bytes, &["--skip-refused"]);
+    assert_eq!(counts(&report), (2, 0, 0, 2));
+    assert_eq!(report["refused"][0], json!({ "line": 2, "reason": "not UTF-8" }));
+    assert_eq!(report["refused"][1], json!({ "line": 3, "reason": "longer than 8 MB" }));
+}
+
+#[test]
+fn a_line_that_stands_twice_counts_once_and_an_id_with_two_contents_is_refused() {
+    let case = Case::new();
+    let twice = json!({ "id": "a", "title": "One" });
+    let report = case.report(lines(&[twice.clone(), twice.clone(), json!({ "title": "x" }), json!({ "title": "x" })]), &[]);
+    assert_eq!(counts(&report), (2, 0, 0, 0));
+    let error = case.import(lines(&[twice, json!({ "id": "a", "title": "Two" })]), &["--update"]).fails(1);
+    assert!(error.contains("line 2") && error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn a_file_or_a_name_that_cannot_be_used_is_named() {
+    let case = Case::new();
+    let file = case.file(lines(&[json!({ "title": "One" })]));
+    let file = file.to_str().unwrap();
+    let import = |scope: &str, file: &str| ack(&case.root(), &["import", "--scope", scope, file]);
+    assert!(import("new", "no-such-file.jsonl").fails(1).contains("no-such-file.jsonl"));
+    let folder = case.folder.path().to_str().unwrap().to_owned();
+    assert!(import("new", &folder).fails(2).contains(&folder));
+    for name in ["../x", "a/b", ".x", "..", "a b", ""] {
+        let outcome = import(name, file);
+        assert!(matches!(outcome.code, Some(1 | 2)), "{name:?}: {outcome:?}");
+    }
+    assert!(!case.root().exists(), "nothing was made");
+    assert!(!case.folder.path().join("x").exists());
+    let error = run(binary().arg("--root").arg(case.root()).args(["import", file])).fails(2);
+    assert!(error.contains("--scope"), "{error}");
+}
+
+// With others at work on the store.
+
+#[test]
+fn a_running_server_sees_imported_memories_at_once() {
+    let case = Case::new();
+    case.import(lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })]), &[]).ok();
+    let mut server = Server::initialized(&case.root());
+    let mut total = || server.call("query_memories", json!({ "query": "xylophone" }))["structuredContent"]["total"].clone();
+    assert_eq!(total(), 1);
+    case.import(lines(&[json!({ "title": "Oil the xylophone", "status": "approved" })]), &[]).ok();
+    assert_eq!(total(), 2);
+    let file = case.file(lines(&[json!({ "title": "Another xylophone", "status": "approved" })]));
+    ack(&case.root(), &["import", "--scope", "second", file.to_str().unwrap()]).ok();
+    assert_eq!(total(), 3);
+}
+
+#[test]
+fn two_imports_at_once_lose_nothing_that_they_report() {
+    let case = Case::new();
+    let children: Vec<_> = (0..4)
+        .map(|number| {
+            let text = lines(&(0..50).map(|line| json!({ "id": format!("{number}-{line}"), "title": format!("Memory {line}") })).collect::<Vec<_>>());
+            let file = case.folder.path().join(format!("lines-{number}.jsonl"));
+            std::fs::write(&file, text).unwrap();
+            let child = binary()
+                .arg("--root")
+                .arg(case.root())
+                .args(["import", "--scope", "new", "--json"])
+                .arg(&file)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            (number, child)
+        })
+        .collect();
+    let mut reported = Vec::new();
+    for (number, child) in children {
+        let output = child.wait_with_output().unwrap();
+        if output.status.success() {
+            reported.push(number);
+        } else {
+            println!("import {number} failed: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    let rows = case.rows();
+    for number in &reported {
+        let there = rows.iter().filter(|(id, ..)| id.starts_with(&format!("{number}-"))).count();
+        assert_eq!(there, 50, "import {number} said that it was done");
+    }
+    assert_eq!(rows.len(), reported.len() * 50, "a failed import left rows");
+    assert!(!reported.is_empty());
+}
+
+#[test]
+fn an_import_that_is_killed_leaves_nothing_or_everything() {
+    const ROWS: usize = 20_000;
+    let text = lines(
+        &(0..ROWS)
+            .map(|number| json!({ "id": format!("big-{number}"), "title": format!("Memory {number}"), "body": "words and words ".repeat(20), "status": "approved" }))
+            .collect::<Vec<_>>(),
+    );
+    let whole = Case::new();
+    let started = Instant::now();
+    whole.import(&text, &[]).ok();
+    let took = started.elapsed();
+    println!("an import of {ROWS} lines takes {took:?}");
+    let mut outcomes = Vec::new();
+    for (existing, step) in [false, true].into_iter().flat_map(|existing| (1..=8).map(move |step| (existing, step))) {
+        let case = Case::new();
+        let before = if existing {
+            case.import(lines(&[json!({ "id": "first", "title": "Memory of before", "status": "approved" })]), &[]).ok();
+            1
+        } else {
+            0
+        };
+        let file = case.file(&text);
+        let mut child = binary()
+            .arg("--root")
+            .arg(case.root())
+            .args(["import", "--scope", "new"])
+            .arg(&file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(took.mul_f64(f64::from(step) / 8.5));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A reader first: it must cope with whatever was left.
+        let answer = ack(&case.root(), &["query", "--json", "-n", "1"]);
+        let total = if existing || answer.code == Some(0) {
+            answer.json()["total"].as_u64().unwrap() as usize
+        } else {
+            0
+        };
+        outcomes.push((existing, step, total));
+        assert!(total == before || total == before + ROWS, "existing {existing}, step {step}: {total} rows");
+        let scopes = case.root().join("scopes");
+        if !existing && total == 0 && scopes.exists() {
+            // No half-made scope that a reader would report as broken.
+            let doctor = ack(&case.root(), &["doctor"]).ok();
+            assert!(!doctor.contains("[unavailable]"), "step {step} left a scope without a store: {doctor}");
+        }
+        // And the same command again does the rest.
+        case.import(&text, &[]).ok();
+        assert_eq!(case.rows().len(), before + ROWS);
+        let left: Vec<String> = std::fs::read_dir(scopes.join("new"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(left, ["memory.db"], "step {step} left files for good");
+    }
+    println!("{outcomes:?}");
+}
+
+#[test]
+fn a_store_is_written_while_others_read_it() {
+    let root = Root::new();
+    let path = root.store("new", &[memory("a", "Tune the xylophone", json!({}))]);
+    let reader = Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM memories;").unwrap();
+    let file = root.path().join("lines.jsonl");
+    std::fs::write(&file, lines(&[json!({ "title": "Oil the xylophone" })])).unwrap();
+    let started = Instant::now();
+    let outcome = ack(root.path(), &["import", "--scope", "new", file.to_str().unwrap()]);
+    // A rollback-journal store cannot be written while somebody reads it: the import waits, then says so.
+    if outcome.code != Some(0) {
+        assert!(outcome.err.contains("locked"), "{outcome:?}");
+        assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());
+    }
+}

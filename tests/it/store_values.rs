@@ -1,0 +1,304 @@
+//! Broken and hostile values: whatever a row holds, the answer succeeds, says what was repaired and is safe to print.
+
+use ack_memory::api::{ContextRequest, NoteKind, QueryRequest};
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use crate::store_support::{assert_neutral, binary, database, every_answer, everything, got, hits, noted, served, words};
+use crate::support::Root;
+
+const NATIVE: &str = ack_memory::import::write::SCHEMA;
+
+/// One row with a value, as SQL, in one column.
+fn with(column: &str, value: &str) -> String {
+    format!("{NATIVE} INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved'); UPDATE memories SET {column} = {value};")
+}
+
+/// What `get_memory` shows of one column, and whether the answer says that something was repaired.
+fn read(column: &str, value: &str) -> (Value, bool) {
+    let (_root, service) = served(&with(column, value));
+    let memory = got(&service, "m1");
+    let repaired = memory["notes"]
+        .as_array()
+        .is_some_and(|notes| notes.iter().any(|note| note["kind"] == "repaired_values"));
+    let found = service.query_memories(&words("marker")).unwrap();
+    assert_eq!(found.total, 1, "{column} = {value}");
+    assert_eq!(
+        noted(&found, NoteKind::RepairedValues),
+        repaired,
+        "{column} = {value}: both tools say the same"
+    );
+    for (name, answer) in every_answer(&service) {
+        assert_neutral(&name, &answer);
+    }
+    (memory[column].clone(), repaired)
+}
+
+#[test]
+fn lists_that_are_no_json_are_read_as_far_as_possible() {
+    let cases = [
+        ("facts", "'just a sentence, with a comma'", json!(["just a sentence, with a comma"]), false),
+        ("facts", r#"'["whole", "cut in the mid'"#, json!(["whole", "cut in the mid"]), true),
+        ("facts", "'null'", Value::Null, false),
+        ("facts", r#"'{"why": "as an object", "n": 3}'"#, json!(["why: as an object", "n: 3"]), true),
+        ("facts", "'- one' || char(10) || '- two'", json!(["one", "two"]), false),
+        ("facts", "'one | two, three'", json!(["one", "two, three"]), false),
+        ("facts", "17", json!(["17"]), true),
+        ("facts", "''", Value::Null, false),
+        ("facts", "'['", Value::Null, true),
+        ("concepts", r#"'["a", null, 7, true, {"b": "c"}, ["d", "e"]]'"#, json!(["a", "7", "true", "b: c", "d, e"]), true),
+        ("concepts", "'gotcha|pattern|elixir'", json!(["gotcha", "pattern", "elixir"]), false),
+        ("concepts", "'gotcha, pattern ,, elixir,'", json!(["gotcha", "pattern", "elixir"]), false),
+        ("concepts", r#"'"pattern"'"#, json!(["pattern"]), false),
+        ("concepts", "CAST(x'676f74636861ff' AS TEXT)", json!(["gotcha\u{fffd}"]), true),
+        ("concepts", "x'ff00fe'", Value::Null, true),
+        ("files", "'app/models/bare path.rb'", json!(["app/models/bare path.rb"]), false),
+        ("files", "'src/a.rs, src/b.rs'", json!(["src/a.rs", "src/b.rs"]), false),
+    ];
+    for (column, value, expected, repaired) in cases {
+        assert_eq!(read(column, value), (expected, repaired), "{column} = {value}");
+    }
+}
+
+#[test]
+fn dates_are_read_from_seconds_milliseconds_and_text_and_impossible_ones_are_reported() {
+    let cases = [
+        ("1768215600", json!("2026-01-12T11:00:00Z"), false),
+        ("1768215600000", json!("2026-01-12T11:00:00Z"), false),
+        ("1768215600.5", json!("2026-01-12T11:00:00Z"), false),
+        ("'1768215600000'", json!("2026-01-12T11:00:00Z"), false),
+        ("'2026-01-12'", json!("2026-01-12T00:00:00Z"), false),
+        ("'2026-01-12 11:00:00'", json!("2026-01-12T11:00:00Z"), false),
+        ("'2026-01-12T12:00:00+01:00'", json!("2026-01-12T11:00:00Z"), false),
+        ("'2026-02-30 25:61'", Value::Null, true),
+        ("'soon'", Value::Null, true),
+        ("NULL", Value::Null, false),
+        ("''", Value::Null, false),
+        ("0", Value::Null, false),
+        ("-1", Value::Null, false),
+        ("9223372036854775807", Value::Null, false),
+        ("9e999", Value::Null, false),
+    ];
+    for (value, expected, repaired) in cases {
+        assert_eq!(read("created_at", value), (expected, repaired), "created_at = {value}");
+    }
+}
+
+#[test]
+fn the_epoch_wins_over_an_impossible_date() {
+    let (_root, service) = served(
+        "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT, created_at TEXT, created_at_epoch INTEGER);
+         INSERT INTO observations VALUES (679, 'a marker', '2026-02-30 25:61', 1768215600000)",
+    );
+    let memory = got(&service, "obs-679");
+    assert_eq!(memory["created_at"], "2026-01-12T11:00:00Z");
+    assert_eq!(memory["notes"][0]["kind"], "repaired_values", "{memory}");
+}
+
+#[test]
+fn a_row_of_nulls_is_served_with_what_there_is() {
+    let mut sql = NATIVE.to_owned();
+    sql.push_str("INSERT INTO memories (id, title, status) VALUES ('m1', '', 'approved'), ('m2', '   ', 'approved'), ('m3', char(27) || '[31m', 'approved');");
+    sql.push_str("INSERT INTO memories (id, title, subtitle, status) VALUES ('m4', '', 'the subtitle', 'approved');");
+    sql.push_str("INSERT INTO memories (id, title, narrative, status) VALUES ('m5', '', char(10) || 'first line' || char(10) || 'second', 'approved');");
+    let (_root, service) = served(&sql);
+    for (id, title) in [
+        ("m1", "(untitled)"),
+        ("m2", "(untitled)"),
+        ("m3", "(untitled)"),
+        ("m4", "the subtitle"),
+        ("m5", "first line"),
+    ] {
+        assert_eq!(got(&service, id)["title"], title, "{id}");
+    }
+    for (name, answer) in every_answer(&service) {
+        assert_neutral(&name, &answer);
+    }
+}
+
+#[test]
+fn rows_without_an_id_are_no_reason_to_fail() {
+    let (_root, service) = served(
+        "CREATE TABLE memories (id TEXT, title TEXT, status TEXT);
+         INSERT INTO memories VALUES (NULL, 'no marker id', 'approved'), ('', 'empty marker id', 'approved'), ('twice', 'first marker', 'approved'), ('twice', 'second marker', 'approved'), ('m1', 'a marker', 'approved'), (x'ff', 'blob marker', 'approved')",
+    );
+    let found = hits(&service, &everything());
+    assert_eq!(found.iter().filter(|hit| hit.id == "m1").count(), 1);
+    assert_eq!(found.iter().filter(|hit| hit.id == "twice").count(), 1);
+    for hit in &found {
+        assert!(!hit.id.is_empty(), "a memory that nobody can ask for: {hit:?}");
+    }
+    let scopes = service.list_scopes(&ack_memory::api::ListScopesRequest::default()).unwrap();
+    assert!(
+        scopes.scopes[0].health.problems.iter().any(|problem| problem.contains("repeat")),
+        "{:?}",
+        scopes.scopes[0].health
+    );
+}
+
+#[test]
+fn invalid_utf8_in_every_column_is_repaired_and_reported() {
+    for column in ["title", "subtitle", "narrative", "facts", "concepts", "files", "project", "session", "type"] {
+        let (shown, repaired) = read(column, "CAST(x'6d61726b657220ff206a756e6b' AS TEXT) || ' marker'");
+        assert!(shown.to_string().contains("marker \u{fffd} junk"), "{column}: {shown}");
+        assert!(repaired, "{column}");
+    }
+    // An id or a status that is broken must not make the row reachable or approved by accident.
+    let (_root, service) = served(&with("status", "CAST(x'617070726f766564ff' AS TEXT)"));
+    assert!(hits(&service, &everything()).is_empty());
+}
+
+#[test]
+fn a_narrative_of_a_megabyte_is_cut_and_searched() {
+    let root = Root::new();
+    let path = database(&root, "odd", NATIVE);
+    let narrative = format!("{} needleword {}", "word ".repeat(1_000), "x".repeat(1 << 20));
+    Connection::open(path)
+        .unwrap()
+        .execute(
+            "INSERT INTO memories (id, title, narrative, status) VALUES ('m1', 'a marker', ?1, 'approved'), ('m2', ?2, NULL, 'approved')",
+            params![narrative, format!("line {}", "y".repeat(100_000))],
+        )
+        .unwrap();
+    let service = root.service();
+    let found = service.query_memories(&words("needleword")).unwrap();
+    assert_eq!(found.results[0].id, "m1");
+    assert!(serde_json::to_string(&found).unwrap().len() < 200_000);
+    let memory = got(&service, "m1");
+    assert!(memory["narrative"].as_str().unwrap().len() <= 24_000);
+    let title = got(&service, "m2");
+    assert!(title["title"].as_str().unwrap().chars().count() <= 300, "{title}");
+    for (name, answer) in every_answer(&service) {
+        assert!(answer.to_string().len() < 300_000, "{name} is {} bytes long", answer.to_string().len());
+    }
+}
+
+/// Everything that could steer a terminal, hide text or turn its direction, round the word `evil`.
+const EVIL: [&str; 12] = [
+    "evil\0nul",
+    "\u{1b}[31mevil\u{1b}[0m red",
+    "\u{1b}]0;window title\u{7}evil osc",
+    "\u{1b}]8;;http://example.invalid\u{1b}\\evil link\u{1b}]8;;\u{1b}\\",
+    "evil \u{9b}31m c1 \u{85} \u{90}dcs\u{9c}",
+    "evil \u{202e}gnp.exe\u{202c} \u{202a}\u{202b}\u{202d} bidi",
+    "evil \u{2066}isolate\u{2069} \u{2067}\u{2068}",
+    "evil \u{e0049}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065} tags",
+    "evil \u{200b}zero\u{feff}width\u{200f}\u{200e}",
+    "evil\r\nnew\nline\ttab\u{8}\u{8}\u{8}\u{7f}",
+    "evil \u{1b}P1;2|dcs never closed",
+    "evil \u{2028}separators\u{2029}",
+];
+
+fn evil_store(root: &Root) {
+    let path = database(root, "evil", NATIVE);
+    root.manifest("evil", "description = \"evil \\u001b[31m \\u202e\"\nprojects = [\"evil\"]\n");
+    let connection = Connection::open(path).unwrap();
+    for (number, evil) in EVIL.iter().enumerate() {
+        let status = ["approved", "staging", "promoted"][number % 3];
+        let id = format!("{number} {evil}");
+        let list = json!([evil, format!("fact {evil}"), { evil.to_string(): evil }]).to_string();
+        connection
+            .execute(
+                "INSERT INTO memories (id, project, session, session_id, date, type, title, subtitle, facts, concepts, files, narrative, status, reviewed_by, superseded_by, created_at)
+                 VALUES (?1, ?2, ?3, ?2, ?2, ?2, ?2, ?2, ?4, ?4, ?4, ?2, ?5, ?2, NULL, '2026-01-01')",
+                params![id, evil, format!("session {number}"), list, status],
+            )
+            .unwrap();
+        connection
+            .execute(
+                "INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, '2026-01-01')",
+                params![format!("session {number}"), if number < 6 { "evil" } else { *evil }, evil],
+            )
+            .unwrap();
+        connection
+            .execute(
+                "INSERT INTO overviews (project, session, content) VALUES (?2, ?1, ?3)",
+                params![format!("session {number}"), evil, evil],
+            )
+            .unwrap();
+        connection
+            .execute("INSERT INTO curation_log VALUES (?1, ?2, ?2, ?2, ?2, ?2, ?2)", params![id, evil])
+            .unwrap();
+        connection
+            .execute("INSERT INTO memory_links VALUES (?1, ?1, ?2, ?2, 0.5)", params![id, evil])
+            .unwrap();
+    }
+    connection
+        .execute_batch("UPDATE memories SET superseded_by = 'x' || char(27) || '[31m' || char(8238) WHERE id LIKE '0 %'")
+        .unwrap();
+}
+
+#[test]
+fn hostile_text_is_neutralised_in_every_answer_of_every_tool() {
+    let root = Root::new();
+    evil_store(&root);
+    let service = root.service();
+    let answers = every_answer(&service);
+    for (name, answer) in &answers {
+        assert_neutral(name, answer);
+    }
+    let found = hits(&service, &words("evil"));
+    let reached: usize = found.iter().map(|hit| 1 + hit.also.len()).sum();
+    assert!(reached >= EVIL.len() - 1, "{reached} of {} memories are found", EVIL.len());
+    let context = service
+        .get_context(&ContextRequest {
+            project_path: Some(root.path().join("evil").to_string_lossy().into_owned()),
+            ..ContextRequest::default()
+        })
+        .unwrap();
+    assert_eq!(context.project.scope.as_deref(), Some("evil"));
+    assert!(!context.recent_memories.is_empty() && !context.recent_sessions.is_empty());
+}
+
+#[test]
+fn hostile_text_reaches_no_terminal_through_the_command_line() {
+    let root = Root::new();
+    evil_store(&root);
+    let commands: [&[&str]; 6] = [
+        &["query", "evil", "--status", "all", "-n", "50", "--full", "--explain"],
+        &["get", "5 evil gnp.exe bidi", "--status", "all", "--include", "history"],
+        &["scopes", "--in-scope", "evil"],
+        &["context", "evil", "--project", "/nowhere/evil"],
+        &["doctor"],
+        &["get", "no\u{1b}[31msuch\u{202e}id"],
+    ];
+    for arguments in commands {
+        let output = binary(root.path()).args(arguments).output().unwrap();
+        for text in [output.stdout, output.stderr] {
+            let text = String::from_utf8(text).unwrap();
+            for line in text.lines() {
+                assert_neutral(&format!("{arguments:?}"), &json!(line.replace('\t', " ")));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scope_folder_with_a_hostile_name_is_neutralised() {
+    let root = Root::new();
+    database(&root, "evil\u{1b}[31m \u{202e}scope\nname", NATIVE);
+    let path = database(&root, "calm", NATIVE);
+    Connection::open(path)
+        .unwrap()
+        .execute("INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved')", [])
+        .unwrap();
+    let service = root.service();
+    for (name, answer) in every_answer(&service) {
+        assert_neutral(&name, &answer);
+    }
+    let error = service
+        .query_memories(&QueryRequest {
+            scope: Some("evil".to_owned()),
+            ..QueryRequest::default()
+        })
+        .unwrap_err();
+    assert_neutral("scope_not_found", &json!(error.body()));
+}
+
+#[test]
+fn hostile_names_of_tables_are_neutralised_in_the_error() {
+    let (_root, service) = served("CREATE TABLE \"evil\u{1b}[31m \u{202e}table\n\" (a)");
+    let error = service.query_memories(&QueryRequest::default()).unwrap_err();
+    assert_eq!(error.code(), "store_foreign");
+    assert_neutral("store_foreign", &json!(error.body()));
+}
