@@ -13,7 +13,7 @@ use crate::scope::resolve::current;
 use crate::scope::{Registry, Scope};
 use crate::service::scopes::{MANY, describe};
 
-/// Runs `doctor`. A broken `config.toml` is reported like any other finding.
+/// Runs `doctor`. A pinned process looks at its own scope alone.
 pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
     let config = Config::load(inputs)?;
     let registry = Registry::new(&config);
@@ -25,8 +25,10 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
         .iter()
         .map(|scope| {
             // The owner asks about their own stores, so private ones are opened too.
-            let info = describe(scope, true, MANY);
-            let layout = scope.store.snapshot(|snapshot| Ok(snapshot.layout.describe())).unwrap_or_default();
+            let may_read = config.pinned.is_none() || current.scope.as_ref().is_some_and(|own| own.name == scope.name);
+            let info = describe(scope, may_read, MANY);
+            let read = || scope.store.snapshot(|snapshot| Ok(snapshot.layout.describe()));
+            let layout = if may_read { read().unwrap_or_default() } else { Vec::new() };
             (scope.as_ref(), serde_json::to_value(info).unwrap_or_default(), layout)
         })
         .collect();

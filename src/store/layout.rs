@@ -154,6 +154,16 @@ impl IdScheme {
         }
     }
 
+    /// What a person reads: the column, or how the id is put together.
+    pub fn describe(&self) -> String {
+        let bare = |column: &str| column.trim_matches('"').to_owned();
+        match self {
+            Self::Column(column) => bare(column),
+            Self::Prefixed { prefix, column } => format!("{prefix}<{}>", bare(column)),
+            Self::ColumnOr { public, prefix, column } => format!("{}, or {prefix}<{}>", bare(public), bare(column)),
+        }
+    }
+
     /// SQL condition and parameter that find one id, or `None` where no row can have it.
     pub fn condition(&self, id: &str) -> Option<(String, rusqlite::types::Value)> {
         match self {
@@ -329,7 +339,7 @@ impl Layout {
                 format!(
                     "{}: id={}, {}, narrative={}",
                     source.table.trim_matches('"'),
-                    source.id.expression(),
+                    source.id.describe(),
                     mapped.join(", "),
                     narrative.join("+")
                 )

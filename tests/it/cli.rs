@@ -110,7 +110,10 @@ fn filters(root: &Path) -> insta::Settings {
     }
     settings.add_filter(r"SQLite \d+\.\d+\.\d+", "SQLite [VERSION]");
     settings.add_filter(r#""sqlite": "[\d.]+""#, r#""sqlite": "[VERSION]""#);
-    settings.add_filter(&format!("ack-memory {}", env!("CARGO_PKG_VERSION").replace('.', "\\.")), "ack-memory [VERSION]");
+    settings.add_filter(
+        &format!("ack-memory {}", env!("CARGO_PKG_VERSION").replace('.', "\\.")),
+        "ack-memory [VERSION]",
+    );
     settings.add_filter(
         &format!(r#""version": "{}""#, env!("CARGO_PKG_VERSION").replace('.', "\\.")),
         r#""version": "[VERSION]""#,
@@ -362,13 +365,25 @@ fn colour_is_for_terminals() {
     assert!(!query(&[("TERM", "xterm-256color")]).contains(escape));
     assert!(!query(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]).contains(escape));
     assert!(query(&[("CLICOLOR_FORCE", "1")]).contains(escape), "asked for");
-    let forced = run(binary().env("CLICOLOR_FORCE", "1").arg("--root").arg(root.path()).args(["query", "deadlock", "--json"])).ok();
+    let forced = run(binary()
+        .env("CLICOLOR_FORCE", "1")
+        .arg("--root")
+        .arg(root.path())
+        .args(["query", "deadlock", "--json"]))
+    .ok();
     assert!(!forced.contains(escape), "JSON has no colour");
     // `script` gives the command a terminal.
-    let line = format!("{} --root {} query deadlock", env!("CARGO_BIN_EXE_ack-memory"), root.path().display());
+    let line = format!(
+        "{} --root {} query deadlock",
+        env!("CARGO_BIN_EXE_ack-memory"),
+        root.path().display()
+    );
     let terminal = |no_colour: bool| {
         let mut command = Command::new("script");
-        command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm-256color").stdin(Stdio::null());
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::null());
         for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
             command.env_remove(variable);
         }
@@ -430,7 +445,14 @@ fn the_demo_shows_every_tool_and_leaves_nothing() {
     let temporary = TempDir::new().unwrap();
     let home = TempDir::new().unwrap();
     let out = run(binary().env("TMPDIR", temporary.path()).env("HOME", home.path()).arg("demo")).ok();
-    for part in ["137", "ERR_PNPM_OUTDATED_LOCKFILE", "staging", "links:", "ledger-api", "ack-memory demo ./demo-root"] {
+    for part in [
+        "137",
+        "ERR_PNPM_OUTDATED_LOCKFILE",
+        "staging",
+        "links:",
+        "ledger-api",
+        "ack-memory demo ./demo-root",
+    ] {
         assert!(out.contains(part), "{part} is not in {out}");
     }
     assert!(!out.contains("note:"), "{out}");
@@ -468,13 +490,33 @@ fn scopes_add_shows_first_and_writes_with_yes() {
     let path = root.path().join("scopes/music/scope.toml");
     let add = |rest: &[&str]| {
         let store = store.to_str().unwrap();
-        let arguments = [&["scopes", "add", "music", "--store", store, "--description", "Music", "--belongs", "tunes"], rest].concat();
+        let arguments = [
+            &[
+                "scopes",
+                "add",
+                "music",
+                "--store",
+                store,
+                "--description",
+                "Music",
+                "--belongs",
+                "tunes",
+            ],
+            rest,
+        ]
+        .concat();
         ack(root.path(), &arguments)
     };
     let before = fingerprint(root.path());
     let preview = add(&[]).ok();
-    assert!(preview.contains("nothing was written") && preview.contains("1 memories are approved"), "{preview}");
-    assert!(preview.contains(path.to_str().unwrap()) && preview.contains("description = \"Music\""), "{preview}");
+    assert!(
+        preview.contains("nothing was written") && preview.contains("1 memories are approved"),
+        "{preview}"
+    );
+    assert!(
+        preview.contains(path.to_str().unwrap()) && preview.contains("description = \"Music\""),
+        "{preview}"
+    );
     assert_eq!(fingerprint(root.path()), before, "a preview writes nothing");
     add(&["--yes"]).ok();
     let text = std::fs::read_to_string(&path).unwrap();
@@ -586,10 +628,14 @@ fn a_store_that_keeps_no_review_status_is_said_to() {
         ack(root.path(), &arguments).ok()
     };
     let said = add("waiting", &[]);
-    assert!(said.contains("claude-mem store") && said.contains("--unreviewed approved"), "{said}");
+    assert!(
+        said.contains("claude-mem store") && said.contains("--unreviewed approved"),
+        "{said}"
+    );
     let said = add("vouched", &["--unreviewed", "approved"]);
     assert!(said.contains("1 memories are approved"), "{said}");
-    let total = |scope: &str, status: &str| ack(root.path(), &["query", "--in-scope", scope, "--status", status, "--json"]).json()["total"].clone();
+    let total =
+        |scope: &str, status: &str| ack(root.path(), &["query", "--in-scope", scope, "--status", status, "--json"]).json()["total"].clone();
     assert_eq!(total("waiting", "approved"), 0);
     assert_eq!(total("waiting", "staging"), 1);
     assert_eq!(total("vouched", "approved"), 1);
@@ -615,7 +661,11 @@ pub fn claude_mem(path: &Path) -> Connection {
 
 /// A setting's value and source, as `doctor` tells it.
 fn setting(doctor: &Value, name: &str) -> Option<(String, String)> {
-    let setting = doctor["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == name)?;
+    let setting = doctor["settings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|setting| setting["name"] == name)?;
     let text = |key: &str| setting[key].as_str().unwrap().to_owned();
     Some((text("value"), text("source")))
 }
@@ -648,7 +698,11 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
     });
     assert_eq!(setting(&from_flag, "root"), Some((path(flag.path()), "flag --root".to_owned())));
     let empty = doctor(&|command| {
-        command.env("ACK_MEM_PATH", "").env("ACK_MEM_SCOPE", "").env("ACK_MEM_DB", "").env("CLAUDE_PROJECT_DIR", "");
+        command
+            .env("ACK_MEM_PATH", "")
+            .env("ACK_MEM_SCOPE", "")
+            .env("ACK_MEM_DB", "")
+            .env("CLAUDE_PROJECT_DIR", "");
     });
     assert_eq!(setting(&empty, "root").unwrap().1, "default", "an empty variable says nothing");
     assert_eq!(setting(&empty, "scope"), None);
@@ -668,7 +722,10 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
     });
     assert_eq!(told, ("environment CLAUDE_PROJECT_DIR".to_owned(), json!("ledger-api")));
     let told = project(&|command| {
-        command.env("CLAUDE_PROJECT_DIR", folder("ledger-api")).arg("--project").arg(folder("kiosk-web"));
+        command
+            .env("CLAUDE_PROJECT_DIR", folder("ledger-api"))
+            .arg("--project")
+            .arg(folder("kiosk-web"));
     });
     assert_eq!(told, ("flag --project".to_owned(), json!("kiosk-web")));
     std::fs::create_dir(folder("platform")).unwrap();
@@ -726,7 +783,10 @@ fn a_single_database_is_served_as_the_only_scope() {
     });
     assert_eq!(told, text(&database), "a single database comes before a root");
     let missing = run(binary().env("HOME", home.path()).args(["--db", "nowhere.db", "query", "x"])).fails(1);
-    assert!(missing.contains("Memory database not found") && missing.contains("nowhere.db"), "{missing}");
+    assert!(
+        missing.contains("Memory database not found") && missing.contains("nowhere.db"),
+        "{missing}"
+    );
 }
 
 #[test]

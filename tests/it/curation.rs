@@ -114,9 +114,9 @@ fn build(plan: &Plan) -> Root {
             _ => "",
         };
         root.manifest(scope, &format!("paths = ['{}']\n{rest}\n", folder.display()));
-        let path = root.store(scope, &[]);
-        let connection = Connection::open(path).unwrap();
+        let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
         connection.execute_batch("PRAGMA synchronous = OFF; BEGIN").unwrap();
+        connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
         for (memory, planned) in plan.memories.iter().enumerate().filter(|(_, planned)| planned.scope == number) {
             let mark = marker(memory);
             let common = "the nightly deployment of the payment gateway fails because the certificate chain lacks its intermediate";
@@ -126,7 +126,7 @@ fn build(plan: &Plan) -> Root {
                      reviewed_by, superseded_by, created_at) VALUES (?1, ?2, ?3, 'bugfix', ?4, ?5, ?6, '[\"tls\",\"deploy\"]', ?7, ?8, ?9, ?10, ?11, ?12)",
                     params![
                         id(memory),
-                        [None, Some("alpha"), Some("Beta"), Some("other")][planned.project],
+                        [None, Some("red"), Some("Blue"), Some("other")][planned.project],
                         planned.session.map(|session| format!("session-{session}")),
                         format!("Title {mark} {common}"),
                         format!("Subtitle {mark}"),
@@ -156,7 +156,7 @@ fn build(plan: &Plan) -> Root {
                 .unwrap();
         }
         connection
-            .execute_batch("INSERT INTO sessions (id, project, title) VALUES ('session-0', 'alpha', 'A session'); COMMIT")
+            .execute_batch("INSERT INTO sessions (id, project, title) VALUES ('session-0', 'red', 'A session'); COMMIT")
             .unwrap();
     }
     root
@@ -183,7 +183,7 @@ fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
             "scope": scope,
             "status": status,
             "limit": one(5, &[Value::Null, json!(1), json!(2), json!(50)]),
-            "project": one(6, &[Value::Null, Value::Null, Value::Null, json!("alpha"), json!("other"), json!("nowhere")]),
+            "project": one(6, &[Value::Null, Value::Null, Value::Null, json!("red"), json!("other"), json!("nowhere")]),
             "tags": one(7, &[Value::Null, Value::Null, json!(["tls"]), json!(["deploy", "no"])]),
             "match_tags": one(8, &[Value::Null, json!("any")]),
             "detail": one(8, &[Value::Null, json!("concise"), json!("full")]),

@@ -1,0 +1,293 @@
+//! Words and identifiers: what is typed meets what was written, and the memory that holds an identifier comes first.
+
+use std::fmt::Write as _;
+
+use ack_memory::service::Service;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::query::bulk;
+use crate::support::{Root, memory};
+
+/// The ids found, best first, near-duplicates behind their hit.
+fn found(service: &Service, words: &str) -> Vec<String> {
+    let answer = call(service, "query_memories", json!({ "query": words, "limit": 50, "max_tokens": 20_000 })).unwrap();
+    let results = answer["results"].as_array().unwrap();
+    results
+        .iter()
+        .flat_map(|hit| std::iter::once(hit).chain(hit["also"].as_array().into_iter().flatten()))
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Identifiers of every kind, each with the words it is made of.
+fn identifiers() -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    let nouns = ["LOCKFILE", "REGISTRY", "PEER", "TARBALL", "WORKSPACE", "INTEGRITY"];
+    let ends = ["OUTDATED", "MISSING", "BROKEN", "UNEXPECTED"];
+    for noun in nouns {
+        for end in ends {
+            all.push(("error code", format!("ERR_PNPM_{end}_{noun}")));
+        }
+    }
+    for code in [382, 499, 502, 505, 597, 106] {
+        all.push(("compiler code", format!("E0{code}")));
+    }
+    for code in ["40P01", "23505", "42P01", "25P03", "57014", "0A000"] {
+        all.push(("SQLSTATE", format!("SQLSTATE {code}")));
+    }
+    for folder in ["store", "query", "scope", "index"] {
+        for file in ["open.rs", "read.rs", "layout.rs", "mod.rs"] {
+            all.push(("path", format!("src/{folder}/{file}")));
+        }
+    }
+    for (one, two) in [("select", "branch"), ("task", "spawn_blocking"), ("sync", "mpsc"), ("time", "interval"), ("fs", "read_dir"), ("net", "TcpListener")] {
+        all.push(("qualified name", format!("tokio::{one}::{two}")));
+        all.push(("qualified name", format!("async_std::{one}::{two}")));
+    }
+    for flag in ["--frozen-lockfile", "--no-optional", "--ignore-scripts", "--prefer-offline", "--target-dir", "--no-default-features", "--locked", "-Zbuild-std"] {
+        all.push(("flag", flag.to_owned()));
+    }
+    for version in ["1.2.3", "1.2.4", "v2.0.1", "v2.1.0", "18.2.0-rc.1", "3.46.1"] {
+        all.push(("version", version.to_owned()));
+    }
+    for one in ["fetch", "render", "parse"] {
+        for two in ["User", "Account", "Ledger"] {
+            all.push(("camel case", format!("{one}{two}Profile")));
+            all.push(("snake case", format!("{one}_{}_profile", two.to_lowercase())));
+        }
+    }
+    all
+}
+
+/// The words inside an identifier, as a person would write them.
+fn pieces(identifier: &str) -> Vec<String> {
+    let mut spaced = String::new();
+    for c in identifier.chars() {
+        if c.is_uppercase() && spaced.ends_with(char::is_lowercase) {
+            spaced.push(' ');
+        }
+        spaced.push(if c.is_alphanumeric() { c } else { ' ' });
+    }
+    spaced.split_whitespace().map(str::to_lowercase).collect()
+}
+
+/// A store of targets (the identifier stands once, in one of the fields) and distractors (its words, often).
+fn store() -> (Root, Vec<(&'static str, String, String)>) {
+    let root = Root::new();
+    let mut memories = Vec::new();
+    let mut targets = Vec::new();
+    for (number, (kind, identifier)) in identifiers().into_iter().enumerate() {
+        let words = pieces(&identifier).join(" ");
+        let id = format!("target-{number:03}");
+        let filler = "The cause was found after a long search through the logs of the staging cluster, and the fix went out the same day. ";
+        let target = match number % 4 {
+            0 => memory(&id, &format!("What to do about {identifier}"), json!({ "narrative": filler })),
+            1 => memory(&id, &format!("A failure on Monday {number}0"), json!({ "facts": [format!("the log says {identifier}, then stops")] })),
+            2 => memory(&id, &format!("A failure on Tuesday {number}0"), json!({ "narrative": format!("{filler}The log said `{identifier}`. {filler}") })),
+            _ => memory(&id, &format!("A failure on Friday {number}0"), json!({ "subtitle": format!("seen as \"{identifier}\"") })),
+        };
+        memories.push(target);
+        targets.push((kind, identifier, id));
+        memories.push(memory(&format!("words-{number:03}"), &format!("{words}: how {words} work together ({number}0)"), json!({ "concepts": words.split(' ').collect::<Vec<_>>() })));
+        let mut long = String::new();
+        for turn in 0..12 {
+            let _ = write!(long, "In case {turn} the {words} mattered more than {}. {filler}", words.split(' ').next_back().unwrap());
+        }
+        memories.push(memory(&format!("long-{number:03}"), &format!("Long notes {number}0 on {words}"), json!({ "narrative": long })));
+    }
+    assert!(memories.len() >= 300, "{}", memories.len());
+    bulk(&root, "alpha", &memories);
+    (root, targets)
+}
+
+/// Asserts that each target is the first result of its query, and says the share that is.
+fn hit_at_one(what: &str, query: impl Fn(&str) -> String) {
+    let (root, targets) = store();
+    let service = root.service();
+    let mut missed = Vec::new();
+    for (kind, identifier, id) in &targets {
+        let ids = found(&service, &query(identifier));
+        if ids.first() != Some(id) {
+            let rank = ids.iter().position(|found| found == id).map_or_else(|| "nowhere".to_owned(), |place| format!("rank {}", place + 1));
+            missed.push(format!("{kind} `{identifier}` ({id}): {rank}"));
+        }
+    }
+    let (hit, all) = (targets.len() - missed.len(), targets.len());
+    assert!(missed.is_empty(), "{what}: hit@1 is {hit} of {all}\n{}", missed.join("\n"));
+}
+
+#[test]
+fn a_bare_identifier_finds_the_memory_that_holds_it_first() {
+    hit_at_one("bare", str::to_owned);
+}
+
+#[test]
+fn an_identifier_inside_a_sentence_finds_the_memory_that_holds_it_first() {
+    hit_at_one("sentence", |identifier| format!("Since this morning our pipeline stops with {identifier}. Has anyone met this before?"));
+}
+
+#[test]
+fn an_identifier_in_quotes_or_brackets_finds_the_memory_that_holds_it_first() {
+    hit_at_one("quoted", |identifier| format!("error[\"{identifier}\"]: (see `{identifier}`)"));
+}
+
+#[test]
+fn an_identifier_between_typographic_quotes_or_in_another_script_finds_its_memory_first() {
+    hit_at_one("typographic quotes", |identifier| format!("the log says ‘{identifier}’"));
+    hit_at_one("Japanese", |identifier| format!("本番環境で{identifier}が出て止まる"));
+}
+
+#[test]
+fn a_path_with_a_line_number_finds_the_memory_about_the_file_first() {
+    let (root, targets) = store();
+    let service = root.service();
+    let missed: Vec<&str> = targets
+        .iter()
+        .filter(|(kind, ..)| *kind == "path")
+        .filter(|(_, path, id)| found(&service, &format!("thread panicked at {path}:42:7")).first() != Some(id))
+        .map(|(_, path, _)| path.as_str())
+        .collect();
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn an_identifier_deep_in_a_long_text_comes_before_texts_that_only_share_its_words() {
+    let root = Root::new();
+    let filler = "The cause was found after a long search through the logs of the staging cluster. ".repeat(30);
+    let mut memories = vec![memory("target", "A failure on Monday", json!({ "narrative": format!("{filler}ERR_PNPM_OUTDATED_LOCKFILE {filler}") }))];
+    memories.extend((0..30).map(|n| memory(&format!("words{n}"), &format!("pnpm err: outdated lockfile, case {n}0"), json!({ "concepts": ["pnpm", "lockfile", "outdated"] }))));
+    bulk(&root, "alpha", &memories);
+    assert_eq!(found(&root.service(), "ERR_PNPM_OUTDATED_LOCKFILE").first().map(String::as_str), Some("target"));
+}
+
+#[test]
+fn query_syntax_of_other_engines_is_plain_text() {
+    let root = Root::new();
+    root.store("alpha", &[memory("a", "Lock order of accounts", json!({ "narrative": "AND OR NOT NEAR" })), memory("b", "Unrelated", json!({}))]);
+    let service = root.service();
+    for words in [
+        "lock\"", "\"lock", "lock*", "lock AND", "AND lock OR NOT", "lock NEAR/2 order", "title:lock", "^lock", "(lock", "lock)", "{lock order}", "-lock", "+lock", "lock -order",
+        "'; DROP TABLE memories; --", "lock' OR '1'='1", "lock%", "lock_", "lock\\", "[lock", ".*lock.*", "(?i)lock", "lock{1,9999999}", "lock\0order", "lock ~0.8", "lock^4", "/lock/", "col : lock", "lock\u{202e}",
+        "$(lock)", "`lock`", "<lock>", "lock&&order", "lock||order", "\\x00lock order", "NEAR(lock order, 5)",
+    ] {
+        let ids = found(&service, words);
+        let expected = if words.contains("DROP") { &["b"][..0] } else { &["a"][..] };
+        assert_eq!(ids, expected, "{words}");
+    }
+}
+
+#[test]
+fn words_of_every_script_are_found() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("japanese", "データベースの接続が切れる", json!({ "narrative": "接続プールの上限に達した。設定を変更する必要がある。" })),
+            memory("german", "Größenänderung der Warteschlange schlägt fehl", json!({ "facts": ["Überlauf bei 4096 Einträgen"] })),
+            memory("russian", "Ошибка подключения к базе данных", json!({ "narrative": "Превышено время ожидания" })),
+            memory("hebrew", "שגיאה בחיבור למסד הנתונים", json!({ "facts": ["חומת האש חוסמת את היציאה"] })),
+            memory("chinese", "数据库连接池耗尽", json!({ "narrative": "需要增加最大连接数,并检查锁。" })),
+            memory("french", "Échec de la déconnexion à l'arrêt", json!({})),
+            memory("korean", "데이터베이스 연결 오류", json!({})),
+            memory("greek", "Σφάλμα σύνδεσης στη βάση", json!({})),
+            memory("english", "Database connection pool is exhausted", json!({})),
+        ],
+    );
+    let service = root.service();
+    let mut missed = Vec::new();
+    for (words, id) in [
+        ("データベース", "japanese"), ("接続プール", "japanese"), ("設定の変更", "japanese"),
+        ("Größenänderung", "german"), ("grossenanderung", "german"), ("ÜBERLAUF", "german"), ("u\u{308}berlauf", "german"), ("schlägt", "german"),
+        ("ошибка", "russian"), ("ОШИБКА ПОДКЛЮЧЕНИЯ", "russian"), ("превышено", "russian"),
+        ("שגיאה", "hebrew"), ("חומת האש", "hebrew"),
+        ("连接池", "chinese"), ("锁", "chinese"), ("数据库", "chinese"),
+        ("echec", "french"), ("déconnexion", "french"), ("arret", "french"),
+        ("데이터베이스", "korean"), ("오류", "korean"), ("σφαλμα", "greek"), ("ΣΦΆΛΜΑ", "greek"),
+    ] {
+        let ids = found(&service, words);
+        if ids.first().map(String::as_str) != Some(id) {
+            missed.push(format!("{words}: {ids:?}, not {id}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// Every way to mistype one letter of a word: left out, doubled, swapped with the next, another in its place.
+fn typos(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let mut typos = Vec::new();
+    for position in 0..letters.len() {
+        let mut without = letters.clone();
+        let letter = without.remove(position);
+        typos.push(without.iter().collect());
+        let mut doubled = letters.clone();
+        doubled.insert(position, letter);
+        typos.push(doubled.into_iter().collect());
+        let mut other = letters.clone();
+        other[position] = if letter.is_ascii() { if letter == 'q' { 'z' } else { 'q' } } else if letter == 'щ' { 'ф' } else { 'щ' };
+        typos.push(other.into_iter().collect());
+        if position + 1 < letters.len() && letters[position] != letters[position + 1] {
+            let mut swapped = letters.clone();
+            swapped.swap(position, position + 1);
+            typos.push(swapped.into_iter().collect());
+        }
+    }
+    typos
+}
+
+#[test]
+fn a_word_with_one_wrong_letter_finds_the_word() {
+    let words = ["deployment", "migration", "certificate", "deadlock", "serialization", "kubernetes", "timeout", "postgres", "authentication", "retries", "ошибка", "подключение"];
+    let root = Root::new();
+    let memories: Vec<Value> = words.iter().enumerate().map(|(n, word)| memory(word, &format!("About {word} {n}0"), json!({}))).collect();
+    bulk(&root, "alpha", &memories);
+    let service = root.service();
+    let (mut missed, mut all) = (Vec::new(), 0);
+    for word in words {
+        for typo in typos(word) {
+            all += 1;
+            if found(&service, &typo).first().map(String::as_str) != Some(word) {
+                missed.push(format!("{typo} ({word})"));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} of {all} typos find nothing: {}", missed.len(), missed.join(", "));
+}
+
+#[test]
+fn a_misspelt_word_is_not_taken_for_words_that_only_unreviewed_memories_hold() {
+    let root = Root::new();
+    let mut memories = vec![memory("a", "About serialization", json!({}))];
+    memories.extend(["serializatioz", "serializatiom", "serializatiov", "serializatioa"].iter().map(|word| memory(word, &format!("About {word}"), json!({ "status": "staging" }))));
+    root.store("alpha", &memories);
+    assert_eq!(found(&root.service(), "serializatiox"), ["a"]);
+}
+
+#[test]
+fn part_of_an_identifier_and_another_spelling_of_it_find_it() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("code", "ERR_PNPM_OUTDATED_LOCKFILE on CI", json!({})),
+            memory("camel", "fetchUserProfile is called twice", json!({})),
+            memory("path", "src/store/ack.rs holds the layout", json!({})),
+            memory("version", "Broken since v1.2.3", json!({})),
+            memory("package", "react@18.2.0 breaks hydration", json!({})),
+            memory("flag", "Pass --frozen-lockfile in CI", json!({})),
+        ],
+    );
+    let service = root.service();
+    let mut missed = Vec::new();
+    for (words, id) in [
+        ("outdated lockfile", "code"), ("err_pnpm_outdated_lockfile", "code"), ("fetch user profile", "camel"), ("FetchUserProfile", "camel"), ("ack.rs", "path"), ("store/ack.rs", "path"), ("./src/store/ack.rs", "path"),
+        ("1.2.3", "version"), ("V1.2.3", "version"), ("18.2.0", "package"), ("react 18.2.0", "package"), ("frozen-lockfile", "flag"), ("--frozen-lockfile=true", "flag"),
+    ] {
+        let ids = found(&service, words);
+        if ids.first().map(String::as_str) != Some(id) {
+            missed.push(format!("{words}: {ids:?}, not {id}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}

@@ -1,0 +1,137 @@
+//! `list_scopes`: which scopes there are, what they hold, and how they fare.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::support::{Root, memory};
+
+fn scope<'a>(answer: &'a Value, name: &str) -> &'a Value {
+    answer["scopes"].as_array().unwrap().iter().find(|scope| scope["name"] == name).unwrap_or_else(|| panic!("no `{name}` in {answer:#}"))
+}
+
+/// Hides the temporary folder.
+fn neutral(root: &Root, answer: &Value) -> Value {
+    serde_json::from_str(&answer.to_string().replace(root.path().canonicalize().unwrap().to_str().unwrap(), "ROOT").replace(root.path().to_str().unwrap(), "ROOT")).unwrap()
+}
+
+#[test]
+fn a_scope_is_described_by_what_it_holds() {
+    let root = Root::new();
+    root.manifest("ledger", "description = \"Payments\"\nprojects = [\"ledger-api\"]");
+    root.store(
+        "ledger",
+        &[
+            memory("a", "One", json!({ "concepts": ["Postgres", "locks"], "project": "ledger-api", "updated_at": "2026-03-01T00:00:00Z" })),
+            memory("b", "Two", json!({ "concepts": ["postgres"], "project": "Ledger_API", "status": "promoted" })),
+            memory("c", "Three", json!({ "concepts": ["unreviewed"], "status": "staging", "created_at": "2025-12-01T00:00:00Z" })),
+            memory("d", "Four", json!({ "status": null, "created_at": "2025-11-01T00:00:00Z" })),
+            memory("e", "Five", json!({ "concepts": ["bad"], "status": "rejected", "updated_at": "2026-09-01T00:00:00Z" })),
+            memory("f", "Six", json!({ "status": "draft" })),
+        ],
+    );
+    let answer = call(&root.service_with(|inputs| inputs.project_flag = Some(root.path().join("ledger-api"))), "list_scopes", json!({})).unwrap();
+    insta::assert_json_snapshot!(neutral(&root, &answer), @"");
+}
+
+#[test]
+fn one_scope_in_detail_lists_more_of_it() {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..30).map(|n| memory(&format!("m{n:02}"), "One", json!({ "status": if n < 15 { "staging" } else { "approved" }, "concepts": [format!("tag-{n:02}")], "project": format!("project-{n:02}") }))).collect();
+    crate::query::bulk(&root, "big", &memories);
+    root.store("small", &[]);
+    let service = root.service();
+    let count = |scope: &Value| (scope["tags"].as_array().unwrap().len(), scope["projects"].as_array().unwrap().len(), scope["pending"]["ids"].as_array().unwrap().len());
+    let list = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(count(scope(&list, "big")), (8, 8, 8));
+    let detail = call(&service, "list_scopes", json!({ "scope": "BIG" })).unwrap();
+    assert_eq!(detail["scopes"].as_array().unwrap().len(), 1);
+    assert_eq!(count(scope(&detail, "big")), (15, 30, 15));
+    assert_eq!(scope(&list, "small")["memory_count"], 0);
+}
+
+#[test]
+fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
+    let root = Root::new();
+    root.store("good", &[memory("a", "Deploy rule", json!({}))]);
+    root.manifest("absent", "description = \"no database yet\"");
+    std::fs::write(root.scope_folder("text").join("memory.db"), "this is no database, only a text that is long enough to be read as one").unwrap();
+    std::fs::write(root.scope_folder("empty").join("memory.db"), "").unwrap();
+    Connection::open(root.scope_folder("foreign").join("memory.db")).unwrap().execute_batch("CREATE TABLE recipes (id INTEGER, name TEXT)").unwrap();
+    root.store("typo", &[memory("t", "Deploy typo", json!({}))]);
+    root.manifest("typo", "description = \"x\"\n\nvisibilty = \"private\"\n");
+    let service = root.service();
+    let answer = call(&service, "list_scopes", json!({})).unwrap();
+    let health: Vec<Value> = answer["scopes"].as_array().unwrap().iter().map(|scope| json!({ scope["name"].as_str().unwrap(): scope["health"] })).collect();
+    insta::assert_json_snapshot!(neutral(&root, &json!(health)), @"");
+    let found = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
+    assert_eq!((&found["total"], &found["searched"]["scopes"]), (&json!(1), &json!(["good"])));
+    let skipped: Vec<&str> = found["searched"]["skipped"].as_array().unwrap().iter().map(|skipped| skipped["scope"].as_str().unwrap()).collect();
+    assert_eq!(skipped.len(), 5, "{skipped:?}");
+    let missing = call(&service, "query_memories", json!({ "scope": "absent" })).unwrap_err();
+    insta::assert_json_snapshot!(neutral(&root, &json!(missing.body())), @"");
+}
+
+#[test]
+fn a_folder_without_a_database_and_a_manifest_is_no_scope() {
+    let root = Root::new();
+    root.store("good", &[memory("a", "Deploy rule", json!({}))]);
+    std::fs::create_dir_all(root.path().join("scopes/.git/objects")).unwrap();
+    std::fs::write(root.path().join("scopes/notes.txt"), "").unwrap();
+    std::fs::create_dir_all(root.path().join("scopes/backup")).unwrap();
+    let answer = call(&root.service(), "list_scopes", json!({})).unwrap();
+    let names: Vec<&str> = answer["scopes"].as_array().unwrap().iter().map(|scope| scope["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["good"]);
+}
+
+#[test]
+fn without_any_scope_every_answer_says_how_to_start() {
+    let root = Root::new();
+    let service = root.service();
+    let list = call(&service, "list_scopes", json!({})).unwrap();
+    insta::assert_json_snapshot!(neutral(&root, &list), @"");
+    for (tool, arguments) in [("query_memories", json!({})), ("get_memory", json!({ "id": "a" })), ("get_context", json!({}))] {
+        let body = call(&service, tool, arguments).unwrap_err().body();
+        assert_eq!(body.code, "no_scopes", "{tool}");
+        assert!(body.message.contains("Memory database not found") && body.hint.unwrap().contains("ack-memory demo"), "{tool}");
+    }
+    assert!(!root.path().join("scopes").exists(), "nothing is made by looking");
+}
+
+#[test]
+fn a_scope_that_is_added_changed_or_removed_is_seen_by_the_next_request() {
+    let root = Root::new();
+    root.store("one", &[memory("a", "Deploy rule", json!({}))]);
+    let service = root.service();
+    let names = || {
+        let answer = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
+        answer["searched"]["scopes"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(), "one");
+    root.store("two", &[memory("b", "Deploy note", json!({}))]);
+    assert_eq!(names(), "one two");
+    root.manifest("one", "visibility = \"private\"");
+    assert_eq!(names(), "two");
+    root.manifest("one", "visibility = \"shared\"");
+    std::fs::remove_dir_all(root.scope_folder("two")).unwrap();
+    assert_eq!(names(), "one");
+}
+
+#[test]
+fn a_store_elsewhere_is_opened_in_place() {
+    let root = Root::new();
+    let elsewhere = Root::new();
+    let path = elsewhere.store("x", &[memory("a", "Deploy rule", json!({}))]);
+    root.manifest("linked", &format!("store = '{}'", path.display()));
+    root.manifest("relative", "store = '../../data/kept.db'");
+    std::fs::create_dir_all(root.path().join("data")).unwrap();
+    std::fs::copy(&path, root.path().join("data/kept.db")).unwrap();
+    root.manifest("at-home", "store = '~/kept.db'");
+    let home = root.path().join("data");
+    let service = root.service_with(|inputs| inputs.home = Some(home));
+    let answer = call(&service, "list_scopes", json!({})).unwrap();
+    for name in ["linked", "relative", "at-home"] {
+        assert_eq!(scope(&answer, name)["memory_count"], 1, "{name}: {answer:#}");
+    }
+    assert_eq!(scope(&answer, "linked")["path"], path.to_str().unwrap());
+}
