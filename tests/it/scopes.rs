@@ -7,12 +7,23 @@ use crate::arguments::call;
 use crate::support::{Root, memory};
 
 fn scope<'a>(answer: &'a Value, name: &str) -> &'a Value {
-    answer["scopes"].as_array().unwrap().iter().find(|scope| scope["name"] == name).unwrap_or_else(|| panic!("no `{name}` in {answer:#}"))
+    answer["scopes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|scope| scope["name"] == name)
+        .unwrap_or_else(|| panic!("no `{name}` in {answer:#}"))
 }
 
 /// Hides the temporary folder.
 fn neutral(root: &Root, answer: &Value) -> Value {
-    serde_json::from_str(&answer.to_string().replace(root.path().canonicalize().unwrap().to_str().unwrap(), "ROOT").replace(root.path().to_str().unwrap(), "ROOT")).unwrap()
+    serde_json::from_str(
+        &answer
+            .to_string()
+            .replace(root.path().canonicalize().unwrap().to_str().unwrap(), "ROOT")
+            .replace(root.path().to_str().unwrap(), "ROOT"),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -22,16 +33,88 @@ fn a_scope_is_described_by_what_it_holds() {
     root.store(
         "ledger",
         &[
-            memory("a", "One", json!({ "concepts": ["Postgres", "locks"], "project": "ledger-api", "updated_at": "2026-03-01T00:00:00Z" })),
-            memory("b", "Two", json!({ "concepts": ["postgres"], "project": "Ledger_API", "status": "promoted" })),
-            memory("c", "Three", json!({ "concepts": ["unreviewed"], "status": "staging", "created_at": "2025-12-01T00:00:00Z" })),
+            memory(
+                "a",
+                "One",
+                json!({ "concepts": ["Postgres", "locks"], "project": "ledger-api", "updated_at": "2026-03-01T00:00:00Z" }),
+            ),
+            memory(
+                "b",
+                "Two",
+                json!({ "concepts": ["postgres"], "project": "Ledger_API", "status": "promoted" }),
+            ),
+            memory(
+                "c",
+                "Three",
+                json!({ "concepts": ["unreviewed"], "status": "staging", "created_at": "2025-12-01T00:00:00Z" }),
+            ),
             memory("d", "Four", json!({ "status": null, "created_at": "2025-11-01T00:00:00Z" })),
-            memory("e", "Five", json!({ "concepts": ["bad"], "status": "rejected", "updated_at": "2026-09-01T00:00:00Z" })),
+            memory(
+                "e",
+                "Five",
+                json!({ "concepts": ["bad"], "status": "rejected", "updated_at": "2026-09-01T00:00:00Z" }),
+            ),
             memory("f", "Six", json!({ "status": "draft" })),
         ],
     );
-    let answer = call(&root.service_with(|inputs| inputs.project_flag = Some(root.path().join("ledger-api"))), "list_scopes", json!({})).unwrap();
-    insta::assert_json_snapshot!(neutral(&root, &answer), @"");
+    let answer = call(
+        &root.service_with(|inputs| inputs.project_flag = Some(root.path().join("ledger-api"))),
+        "list_scopes",
+        json!({}),
+    )
+    .unwrap();
+    insta::assert_json_snapshot!(neutral(&root, &answer), @r#"
+{
+  "scopes": [
+    {
+      "name": "ledger",
+      "path": "ROOT/scopes/ledger/memory.db",
+      "memory_count": 4,
+      "last_updated": "2026-03-01T00:00:00Z",
+      "description": "Payments",
+      "visibility": "shared",
+      "counts": {
+        "approved": 1,
+        "promoted": 1,
+        "staging": 2,
+        "rejected": 1,
+        "unknown": 1
+      },
+      "projects": [
+        "ledger-api"
+      ],
+      "tags": [
+        {
+          "tag": "Postgres",
+          "count": 2
+        },
+        {
+          "tag": "locks",
+          "count": 1
+        }
+      ],
+      "pending": {
+        "count": 2,
+        "oldest": "2025-11-01T00:00:00Z",
+        "ids": [
+          "d",
+          "c"
+        ]
+      },
+      "profile": "ack",
+      "health": {
+        "state": "degraded",
+        "opened": "at rest, without locks (immutable=1, verified unchanged)",
+        "problems": [
+          "1 rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected"
+        ]
+      }
+    }
+  ],
+  "current_scope": "ledger",
+  "detected_by": "projects `ledger-api`"
+}
+"#);
 }
 
 #[test]
@@ -41,7 +124,13 @@ fn one_scope_in_detail_lists_more_of_it() {
     crate::query::bulk(&root, "big", &memories);
     root.store("small", &[]);
     let service = root.service();
-    let count = |scope: &Value| (scope["tags"].as_array().unwrap().len(), scope["projects"].as_array().unwrap().len(), scope["pending"]["ids"].as_array().unwrap().len());
+    let count = |scope: &Value| {
+        (
+            scope["tags"].as_array().unwrap().len(),
+            scope["projects"].as_array().unwrap().len(),
+            scope["pending"]["ids"].as_array().unwrap().len(),
+        )
+    };
     let list = call(&service, "list_scopes", json!({})).unwrap();
     assert_eq!(count(scope(&list, "big")), (8, 8, 8));
     let detail = call(&service, "list_scopes", json!({ "scope": "BIG" })).unwrap();
@@ -55,21 +144,93 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
     let root = Root::new();
     root.store("good", &[memory("a", "Deploy rule", json!({}))]);
     root.manifest("absent", "description = \"no database yet\"");
-    std::fs::write(root.scope_folder("text").join("memory.db"), "this is no database, only a text that is long enough to be read as one").unwrap();
+    std::fs::write(
+        root.scope_folder("text").join("memory.db"),
+        "this is no database, only a text that is long enough to be read as one",
+    )
+    .unwrap();
     std::fs::write(root.scope_folder("empty").join("memory.db"), "").unwrap();
-    Connection::open(root.scope_folder("foreign").join("memory.db")).unwrap().execute_batch("CREATE TABLE recipes (id INTEGER, name TEXT)").unwrap();
+    Connection::open(root.scope_folder("foreign").join("memory.db"))
+        .unwrap()
+        .execute_batch("CREATE TABLE recipes (id INTEGER, name TEXT)")
+        .unwrap();
     root.store("typo", &[memory("t", "Deploy typo", json!({}))]);
     root.manifest("typo", "description = \"x\"\n\nvisibilty = \"private\"\n");
     let service = root.service();
     let answer = call(&service, "list_scopes", json!({})).unwrap();
-    let health: Vec<Value> = answer["scopes"].as_array().unwrap().iter().map(|scope| json!({ scope["name"].as_str().unwrap(): scope["health"] })).collect();
-    insta::assert_json_snapshot!(neutral(&root, &json!(health)), @"");
+    let health: Vec<Value> = answer["scopes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|scope| json!({ scope["name"].as_str().unwrap(): scope["health"] }))
+        .collect();
+    insta::assert_json_snapshot!(neutral(&root, &json!(health)), @r#"
+[
+  {
+    "absent": {
+      "state": "unavailable",
+      "problems": [
+        "Memory database not found: `ROOT/scopes/absent/memory.db`; create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+      ]
+    }
+  },
+  {
+    "empty": {
+      "state": "unavailable",
+      "problems": [
+        "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; wait until its program has written to it, or import into it with `ack-memory import FILE --scope NAME`"
+      ]
+    }
+  },
+  {
+    "foreign": {
+      "state": "unavailable",
+      "problems": [
+        "`ROOT/scopes/foreign/memory.db` holds no memories: none of its tables (`recipes`) has an id and a title; check the scope's `store` path; the tables this program reads are described in schemas/scope.sql"
+      ]
+    }
+  },
+  {
+    "good": {
+      "state": "ok",
+      "opened": "at rest, without locks (immutable=1, verified unchanged)"
+    }
+  },
+  {
+    "text": {
+      "state": "unavailable",
+      "problems": [
+        "`ROOT/scopes/text/memory.db` is not an SQLite database; check the scope's `store` path; restore the file from a backup if it should be a database"
+      ]
+    }
+  },
+  {
+    "typo": {
+      "state": "unavailable",
+      "problems": [
+        "`ROOT/scopes/typo/scope.toml`: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`"
+      ]
+    }
+  }
+]
+"#);
     let found = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
     assert_eq!((&found["total"], &found["searched"]["scopes"]), (&json!(1), &json!(["good"])));
-    let skipped: Vec<&str> = found["searched"]["skipped"].as_array().unwrap().iter().map(|skipped| skipped["scope"].as_str().unwrap()).collect();
+    let skipped: Vec<&str> = found["searched"]["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skipped| skipped["scope"].as_str().unwrap())
+        .collect();
     assert_eq!(skipped.len(), 5, "{skipped:?}");
     let missing = call(&service, "query_memories", json!({ "scope": "absent" })).unwrap_err();
-    insta::assert_json_snapshot!(neutral(&root, &json!(missing.body())), @"");
+    insta::assert_json_snapshot!(neutral(&root, &json!(missing.body())), @r#"
+{
+  "code": "store_not_found",
+  "message": "Memory database not found: `ROOT/scopes/absent/memory.db`",
+  "hint": "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+}
+"#);
 }
 
 #[test]
@@ -80,7 +241,12 @@ fn a_folder_without_a_database_and_a_manifest_is_no_scope() {
     std::fs::write(root.path().join("scopes/notes.txt"), "").unwrap();
     std::fs::create_dir_all(root.path().join("scopes/backup")).unwrap();
     let answer = call(&root.service(), "list_scopes", json!({})).unwrap();
-    let names: Vec<&str> = answer["scopes"].as_array().unwrap().iter().map(|scope| scope["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = answer["scopes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|scope| scope["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["good"]);
 }
 
@@ -89,11 +255,28 @@ fn without_any_scope_every_answer_says_how_to_start() {
     let root = Root::new();
     let service = root.service();
     let list = call(&service, "list_scopes", json!({})).unwrap();
-    insta::assert_json_snapshot!(neutral(&root, &list), @"");
-    for (tool, arguments) in [("query_memories", json!({})), ("get_memory", json!({ "id": "a" })), ("get_context", json!({}))] {
+    insta::assert_json_snapshot!(neutral(&root, &list), @r#"
+{
+  "scopes": [],
+  "notes": [
+    {
+      "kind": "no_scopes",
+      "message": "Memory database not found: no scope under `ROOT/scopes`; start with `ack-memory demo`, import memories with `ack-memory import FILE --scope NAME`, or add an existing store with `ack-memory scopes add NAME --store PATH`"
+    }
+  ]
+}
+"#);
+    for (tool, arguments) in [
+        ("query_memories", json!({})),
+        ("get_memory", json!({ "id": "a" })),
+        ("get_context", json!({})),
+    ] {
         let body = call(&service, tool, arguments).unwrap_err().body();
         assert_eq!(body.code, "no_scopes", "{tool}");
-        assert!(body.message.contains("Memory database not found") && body.hint.unwrap().contains("ack-memory demo"), "{tool}");
+        assert!(
+            body.message.contains("Memory database not found") && body.hint.unwrap().contains("ack-memory demo"),
+            "{tool}"
+        );
     }
     assert!(!root.path().join("scopes").exists(), "nothing is made by looking");
 }
@@ -105,7 +288,13 @@ fn a_scope_that_is_added_changed_or_removed_is_seen_by_the_next_request() {
     let service = root.service();
     let names = || {
         let answer = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
-        answer["searched"]["scopes"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+        answer["searched"]["scopes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     assert_eq!(names(), "one");
     root.store("two", &[memory("b", "Deploy note", json!({}))]);

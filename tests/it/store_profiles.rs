@@ -51,16 +51,20 @@ fn a_store_with_nothing_but_id_and_title_answers_every_tool() {
 fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
     for (column, value, field, shown) in COLUMNS {
         let sql = format!(
-            "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, \"{column}\"); INSERT INTO memories VALUES ('m1', 'a marker', {value})"
+            "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, \"{column}\");
+             INSERT INTO memories VALUES ('m1', 'a marker', {value}), ('m9', 'other words', NULL)"
         );
         let (_root, service) = served(&sql);
         let memory = got(&service, "m1");
         assert_eq!(memory[field], serde_json::from_str::<Value>(shown).unwrap(), "{column}: {memory}");
         for (_, _, other, _) in COLUMNS {
             let derived = column == "date" && other == "created_at";
-            assert!(other == field || derived || memory.get(other).is_none(), "{column} brought `{other}`: {memory}");
+            assert!(
+                other == field || derived || memory.get(other).is_none(),
+                "{column} brought `{other}`: {memory}"
+            );
         }
-        // A successor that is not there is gone: its forerunner is found by its id alone.
+        // A memory whose successor is served is found by its id alone.
         let expected: &[&str] = if column == "superseded_by" { &[] } else { &["m1"] };
         assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), expected, "{column}");
     }
@@ -118,8 +122,9 @@ fn a_column_named_rowid_is_no_row_number() {
 #[test]
 fn integer_ids_are_served_as_text_and_found_again() {
     for declared in ["INTEGER PRIMARY KEY", "INTEGER", "INT NOT NULL", "NUMERIC", ""] {
-        let sql =
-            format!("CREATE TABLE memories (id {declared}, title TEXT); INSERT INTO memories VALUES (7, 'a marker'), (42, 'another thing')");
+        let sql = format!(
+            "CREATE TABLE memories (id {declared}, title TEXT); INSERT INTO memories VALUES (7, 'a marker'), (42, 'another thing')"
+        );
         let (_root, service) = served(&sql);
         assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), ["7"], "id {declared}");
         assert_eq!(hits(&service, &everything()).len(), 2, "id {declared}");
@@ -143,7 +148,9 @@ fn tables_without_row_numbers_are_read() {
              INSERT INTO memories VALUES ('m2', 'a marker', 'approved'), ('m1', 'another thing', 'approved')"
         );
         let (_root, service) = served(&sql);
-        let found = service.query_memories(&words("marker")).unwrap_or_else(|error| panic!("{tail}: {error}"));
+        let found = service
+            .query_memories(&words("marker"))
+            .unwrap_or_else(|error| panic!("{tail}: {error}"));
         assert_eq!(ids(&found), ["m2"], "{tail}");
         assert_eq!(got(&service, "m1")["title"], "another thing", "{tail}");
     }
@@ -160,7 +167,10 @@ fn tables_around_the_memories_may_lack_row_numbers_and_columns() {
          CREATE TABLE memory_links (from_id TEXT, to_id TEXT, PRIMARY KEY (from_id, to_id)) WITHOUT ROWID; INSERT INTO memory_links VALUES ('m1', 'm2')",
     );
     let memory = got(&service, "m1");
-    assert_eq!(memory["session_context"], json!({ "title": "a session", "overview": "what it was about" }));
+    assert_eq!(
+        memory["session_context"],
+        json!({ "title": "a session", "overview": "what it was about" })
+    );
     assert_eq!(memory["history"][0]["action"], "approve");
     assert_eq!(memory["links"][0]["to_id"], "m2");
     assert_eq!(memory["timeline"]["within"], "session");
@@ -225,7 +235,10 @@ fn a_store_in_another_text_encoding_is_read() {
         );
         let (_root, service) = served(&sql);
         let found = service.query_memories(&words("marker")).unwrap();
-        assert_eq!((ids(&found), &found.results[0].concepts), (vec!["mä".to_owned()], &vec!["größe".to_owned()]));
+        assert_eq!(
+            (ids(&found), &found.results[0].concepts),
+            (vec!["mä".to_owned()], &vec!["größe".to_owned()])
+        );
         assert_eq!(got(&service, "mä")["title"], "データ marker");
     }
 }
@@ -239,14 +252,21 @@ fn a_change_of_the_schema_is_noticed_by_the_next_answer() {
         "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT); INSERT INTO memories VALUES ('m1', 'a marker')",
     );
     let service = root.service();
-    assert_eq!(service.query_memories(&QueryRequest::default()).unwrap().total, 0, "nobody approved it");
+    assert_eq!(
+        service.query_memories(&QueryRequest::default()).unwrap().total,
+        0,
+        "nobody approved it"
+    );
     let other = Connection::open(&path).unwrap();
     other
         .execute_batch("ALTER TABLE memories ADD COLUMN status TEXT; UPDATE memories SET status = 'approved'")
         .unwrap();
     assert_eq!(ids(&service.query_memories(&QueryRequest::default()).unwrap()), ["m1"]);
     other.execute_batch("ALTER TABLE memories RENAME COLUMN title TO headline").unwrap();
-    assert_eq!(service.query_memories(&QueryRequest::default()).unwrap_err().code(), "store_foreign");
+    assert_eq!(
+        service.query_memories(&QueryRequest::default()).unwrap_err().code(),
+        "store_foreign"
+    );
     other.execute_batch("ALTER TABLE memories RENAME COLUMN headline TO title").unwrap();
     assert_eq!(ids(&service.query_memories(&QueryRequest::default()).unwrap()), ["m1"]);
 }
@@ -294,13 +314,29 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
         assert_eq!(memory[field], value, "{field}: {memory}");
     }
     assert_eq!(memory["session_context"]["title"], "Retries");
-    assert!(memory["session_context"]["overview"].as_str().unwrap().contains("linear is wrong"), "{memory}");
+    assert!(
+        memory["session_context"]["overview"].as_str().unwrap().contains("linear is wrong"),
+        "{memory}"
+    );
     let summary = got(&service, "sum-12");
-    assert_eq!((&summary["title"], &summary["type"]), (&json!("Fix the retries"), &json!("session_summary")));
+    assert_eq!(
+        (&summary["title"], &summary["type"]),
+        (&json!("Fix the retries"), &json!("session_summary"))
+    );
     for part in ["the queue", "linear is wrong", "exponential", "watch it"] {
         assert!(summary["narrative"].as_str().unwrap().contains(part), "{summary}");
     }
-    for id in ["obs-12", "sum-123", "obs-0123", "obs-", "obs-x", "OBS-123", "123", "obs--123", "obs-99999999999999999999"] {
+    for id in [
+        "obs-12",
+        "sum-123",
+        "obs-0123",
+        "obs-",
+        "obs-x",
+        "OBS-123",
+        "123",
+        "obs--123",
+        "obs-99999999999999999999",
+    ] {
         assert_eq!(get(&service, id).unwrap_err().code(), "memory_not_found", "{id}");
     }
 }
@@ -318,7 +354,11 @@ fn an_unreviewed_store_says_so_and_its_owner_may_vouch_for_it() {
         .unwrap();
     assert!(found.results.is_empty());
     assert!(found.hidden.unwrap().by_status >= 1);
-    assert!(noted(&found, NoteKind::HiddenByStatus) && noted(&found, NoteKind::NoStatusColumn), "{:?}", found.notes);
+    assert!(
+        noted(&found, NoteKind::HiddenByStatus) && noted(&found, NoteKind::NoStatusColumn),
+        "{:?}",
+        found.notes
+    );
     root.manifest("cm", "unreviewed = \"approved\"\n");
     let found = service.query_memories(&QueryRequest::default()).unwrap();
     assert_eq!(found.total, 4);
@@ -378,7 +418,8 @@ fn an_old_claude_mem_store_with_other_names_and_fewer_columns_is_read() {
 
 #[test]
 fn the_least_a_claude_mem_store_may_hold_is_read() {
-    let (_root, service) = served("CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (5, 'a marker')");
+    let (_root, service) =
+        served("CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (5, 'a marker')");
     assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), ["obs-5"]);
     assert_eq!(got(&service, "obs-5")["title"], "a marker");
     let (_root, service) = served(
@@ -411,7 +452,10 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     assert_eq!(memory["files"], json!(["src/a.rs"]));
     assert_eq!(memory["narrative"], "The body");
     assert_eq!(memory["created_at"], "2026-01-12T11:00:00Z");
-    assert_eq!(memory["session_context"], json!({ "title": "Retries", "overview": "About retries" }));
+    assert_eq!(
+        memory["session_context"],
+        json!({ "title": "Retries", "overview": "About retries" })
+    );
     assert_eq!(got(&service, "mem-2")["title"], "Text alone");
     let request = QueryRequest {
         project: Some("kiosk-web".to_owned()),

@@ -141,7 +141,10 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
         keep("query_memories with words".to_owned(), serde_json::to_value(page).unwrap());
     }
     for status in [None, Some(StatusFilter::Staging)] {
-        let request = QueryRequest { status, ..searched.clone() };
+        let request = QueryRequest {
+            status,
+            ..searched.clone()
+        };
         keep(
             "query_memories by status".to_owned(),
             serde_json::to_value(service.query_memories(&request).unwrap()).unwrap(),
@@ -211,8 +214,7 @@ pub fn assert_neutral(name: &str, answer: &Value) {
                 let long = ["narrative", "overview"].contains(&key);
                 for c in text.chars() {
                     let lines = long && (c == '\n' || c == '\t');
-                    let hidden =
-                        matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{e0000}'..='\u{e0fff}');
+                    let hidden = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{e0000}'..='\u{e0fff}');
                     assert!(
                         (!c.is_control() || lines) && !hidden,
                         "{name}: U+{:04X} in `{key}`: {:?}",

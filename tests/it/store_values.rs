@@ -11,7 +11,9 @@ const NATIVE: &str = ack_memory::import::write::SCHEMA;
 
 /// One row with a value, as SQL, in one column.
 fn with(column: &str, value: &str) -> String {
-    format!("{NATIVE} INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved'); UPDATE memories SET {column} = {value};")
+    format!(
+        "{NATIVE} INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved'); UPDATE memories SET {column} = {value};"
+    )
 }
 
 /// What `get_memory` shows of one column, and whether the answer says that something was repaired.
@@ -37,18 +39,38 @@ fn read(column: &str, value: &str) -> (Value, bool) {
 #[test]
 fn lists_that_are_no_json_are_read_as_far_as_possible() {
     let cases = [
-        ("facts", "'just a sentence, with a comma'", json!(["just a sentence, with a comma"]), false),
+        (
+            "facts",
+            "'just a sentence, with a comma'",
+            json!(["just a sentence, with a comma"]),
+            false,
+        ),
         ("facts", r#"'["whole", "cut in the mid'"#, json!(["whole", "cut in the mid"]), true),
         ("facts", "'null'", Value::Null, false),
-        ("facts", r#"'{"why": "as an object", "n": 3}'"#, json!(["why: as an object", "n: 3"]), true),
+        (
+            "facts",
+            r#"'{"why": "as an object", "n": 3}'"#,
+            json!(["why: as an object", "n: 3"]),
+            true,
+        ),
         ("facts", "'- one' || char(10) || '- two'", json!(["one", "two"]), false),
         ("facts", "'one | two, three'", json!(["one", "two, three"]), false),
         ("facts", "17", json!(["17"]), true),
         ("facts", "''", Value::Null, false),
         ("facts", "'['", Value::Null, true),
-        ("concepts", r#"'["a", null, 7, true, {"b": "c"}, ["d", "e"]]'"#, json!(["a", "7", "true", "b: c", "d, e"]), true),
+        (
+            "concepts",
+            r#"'["a", null, 7, true, {"b": "c"}, ["d", "e"]]'"#,
+            json!(["a", "7", "true", "b: c", "d, e"]),
+            true,
+        ),
         ("concepts", "'gotcha|pattern|elixir'", json!(["gotcha", "pattern", "elixir"]), false),
-        ("concepts", "'gotcha, pattern ,, elixir,'", json!(["gotcha", "pattern", "elixir"]), false),
+        (
+            "concepts",
+            "'gotcha, pattern ,, elixir,'",
+            json!(["gotcha", "pattern", "elixir"]),
+            false,
+        ),
         ("concepts", r#"'"pattern"'"#, json!(["pattern"]), false),
         ("concepts", "CAST(x'676f74636861ff' AS TEXT)", json!(["gotcha\u{fffd}"]), true),
         ("concepts", "x'ff00fe'", Value::Null, true),
@@ -74,10 +96,10 @@ fn dates_are_read_from_seconds_milliseconds_and_text_and_impossible_ones_are_rep
         ("'soon'", Value::Null, true),
         ("NULL", Value::Null, false),
         ("''", Value::Null, false),
-        ("0", Value::Null, false),
-        ("-1", Value::Null, false),
-        ("9223372036854775807", Value::Null, false),
-        ("9e999", Value::Null, false),
+        ("0", Value::Null, true),
+        ("-1", Value::Null, true),
+        ("9223372036854775807", Value::Null, true),
+        ("9e999", Value::Null, true),
     ];
     for (value, expected, repaired) in cases {
         assert_eq!(read("created_at", value), (expected, repaired), "created_at = {value}");
@@ -138,7 +160,17 @@ fn rows_without_an_id_are_no_reason_to_fail() {
 
 #[test]
 fn invalid_utf8_in_every_column_is_repaired_and_reported() {
-    for column in ["title", "subtitle", "narrative", "facts", "concepts", "files", "project", "session", "type"] {
+    for column in [
+        "title",
+        "subtitle",
+        "narrative",
+        "facts",
+        "concepts",
+        "files",
+        "project",
+        "session",
+        "type",
+    ] {
         let (shown, repaired) = read(column, "CAST(x'6d61726b657220ff206a756e6b' AS TEXT) || ' marker'");
         assert!(shown.to_string().contains("marker \u{fffd} junk"), "{column}: {shown}");
         assert!(repaired, "{column}");
@@ -169,7 +201,11 @@ fn a_narrative_of_a_megabyte_is_cut_and_searched() {
     let title = got(&service, "m2");
     assert!(title["title"].as_str().unwrap().chars().count() <= 300, "{title}");
     for (name, answer) in every_answer(&service) {
-        assert!(answer.to_string().len() < 300_000, "{name} is {} bytes long", answer.to_string().len());
+        assert!(
+            answer.to_string().len() < 300_000,
+            "{name} is {} bytes long",
+            answer.to_string().len()
+        );
     }
 }
 
@@ -200,8 +236,8 @@ fn evil_store(root: &Root) {
         connection
             .execute(
                 "INSERT INTO memories (id, project, session, session_id, date, type, title, subtitle, facts, concepts, files, narrative, status, reviewed_by, superseded_by, created_at)
-                 VALUES (?1, ?2, ?3, ?2, ?2, ?2, ?2, ?2, ?4, ?4, ?4, ?2, ?5, ?2, NULL, '2026-01-01')",
-                params![id, evil, format!("session {number}"), list, status],
+                 VALUES (?1, ?6, ?3, ?2, ?2, ?2, ?2, ?2, ?4, ?4, ?4, ?2, ?5, ?2, NULL, '2026-01-01')",
+                params![id, evil, format!("session {number}"), list, status, if number < 6 { "e\u{202e}vil" } else { *evil }],
             )
             .unwrap();
         connection
@@ -243,11 +279,15 @@ fn hostile_text_is_neutralised_in_every_answer_of_every_tool() {
     let context = service
         .get_context(&ContextRequest {
             project_path: Some(root.path().join("evil").to_string_lossy().into_owned()),
+            max_tokens: Some(20_000),
             ..ContextRequest::default()
         })
         .unwrap();
     assert_eq!(context.project.scope.as_deref(), Some("evil"));
-    assert!(!context.recent_memories.is_empty() && !context.recent_sessions.is_empty());
+    assert!(
+        !context.recent_memories.is_empty() && !context.recent_sessions.is_empty(),
+        "{context:?}"
+    );
 }
 
 #[test]

@@ -1,0 +1,304 @@
+//! `get_context`: the few memories that matter for a project now.
+
+use std::path::{Path, PathBuf};
+
+use ack_memory::text;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::query::bulk;
+use crate::support::{Root, memory};
+
+fn ids(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+}
+
+/// A project with a git repository made of files, on a branch.
+fn project(root: &Root, name: &str, branch: &str) -> PathBuf {
+    let folder = root.path().join("work").join(name);
+    for part in [".git/objects", ".git/refs/heads"] {
+        std::fs::create_dir_all(folder.join(part)).unwrap();
+    }
+    std::fs::write(folder.join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    std::fs::write(folder.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n").unwrap();
+    folder
+}
+
+fn context(root: &Root, folder: &Path, rest: Value) -> Value {
+    let mut arguments = json!({ "project_path": folder });
+    for (key, value) in rest.as_object().unwrap() {
+        arguments[key] = value.clone();
+    }
+    call(&root.service(), "get_context", arguments).unwrap()
+}
+
+/// A project's scope, a shared one and a private one.
+fn three() -> Root {
+    let root = Root::new();
+    let at = |id: &str, title: &str, day: u32, rest: Value| {
+        let mut one = memory(id, title, rest);
+        one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
+        one
+    };
+    let mut own: Vec<Value> = (1..=8)
+        .map(|n| {
+            at(
+                &format!("own{n}"),
+                &format!("Ledger note {n}0"),
+                n,
+                json!({ "project": "ledger-api" }),
+            )
+        })
+        .collect();
+    own.push(at(
+        "own-branch",
+        "Lock timeout of the payout job",
+        1,
+        json!({ "project": "Ledger_API" }),
+    ));
+    own.push(at("own-nameless", "Nameless note", 2, json!({})));
+    own.push(at(
+        "own-staged",
+        "Staged lock timeout",
+        20,
+        json!({ "status": "staging", "project": "ledger-api" }),
+    ));
+    own.push(at(
+        "own-rejected",
+        "Rejected lock timeout",
+        21,
+        json!({ "status": "rejected", "project": "ledger-api" }),
+    ));
+    let writer = bulk(&root, "ledger-api", &own);
+    writer
+        .execute_batch(
+            "INSERT INTO sessions (id, project, title, started_at) VALUES ('s1', 'ledger-api', 'Old session', '2026-01-01T00:00:00Z'), ('s2', 'ledger-api', 'New session', '2026-01-09T00:00:00Z'),
+             ('s3', 'kiosk', 'Not ours', '2026-01-10T00:00:00Z'); INSERT INTO overviews (session, content) VALUES ('s2', 'What was done')",
+        )
+        .unwrap();
+    let mut others: Vec<Value> = (1..=8)
+        .map(|n| {
+            at(
+                &format!("other{n}"),
+                &format!("Platform note {n}0"),
+                n,
+                json!({ "project": "platform" }),
+            )
+        })
+        .collect();
+    others.push(at("other-sqlx", "sqlx needs offline data in CI", 1, json!({ "project": "kiosk" })));
+    others.push(at(
+        "other-own",
+        "About the ledger, kept elsewhere",
+        9,
+        json!({ "project": "ledger-api" }),
+    ));
+    others.push(at("other-staged", "Staged elsewhere", 25, json!({ "status": "staging" })));
+    bulk(&root, "platform", &others);
+    bulk(
+        &root,
+        "diary",
+        &[
+            at("diary1", "Private sqlx lock timeout", 28, json!({ "project": "platform" })),
+            at("diary2", "Private note", 28, json!({ "project": "ledger-api" })),
+        ],
+    );
+    root.manifest("diary", "visibility = \"private\"");
+    root
+}
+
+#[test]
+fn a_project_gets_its_own_memories_its_sessions_and_what_others_learned() {
+    let root = three();
+    let folder = project(&root, "ledger-api", "main");
+    let answer = context(&root, &folder, json!({}));
+    assert_eq!(ids(&answer["recent_memories"]), ["other-own", "own8", "own7", "own6", "own5"]);
+    assert_eq!(
+        ids(&answer["cross_project_learnings"]),
+        ["other8", "other7", "other6", "other5", "other4"]
+    );
+    let sessions: Vec<&str> = answer["recent_sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| session["session"].as_str().unwrap())
+        .collect();
+    assert_eq!(sessions, ["s2", "s1"]);
+    assert_eq!(answer["recent_sessions"][0]["overview"], "What was done");
+    assert_eq!(
+        (
+            &answer["project"]["name"],
+            &answer["project"]["scope"],
+            &answer["project"]["detected_by"]
+        ),
+        (&json!("ledger-api"), &json!("ledger-api"), &json!("scope name `ledger-api`"))
+    );
+    assert_eq!(answer["pending"]["count"], 1);
+    assert_eq!(answer["searched"]["scopes"], json!(["ledger-api", "platform"]));
+    for hidden in ["own-rejected", "other-staged", "diary1", "diary2", "\"Staged"] {
+        assert!(!answer.to_string().contains(hidden), "{hidden}");
+    }
+}
+
+#[test]
+fn the_branch_and_the_dependencies_decide_before_age_does() {
+    let root = three();
+    let folder = project(&root, "ledger-api", "fix/lock-timeout_of-payout");
+    std::fs::write(
+        folder.join("Cargo.toml"),
+        "[dependencies]\nsqlx = \"0.8\"\ntokio = { version = \"1\" }\n",
+    )
+    .unwrap();
+    let answer = context(&root, &folder, json!({ "max_memories": 3 }));
+    assert_eq!(ids(&answer["recent_memories"])[0], "own-branch");
+    assert!(
+        answer["recent_memories"][0]["why"]
+            .as_str()
+            .unwrap()
+            .starts_with("matches the branch")
+    );
+    assert_eq!(ids(&answer["cross_project_learnings"])[0], "other-sqlx");
+    assert!(
+        answer["cross_project_learnings"][0]["why"]
+            .as_str()
+            .unwrap()
+            .starts_with("about what the project uses")
+    );
+}
+
+#[test]
+fn a_focus_decides_before_the_branch_does() {
+    let root = three();
+    let folder = project(&root, "ledger-api", "fix/lock-timeout");
+    let answer = context(&root, &folder, json!({ "focus": "nameless" }));
+    assert_eq!(ids(&answer["recent_memories"])[..2], ["own-nameless", "other-own"]);
+    assert!(
+        answer["recent_memories"][0]["why"]
+            .as_str()
+            .unwrap()
+            .starts_with("matches the focus")
+    );
+    let nothing = context(&root, &folder, json!({ "focus": "zeppelin" }));
+    assert_eq!(ids(&nothing["recent_memories"]).len(), 5, "what is recent fills the list");
+}
+
+#[test]
+fn other_projects_can_be_left_out_and_lists_keep_their_length() {
+    let root = three();
+    let folder = project(&root, "ledger-api", "main");
+    let alone = context(&root, &folder, json!({ "include_cross_project": false }));
+    assert_eq!(alone["cross_project_learnings"], json!([]));
+    assert_eq!(ids(&alone["recent_memories"]).len(), 5);
+    for most in [1, 2, 5, 50] {
+        let answer = context(&root, &folder, json!({ "max_memories": most, "max_tokens": 20_000 }));
+        for list in ["recent_memories", "cross_project_learnings"] {
+            let found = ids(&answer[list]);
+            assert!(found.len() <= most, "{list} of {most}: {found:?}");
+            let mut distinct = found.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), found.len(), "{list} of {most}: {found:?}");
+        }
+        if most == 50 {
+            assert_eq!(ids(&answer["recent_memories"]).len(), 11);
+            assert_eq!(ids(&answer["cross_project_learnings"]).len(), 9);
+        }
+    }
+}
+
+#[test]
+fn an_answer_keeps_within_its_tokens() {
+    let root = three();
+    let memories: Vec<Value> = (0..40).map(|n| memory(&format!("long{n:02}"), &format!("Long {n}0 {}", "title words ".repeat(20)), json!({ "project": if n % 2 == 0 { "ledger-api" } else { "else" }, "facts": vec![format!("a fact about {n} ").repeat(12); 9] }))).collect();
+    bulk(&root, "long", &memories);
+    let folder = project(&root, "ledger-api", "fix/lock-timeout");
+    let mut over = Vec::new();
+    for max_tokens in [200, 300, 500, 1_000, 2_000, 4_000] {
+        for focus in ["", "long title words", "lock timeout"] {
+            let answer = context(
+                &root,
+                &folder,
+                json!({ "max_tokens": max_tokens, "max_memories": 50, "focus": focus }),
+            );
+            let cost = text::tokens(&answer.to_string());
+            if cost > max_tokens {
+                over.push(format!("{cost} of {max_tokens} tokens, focus `{focus}`"));
+            }
+            if max_tokens >= 1_000 {
+                assert!(!ids(&answer["recent_memories"]).is_empty() && !ids(&answer["cross_project_learnings"]).is_empty());
+                assert!(
+                    answer["notes"].as_array().unwrap().iter().any(|note| note["kind"] == "cut"),
+                    "{max_tokens}"
+                );
+            }
+        }
+    }
+    assert!(over.is_empty(), "{}", over.join("\n"));
+}
+
+#[test]
+fn a_private_scope_speaks_only_for_its_own_project_and_never_as_another_one() {
+    let root = three();
+    let diary = project(&root, "diary", "main");
+    let answer = context(&root, &diary, json!({ "max_memories": 50, "max_tokens": 20_000 }));
+    assert_eq!(answer["project"]["scope"], "diary");
+    let cross = answer["cross_project_learnings"].as_array().unwrap();
+    let private: Vec<&str> = cross
+        .iter()
+        .filter(|hit| hit["scope"] == "diary")
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect();
+    assert!(
+        private.is_empty(),
+        "memories of the private scope stand among what others learned: {private:?}"
+    );
+}
+
+#[test]
+fn a_project_that_no_scope_claims_gets_what_is_kept_under_its_name_and_what_others_learned() {
+    let root = three();
+    let folder = project(&root, "kiosk", "main");
+    let answer = context(&root, &folder, json!({}));
+    assert!(answer["project"].get("scope").is_none());
+    assert_eq!(ids(&answer["recent_memories"]), ["other-sqlx"]);
+    assert_eq!(ids(&answer["cross_project_learnings"]).len(), 5);
+    assert_eq!(answer["notes"][0]["kind"], "no_current_scope");
+    let gone = context(&root, &root.path().join("no/such/ledger-api"), json!({}));
+    assert_eq!(gone["project"]["scope"], "ledger-api");
+    assert!(gone["notes"].as_array().unwrap().iter().any(|note| note["kind"] == "not_available"));
+}
+
+#[test]
+fn a_project_whose_memories_all_wait_for_review_says_so() {
+    let root = Root::new();
+    root.store(
+        "ledger-api",
+        &[
+            memory("a", "Secret one", json!({ "status": "staging" })),
+            memory("b", "Secret two", json!({ "status": null })),
+        ],
+    );
+    let folder = project(&root, "ledger-api", "main");
+    let answer = context(&root, &folder, json!({}));
+    assert_eq!(answer["recent_memories"], json!([]));
+    assert!(!answer.to_string().contains("Secret"));
+    assert_eq!(answer["pending"]["count"], 2);
+    assert_eq!(answer["notes"][0]["kind"], "hidden_by_status");
+}
+
+#[test]
+fn a_relative_path_and_a_path_inside_a_repository_lead_to_the_project() {
+    let root = three();
+    let folder = project(&root, "ledger-api", "main");
+    std::fs::create_dir_all(folder.join("crates/core")).unwrap();
+    let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join("work")));
+    for path in ["ledger-api", "./ledger-api/crates/core", "ledger-api/crates/../crates"] {
+        let answer = call(&service, "get_context", json!({ "project_path": path })).unwrap();
+        assert_eq!(answer["project"]["scope"], "ledger-api", "{path}");
+    }
+    let home = root.service_with(|inputs| inputs.home = Some(root.path().join("work")));
+    assert_eq!(
+        call(&home, "get_context", json!({ "project_path": "~/ledger-api" })).unwrap()["project"]["name"],
+        "ledger-api"
+    );
+}

@@ -1,0 +1,603 @@
+//! Which scope is current: every rule, their order, and the spellings of paths, remotes and names.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use ack_memory::config::{Config, Inputs};
+use ack_memory::error::{Error, SettingsError};
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::support::{Root, memory};
+
+/// A root with the scopes named, each with its manifest.
+fn scopes(manifests: &[(&str, &str)]) -> Root {
+    let root = Root::new();
+    for (name, text) in manifests {
+        root.store(name, &[memory(&format!("of-{name}"), &format!("Rule of {name}"), json!({}))]);
+        root.manifest(name, text);
+    }
+    root
+}
+
+/// The current scope of a project and the rule that found it.
+fn detect_with(root: &Root, project: &Path, change: impl FnOnce(&mut Inputs)) -> (Option<String>, Option<String>) {
+    let service = root.service_with(|inputs| {
+        inputs.project_flag = Some(project.to_owned());
+        change(inputs);
+    });
+    let answer = call(&service, "list_scopes", json!({})).unwrap();
+    let text = |field: &str| answer[field].as_str().map(str::to_owned);
+    (text("current_scope"), text("detected_by"))
+}
+
+fn detect(root: &Root, project: &Path) -> String {
+    match detect_with(root, project, |_| {}) {
+        (Some(scope), Some(rule)) => format!("{scope} by {}", rule.replace(root.path().to_str().unwrap(), "ROOT")),
+        (None, None) => "none".to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A folder inside the root's temporary folder.
+fn folder(root: &Root, path: &str) -> PathBuf {
+    let folder = root.path().join(path);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A git repository made of files.
+fn repository(folder: &Path, config: &str) {
+    let git = folder.join(".git");
+    for part in ["objects", "refs/heads"] {
+        std::fs::create_dir_all(git.join(part)).unwrap();
+    }
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(
+        git.join("config"),
+        format!("[core]\n\trepositoryformatversion = 0\n\tbare = false\n{config}"),
+    )
+    .unwrap();
+}
+
+/// A linked worktree of a repository, as `git worktree add` leaves it.
+fn worktree(main: &Path, name: &str, place: &Path) {
+    let git_dir = main.join(".git/worktrees").join(name);
+    std::fs::create_dir_all(&git_dir).unwrap();
+    std::fs::create_dir_all(place).unwrap();
+    std::fs::write(git_dir.join("HEAD"), "ref: refs/heads/feature\n").unwrap();
+    std::fs::write(git_dir.join("commondir"), "../..\n").unwrap();
+    std::fs::write(git_dir.join("gitdir"), format!("{}\n", place.join(".git").display())).unwrap();
+    std::fs::write(place.join(".git"), format!("gitdir: {}\n", git_dir.display())).unwrap();
+}
+
+fn remote(url: &str) -> String {
+    format!("[remote \"origin\"]\n\turl = {url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n")
+}
+
+#[test]
+fn the_rules_apply_in_their_order() {
+    let root = Root::new();
+    let project = folder(&root, "work/named");
+    repository(&project, &remote("git@github.com:org/thing.git"));
+    for scope in [
+        "by-default",
+        "by-path",
+        "by-remote",
+        "by-project",
+        "named",
+        "pinned-env",
+        "pinned-flag",
+    ] {
+        root.store(scope, &[]);
+    }
+    let detected = || detect(&root, &project);
+    assert_eq!(detected(), "named by scope name `named`");
+    std::fs::write(root.path().join("config.toml"), "default_scope = 'by-default'").unwrap();
+    assert_eq!(detected(), "named by scope name `named`");
+    root.manifest("by-project", "projects = ['NAMED']");
+    assert_eq!(detected(), "by-project by projects `NAMED`");
+    root.manifest("by-remote", "remotes = ['https://github.com/org/thing']");
+    assert_eq!(detected(), "by-remote by remotes `https://github.com/org/thing`");
+    root.manifest("by-path", &format!("paths = ['{}']", root.path().join("work").display()));
+    assert_eq!(detected(), "by-path by paths `ROOT/work`");
+    let env = |inputs: &mut Inputs| inputs.scope_env = Some("Pinned_Env".to_owned());
+    assert_eq!(
+        detect_with(&root, &project, env),
+        (Some("pinned-env".to_owned()), Some("environment ACK_MEM_SCOPE".to_owned()))
+    );
+    let both = |inputs: &mut Inputs| {
+        inputs.scope_env = Some("pinned-env".to_owned());
+        inputs.scope_flag = Some("pinned-flag".to_owned());
+    };
+    assert_eq!(
+        detect_with(&root, &project, both),
+        (Some("pinned-flag".to_owned()), Some("flag --scope".to_owned()))
+    );
+    assert_eq!(
+        detect(&root, &folder(&root, "elsewhere")),
+        "by-default by default_scope in config.toml"
+    );
+    std::fs::remove_file(root.path().join("config.toml")).unwrap();
+    assert_eq!(detect(&root, &folder(&root, "elsewhere")), "none");
+}
+
+#[test]
+fn a_pinned_scope_that_does_not_exist_is_an_error_that_names_the_nearest() {
+    let root = scopes(&[("ledger-api", "")]);
+    let service = root.service_with(|inputs| inputs.scope_env = Some("ledger_apl".to_owned()));
+    for (tool, arguments) in [
+        ("query_memories", json!({})),
+        ("list_scopes", json!({})),
+        ("get_context", json!({})),
+    ] {
+        let body = call(&service, tool, arguments).unwrap_err().body();
+        assert_eq!(
+            (body.code.as_str(), body.nearest),
+            ("scope_not_found", vec!["ledger-api".to_owned()]),
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn the_project_comes_from_the_flag_then_the_environment_then_the_working_directory() {
+    let root = scopes(&[("one", ""), ("two", ""), ("three", "")]);
+    let [one, two, three] = ["one", "two", "three"].map(|name| folder(&root, name));
+    let current = |flag: Option<&PathBuf>, env: Option<&PathBuf>| {
+        let service = root.service_with(|inputs| {
+            inputs.project_flag = flag.cloned();
+            inputs.project_env = env.cloned();
+            inputs.working_directory = three.clone();
+        });
+        call(&service, "list_scopes", json!({})).unwrap()["current_scope"].clone()
+    };
+    assert_eq!(current(Some(&one), Some(&two)), "one");
+    assert_eq!(current(None, Some(&two)), "two");
+    assert_eq!(current(None, Some(&PathBuf::new())), "three");
+    assert_eq!(current(None, None), "three");
+}
+
+#[test]
+fn the_longest_path_wins_whatever_its_spelling() {
+    let root = Root::new();
+    let home = folder(&root, "home");
+    let service = folder(&root, "home/work/mono/services/ledger/src");
+    folder(&root, "home/work/kiosk-web");
+    symlink(root.path().join("home/work"), root.path().join("short")).unwrap();
+    let check = |manifests: &[(&str, &str)], project: &Path, expected: &str| {
+        for (name, text) in manifests {
+            root.store_folder_with(name, &text.replace("ROOT", root.path().to_str().unwrap()));
+        }
+        let found = detect_with(&root, project, |inputs| inputs.home = Some(home.clone()));
+        for (name, _) in manifests {
+            std::fs::remove_dir_all(root.scope_folder(name)).unwrap();
+        }
+        assert_eq!(found.0.as_deref().unwrap_or("none"), expected, "{manifests:?}");
+    };
+    check(
+        &[
+            ("a", "paths = ['ROOT/home/work']"),
+            ("b", "paths = ['ROOT/home/work/mono/services']"),
+            ("c", "paths = ['ROOT/home/work/mono']"),
+        ],
+        &service,
+        "b",
+    );
+    check(
+        &[("a", "paths = ['~/work/mono/*/ledger']"), ("b", "paths = ['~/work/mono/services']")],
+        &service,
+        "a",
+    );
+    check(
+        &[("a", "paths = ['~/work/**']"), ("b", "paths = ['~/work/mono/services']")],
+        &service,
+        "a",
+    );
+    check(&[("a", "paths = ['~/work/m?n[opq]']"), ("b", "paths = ['~/work']")], &service, "a");
+    check(&[("a", "paths = ['~/work/{mono,poly}']")], &service, "a");
+    check(&[("a", "paths = ['~/work/*']")], &root.path().join("home/work"), "none");
+    check(
+        &[("a", "paths = ['~/work/kiosk-*']")],
+        &root.path().join("home/work/kiosk-web"),
+        "a",
+    );
+    check(
+        &[("a", "paths = ['~/work/kiosk']")],
+        &root.path().join("home/work/kiosk-web"),
+        "none",
+    );
+    check(&[("a", "paths = ['~/work/mono/']")], &service, "a");
+    check(
+        &[("a", "paths = ['~']"), ("b", "paths = ['~/nowhere', '~/work/mono']")],
+        &service,
+        "b",
+    );
+    check(&[("a", "paths = ['~']")], &service, "a");
+    // Through symbolic links, on either side.
+    check(&[("a", "paths = ['ROOT/short/mono']")], &service, "a");
+    check(&[("a", "paths = ['ROOT/short/mono/*']")], &service, "a");
+    check(&[("a", "paths = ['~/work/mono']")], &root.path().join("short/mono/services"), "a");
+    // A folder that does not exist any more is still known by its path.
+    check(&[("a", "paths = ['ROOT/gone']")], &root.path().join("gone/deeper"), "a");
+    check(&[("a", "paths = ['']"), ("b", "paths = ['[']")], &service, "none");
+}
+
+/// A scope without memories, for a manifest alone.
+trait Bare {
+    fn store_folder_with(&self, name: &str, manifest: &str);
+}
+
+impl Bare for Root {
+    fn store_folder_with(&self, name: &str, manifest: &str) {
+        std::fs::write(self.scope_folder(name).join("scope.toml"), manifest).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_with_wildcards_in_its_name_is_matched_as_it_stands() {
+    let root = Root::new();
+    let project = folder(&root, "work/[draft] {v2}");
+    root.store_folder_with("a", &format!("paths = ['{}']", project.display()));
+    assert_eq!(detect_with(&root, &project, |_| {}).0.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_relative_path_in_a_manifest_does_not_depend_on_where_the_server_was_started() {
+    let root = Root::new();
+    root.store_folder_with("a", "paths = ['.', 'src']");
+    let here = std::env::current_dir().unwrap();
+    let (scope, rule) = detect_with(&root, &here, |_| {});
+    assert_eq!(scope, None, "{rule:?}");
+}
+
+#[test]
+fn a_worktree_counts_as_its_main_repository() {
+    let root = Root::new();
+    let main = folder(&root, "src/ledger-api");
+    repository(&main, &remote("https://github.com/org/money"));
+    let tree = root.path().join("trees/fix-the-lock");
+    worktree(&main, "fix-the-lock", &tree);
+    std::fs::create_dir_all(tree.join("crates/core")).unwrap();
+    std::fs::create_dir_all(main.join("crates/core")).unwrap();
+    for place in [&tree, &tree.join("crates/core")] {
+        root.store_folder_with("ledger_api", "");
+        assert_eq!(detect(&root, place), "ledger_api by scope name `ledger_api`");
+        root.store_folder_with("by-remote", "remotes = ['github.com/org/money']");
+        assert_eq!(detect(&root, place), "by-remote by remotes `github.com/org/money`");
+        root.store_folder_with("by-path", &format!("paths = ['{}']", main.display()));
+        assert_eq!(detect(&root, place), "by-path by paths `ROOT/src/ledger-api`");
+        root.store_folder_with("by-tree", &format!("paths = ['{}']", tree.display()));
+        assert_eq!(
+            detect_with(&root, place, |_| {}).0.as_deref().unwrap(),
+            "by-path",
+            "both are equally long; the first by name wins"
+        );
+        for scope in ["ledger_api", "by-remote", "by-path", "by-tree"] {
+            std::fs::remove_dir_all(root.scope_folder(scope)).unwrap();
+        }
+    }
+    let answer = {
+        root.store("other", &[]);
+        call(&root.service(), "get_context", json!({ "project_path": tree })).unwrap()
+    };
+    assert_eq!(answer["project"]["name"], "ledger-api");
+}
+
+#[test]
+fn a_worktree_of_a_bare_repository_is_known_by_the_repository() {
+    let root = Root::new();
+    for (bare, name) in [("src/ledger.git", "ledger"), ("src/kiosk/.bare", "kiosk")] {
+        let bare = folder(&root, bare);
+        for part in ["objects", "refs/heads", "worktrees/one"] {
+            std::fs::create_dir_all(bare.join(part)).unwrap();
+        }
+        std::fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(bare.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n").unwrap();
+        let tree = folder(&root, &format!("trees/{name}-one"));
+        let git_dir = bare.join("worktrees/one");
+        std::fs::write(git_dir.join("HEAD"), "ref: refs/heads/one\n").unwrap();
+        std::fs::write(git_dir.join("commondir"), "../..\n").unwrap();
+        std::fs::write(git_dir.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", git_dir.display())).unwrap();
+        root.store_folder_with(name, "");
+        assert_eq!(detect(&root, &tree), format!("{name} by scope name `{name}`"));
+    }
+}
+
+#[test]
+fn remotes_are_equal_in_every_spelling() {
+    let spellings = [
+        "git@github.com:Org/Ledger-API.git",
+        "git@github.com:org/ledger-api",
+        "github.com:org/ledger-api.git",
+        "ssh://git@github.com/org/ledger-api.git",
+        "ssh://git@github.com:22/org/ledger-api",
+        "https://github.com/org/ledger-api",
+        "https://github.com/org/ledger-api/",
+        "https://github.com/org/ledger-api.git/",
+        "http://user:token@github.com/org/ledger-api.git",
+        "git://github.com/org/ledger-api.git",
+        "HTTPS://GITHUB.COM/Org/Ledger-API",
+        "github.com/org/ledger-api",
+        "github.com/org/ledger-api.git",
+        " https://github.com/org/ledger-api ",
+        "ssh://GitHub.com/org/ledger-api",
+    ];
+    let root = Root::new();
+    let project = folder(&root, "work/clone");
+    let mut differ = Vec::new();
+    for in_repository in spellings {
+        repository(&project, &remote(in_repository));
+        for in_manifest in spellings {
+            root.store_folder_with("a", &format!("remotes = ['gitlab.com/x/y', '{in_manifest}']"));
+            if detect_with(&root, &project, |_| {}).0.is_none() {
+                differ.push(format!("{in_repository} / {in_manifest}"));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{differ:#?}");
+    for other in [
+        "https://github.com/org/ledger-api-v2",
+        "https://gitlab.com/org/ledger-api",
+        "https://github.com/ledger-api",
+        "/srv/git/ledger-api.git",
+    ] {
+        repository(&project, &remote(other));
+        root.store_folder_with("a", "remotes = ['github.com/org/ledger-api', '']");
+        assert_eq!(detect_with(&root, &project, |_| {}).0, None, "{other}");
+    }
+    let two = format!(
+        "[remote \"fork\"]\n\turl = https://github.com/me/fork\n{}",
+        remote("https://github.com/org/ledger-api")
+    );
+    repository(&project, &two);
+    root.store_folder_with("a", "remotes = ['github.com/me/fork']");
+    assert_eq!(detect(&root, &project), "a by remotes `github.com/me/fork`");
+    root.store_folder_with("b", "remotes = ['github.com/org/ledger-api']");
+    assert_eq!(detect(&root, &project), "b by remotes `github.com/org/ledger-api`");
+}
+
+#[test]
+fn names_are_equal_whatever_their_case_and_dashes() {
+    let root = scopes(&[("Ledger_API", ""), ("other", "projects = ['Kiosk Web']")]);
+    for (project, expected) in [
+        ("ledger-api", "Ledger_API"),
+        ("LEDGER_api", "Ledger_API"),
+        ("kiosk_web", "other"),
+        ("Kiosk-Web", "other"),
+    ] {
+        assert_eq!(
+            detect_with(&root, &folder(&root, &format!("work/{project}")), |_| {}).0.as_deref(),
+            Some(expected),
+            "{project}"
+        );
+    }
+    let repository_folder = folder(&root, "deep/ledger-api");
+    repository(&repository_folder, "");
+    assert_eq!(
+        detect_with(&root, &folder(&root, "deep/ledger-api/crates/core"), |_| {})
+            .0
+            .as_deref(),
+        Some("Ledger_API")
+    );
+    assert_eq!(detect(&root, &folder(&root, "work/ledgerapi")), "none");
+}
+
+#[test]
+fn a_default_scope_that_does_not_exist_is_reported() {
+    let root = scopes(&[("ledger-api", "")]);
+    std::fs::write(root.path().join("config.toml"), "default_scope = 'ledger-apo'").unwrap();
+    let answer = call(&root.service(), "list_scopes", json!({})).unwrap();
+    assert!(answer["notes"].to_string().contains("ledger-apo"), "{answer:#}");
+}
+
+#[test]
+fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
+    let outside = Root::new();
+    outside.store("stolen", &[memory("x", "Deploy secret", json!({}))]);
+    let root = scopes(&[("own", "")]);
+    symlink(outside.scope_folder("stolen"), root.path().join("scopes/link")).unwrap();
+    symlink(root.scope_folder("own"), root.path().join("scopes/twin")).unwrap();
+    symlink(root.path().join("nowhere"), root.path().join("scopes/dangling")).unwrap();
+    let service = root.service();
+    let answer = call(&service, "query_memories", json!({ "status": "all" })).unwrap();
+    assert!(!answer.to_string().contains("secret"));
+    let skipped: Vec<&Value> = answer["searched"]["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skipped| &skipped["scope"])
+        .collect();
+    assert_eq!(skipped, ["dangling", "link"]);
+    assert_eq!(
+        call(&service, "query_memories", json!({ "scope": "link" })).unwrap_err().code(),
+        "scope_not_found"
+    );
+    assert_eq!(answer["searched"]["scopes"], json!(["own", "twin"]));
+}
+
+#[test]
+fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
+    let valid = [
+        ("empty", ""),
+        ("comment only", "# nothing\n"),
+        (
+            "every key",
+            "description = 'd'\nprojects = ['a']\npaths = ['~/a', '/b/*']\nremotes = ['github.com/a/b']\nvisibility = 'private'\nstore = 'x.db'\nunreviewed = 'approved'\n",
+        ),
+        ("windows line ends", "description = 'd'\r\nvisibility = 'shared'\r\n"),
+    ];
+    let invalid = [
+        (
+            "unknown key",
+            "description = 'd'\nvisibilty = 'private'\n",
+            2,
+            "visibilty",
+            Some("visibility"),
+        ),
+        (
+            "unknown key after a blank line",
+            "\n\nproject = ['a']\n",
+            3,
+            "project",
+            Some("projects"),
+        ),
+        ("unknown word", "visibility = 'secret'\n", 1, "secret", None),
+        ("word in capitals", "visibility = 'Private'\n", 1, "Private", None),
+        ("string for a list", "projects = 'a'\n", 1, "", None),
+        ("number for a string", "\ndescription = 5\n", 2, "", None),
+        ("cut off", "projects = ['a'\n", 1, "", None),
+        ("twice", "description = 'a'\ndescription = 'b'\n", 2, "description", None),
+        ("table", "[limits]\nresults = 5\n", 1, "limits", None),
+        ("not toml", "visibility: private\n", 1, "", None),
+    ];
+    let root = Root::new();
+    root.store("a", &[memory("x", "Deploy rule", json!({}))]);
+    let service = root.service();
+    let problems = |text: &str| {
+        root.manifest("a", text);
+        call(&service, "list_scopes", json!({})).unwrap()["scopes"][0]["health"].clone()
+    };
+    for (name, text) in valid {
+        let health = problems(text);
+        assert_ne!((name, &health["state"]), (name, &json!("unavailable")), "{health}");
+        assert!(
+            name == "every key" || health["problems"].as_array().is_none_or(Vec::is_empty),
+            "{name}: {health}"
+        );
+    }
+    let mut poor = Vec::new();
+    for (name, text, line, key, nearest) in invalid {
+        let health = problems(text);
+        let message = health["problems"][0].as_str().unwrap_or_default().to_owned();
+        assert_eq!(health["state"], "unavailable", "{name}");
+        let near = nearest.is_none_or(|nearest| {
+            message
+                .replace("expected one of", "\u{0}")
+                .split('\u{0}')
+                .next()
+                .unwrap()
+                .contains(nearest)
+                || message.contains(&format!("did you mean `{nearest}`"))
+        });
+        if !message.contains(&format!("line {line}:")) || !message.contains(key) || !message.contains("scope.toml") || !near {
+            poor.push(format!("{name} (line {line}, `{key}`, nearest {nearest:?}): {message}"));
+        }
+        let skipped = call(&service, "query_memories", json!({})).unwrap()["searched"]["skipped"].clone();
+        assert!(skipped[0]["reason"].as_str().unwrap().contains("scope.toml"), "{name}: {skipped}");
+    }
+    assert!(poor.is_empty(), "{}", poor.join("\n"));
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_line_and_key_and_a_right_one_is_taken() {
+    let root = Root::new();
+    let load = |text: &str| {
+        std::fs::write(root.path().join("config.toml"), text).unwrap();
+        Config::load(Inputs {
+            root_flag: Some(root.path().to_owned()),
+            working_directory: root.path().to_owned(),
+            ..Inputs::default()
+        })
+    };
+    for text in [
+        "",
+        "default_scope = 'a'",
+        "[limits]",
+        "[limits]\nresults = 50\ntokens = 20000",
+        "[limits]\nresults = 1\ntokens = 200",
+    ] {
+        load(text).unwrap();
+    }
+    assert_eq!(load("[limits]\nresults = 3").unwrap().limit.value, 3);
+    let invalid = [
+        ("defualt_scope = 'a'", 1, "defualt_scope", "default_scope"),
+        ("\n[limit]\nresults = 5", 2, "limit", "limits"),
+        ("[limits]\nresluts = 5", 2, "resluts", "results"),
+        ("[limits]\nresults = 0", 2, "results", ""),
+        ("[limits]\nresults = 51", 2, "results", ""),
+        ("[limits]\ntokens = 199", 2, "tokens", ""),
+        ("[limits]\nresults = -1", 2, "", ""),
+        ("[limits]\nresults = '5'", 2, "", ""),
+        ("default_scope = 5", 1, "", ""),
+        ("default_scope = ", 1, "", ""),
+    ];
+    let mut poor = Vec::new();
+    for (text, line, key, near) in invalid {
+        let error = load(text).unwrap_err();
+        let SettingsError::Invalid { nearest, message, .. } = &error else {
+            panic!("{text}: {error}")
+        };
+        let close = near.is_empty() || nearest.first().is_some_and(|found| found == near);
+        if !message.contains(&format!("line {line}")) || !message.contains(key) || !close {
+            poor.push(format!("{text:?} (line {line}): {message}; nearest {nearest:?}"));
+        }
+        assert_eq!(Error::from(error).body().code, "invalid_settings");
+    }
+    assert!(poor.is_empty(), "{}", poor.join("\n"));
+}
+
+#[test]
+fn a_single_database_is_the_only_scope() {
+    let root = scopes(&[("hidden", "")]);
+    let elsewhere = Root::new();
+    let path = elsewhere.store(
+        "team",
+        &[
+            memory("x", "Deploy rule", json!({})),
+            memory("y", "Deploy draft", json!({ "status": "staging" })),
+        ],
+    );
+    let service = root.service_with(|inputs| inputs.db_env = Some(path.clone()));
+    let answer = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
+    assert_eq!((&answer["total"], &answer["searched"]["scopes"]), (&json!(1), &json!(["memory"])));
+    assert!(!call(&service, "list_scopes", json!({})).unwrap().to_string().contains("hidden"));
+    assert_eq!(
+        call(&service, "get_memory", json!({ "id": "of-hidden" })).unwrap_err().code(),
+        "memory_not_found"
+    );
+    assert_eq!(
+        call(&service, "get_memory", json!({ "id": "x", "scope": "memory" })).unwrap()["id"],
+        "x"
+    );
+    let flag = root.service_with(|inputs| {
+        inputs.db_env = Some(PathBuf::from("/nowhere/x.db"));
+        inputs.db_flag = Some(path.clone());
+    });
+    assert_eq!(call(&flag, "query_memories", json!({})).unwrap()["total"], 1);
+    let absent = root.service_with(|inputs| inputs.db_env = Some(root.path().join("no-such.db")));
+    let body = call(&absent, "query_memories", json!({})).unwrap_err().body();
+    assert!(
+        body.message.starts_with("Memory database not found") && body.message.contains("no-such.db"),
+        "{}",
+        body.message
+    );
+    assert_eq!(
+        call(&absent, "list_scopes", json!({})).unwrap()["scopes"][0]["health"]["state"],
+        "unavailable"
+    );
+    let empty = root.service_with(|inputs| inputs.db_env = Some(PathBuf::new()));
+    assert_eq!(
+        call(&empty, "query_memories", json!({})).unwrap()["searched"]["scopes"],
+        json!(["hidden"])
+    );
+}
+
+#[test]
+fn a_single_database_inside_a_scope_keeps_the_rules_of_its_manifest() {
+    let root = scopes(&[("diary", "unreviewed = 'approved'\nvisibility = 'private'")]);
+    let connection = rusqlite::Connection::open(root.scope_folder("diary").join("memory.db")).unwrap();
+    connection
+        .execute_batch(
+            "DROP TABLE memories; CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('n', 'Never reviewed')",
+        )
+        .unwrap();
+    let path = root.scope_folder("diary").join("memory.db");
+    let service = root.service_with(|inputs| inputs.db_env = Some(path));
+    assert_eq!(
+        call(&service, "query_memories", json!({})).unwrap()["total"],
+        1,
+        "`unreviewed` of the scope.toml beside it counts"
+    );
+}

@@ -1,0 +1,279 @@
+//! A store that another process writes to all the time: that one is never disturbed, and what it committed is found by
+//! the very next request.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ack_memory::api::{ContextRequest, ListScopesRequest, QueryRequest};
+use ack_memory::service::Service;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::store_support::{Other, everything, get, ids, message, unique_word, words};
+use crate::support::{Root, memory};
+
+/// What a run of [`beside_writer`] saw.
+struct Seen {
+    checks: usize,
+    requests: usize,
+    missing: Vec<String>,
+    failures: Vec<String>,
+    slowest_request: Duration,
+    summary: Value,
+}
+
+/// Lets a child process insert rows into a store in this journal mode while the service is asked for them.
+fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
+    let root = Root::new();
+    let path = root.store("one", &[memory("base", "a base row", json!({}))]);
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(&format!(
+            "PRAGMA journal_mode = {journal}; PRAGMA synchronous = off;
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})
+             INSERT INTO memories (id, title, status, narrative) SELECT 'old-' || i, 'old row ' || i, 'approved', hex(randomblob(300)) FROM n;",
+            job["rows"].as_u64().unwrap_or(1)
+        ))
+        .unwrap();
+    let mut job = job.clone();
+    job["job"] = json!("insert");
+    job["path"] = json!(path);
+    job["setup"] = json!(format!(
+        "PRAGMA journal_mode = {journal}; {}",
+        job["setup"].as_str().unwrap_or_default()
+    ));
+    let mut other = Other::start(&job);
+    let acknowledged = Arc::new(Mutex::new(0u64));
+    let mut lines = other.lines();
+    let listener = {
+        let acknowledged = Arc::clone(&acknowledged);
+        std::thread::spawn(move || {
+            while let Some(line) = message(&mut lines) {
+                if let Some(summary) = line.strip_prefix("@summary ") {
+                    return serde_json::from_str(summary).unwrap();
+                }
+                *acknowledged.lock().unwrap() = line.trim_start_matches('@').parse::<u64>().unwrap() + 1;
+            }
+            Value::Null
+        })
+    };
+    let service = root.service();
+    let mut seen = Seen {
+        checks: 0,
+        requests: 0,
+        missing: Vec::new(),
+        failures: Vec::new(),
+        slowest_request: Duration::ZERO,
+        summary: Value::Null,
+    };
+    let started = Instant::now();
+    while started.elapsed() < how_long {
+        let committed = *acknowledged.lock().unwrap();
+        if committed == 0 {
+            std::thread::sleep(Duration::from_millis(2));
+            continue;
+        }
+        // The newest ones, and some from all over.
+        let mut numbers: Vec<u64> = (committed.saturating_sub(8)..committed).collect();
+        numbers.extend((0..4).map(|part| (committed * part / 4 + seen.requests as u64) % committed));
+        let query: Vec<String> = numbers.iter().map(|number| unique_word(*number)).collect();
+        let request = QueryRequest {
+            status: None,
+            detail: None,
+            ..words(&query.join(" "))
+        };
+        let asked = Instant::now();
+        let answer = service.query_memories(&request);
+        seen.slowest_request = seen.slowest_request.max(asked.elapsed());
+        seen.requests += 1;
+        match answer {
+            Ok(answer) => {
+                let found = ids(&answer);
+                for number in numbers {
+                    seen.checks += 1;
+                    if !found.contains(&format!("row-{number}")) {
+                        seen.missing.push(format!("row-{number} of {committed}"));
+                    }
+                }
+            }
+            Err(error) => seen.failures.push(error.to_string()),
+        }
+        match seen.requests % 40 {
+            10 => drop(service.list_scopes(&ListScopesRequest::default()).unwrap()),
+            20 => seen.failures.extend(get(&service, "row-0").err().map(|error| error.to_string())),
+            30 => seen
+                .failures
+                .extend(service.get_context(&ContextRequest::default()).err().map(|error| error.to_string())),
+            _ => {}
+        }
+    }
+    other.stop();
+    seen.summary = listener.join().unwrap();
+    seen
+}
+
+fn assert_undisturbed(seen: &Seen, checks: usize) {
+    let told = format!(
+        "{} requests, {} checks, {} missing {:?}, {} failures {:?}, slowest request {:?}, writer {}",
+        seen.requests,
+        seen.checks,
+        seen.missing.len(),
+        seen.missing.iter().take(5).collect::<Vec<_>>(),
+        seen.failures.len(),
+        seen.failures.iter().take(3).collect::<Vec<_>>(),
+        seen.slowest_request,
+        seen.summary
+    );
+    eprintln!("{told}");
+    assert_eq!(seen.summary["errors"], json!([]), "the writer was disturbed: {told}");
+    assert!(
+        seen.summary["slowest_ms"].as_u64().unwrap() < 2_000,
+        "the writer was held up: {told}"
+    );
+    assert!(seen.missing.is_empty(), "committed rows were not found: {told}");
+    assert!(seen.failures.is_empty(), "requests failed: {told}");
+    assert!(seen.checks >= checks, "too few checks: {told}");
+}
+
+const A_WHILE: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_writer_with_a_log_is_never_disturbed_and_its_rows_are_found_at_once() {
+    let job = json!({ "pause_us": 2_000, "setup": "PRAGMA synchronous = normal" });
+    assert_undisturbed(&beside_writer(&job, "wal", A_WHILE), 500);
+}
+
+#[test]
+fn a_writer_that_checkpoints_all_the_time_is_never_disturbed() {
+    let job = json!({ "pause_us": 2_000, "setup": "PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 2" });
+    assert_undisturbed(&beside_writer(&job, "wal", A_WHILE), 500);
+}
+
+#[test]
+fn a_writer_that_opens_and_closes_a_store_with_a_log_is_never_disturbed() {
+    let job = json!({ "pause_us": 3_000, "reopen": true, "setup": "PRAGMA synchronous = off" });
+    assert_undisturbed(&beside_writer(&job, "wal", A_WHILE), 300);
+}
+
+#[test]
+fn a_writer_with_a_rollback_journal_never_finds_the_store_busy() {
+    let job = json!({ "pause_us": 5_000, "setup": "PRAGMA synchronous = normal" });
+    assert_undisturbed(&beside_writer(&job, "delete", A_WHILE), 300);
+}
+
+#[test]
+fn a_writer_whose_transactions_take_long_never_finds_the_store_busy() {
+    for journal in ["delete", "persist", "memory"] {
+        let job = json!({ "pause_us": 1_000, "hold_us": 60_000, "rows": 4_000, "setup": "PRAGMA synchronous = normal" });
+        assert_undisturbed(&beside_writer(&job, journal, A_WHILE), 20);
+    }
+}
+
+#[test]
+fn a_large_store_that_changes_all_the_time_still_answers() {
+    for journal in ["wal", "delete"] {
+        let job = json!({ "pause_us": 30_000, "rows": 10_000, "setup": "PRAGMA synchronous = normal" });
+        assert_undisturbed(&beside_writer(&job, journal, A_WHILE), 50);
+    }
+}
+
+#[test]
+fn a_writer_that_opens_and_closes_a_store_with_a_rollback_journal_is_never_disturbed() {
+    let job = json!({ "pause_us": 5_000, "reopen": true, "setup": "PRAGMA synchronous = off" });
+    assert_undisturbed(&beside_writer(&job, "truncate", A_WHILE), 300);
+}
+
+fn approved(service: &Service, word: &str) -> Vec<String> {
+    let request = QueryRequest {
+        status: None,
+        ..words(word)
+    };
+    ids(&service.query_memories(&request).unwrap())
+}
+
+#[test]
+fn every_change_by_another_process_shows_in_the_very_next_answer() {
+    for journal in ["wal", "delete", "persist", "truncate", "memory"] {
+        let root = Root::new();
+        let path = root.store("one", &[memory("base", "a base row", json!({}))]);
+        let service = root.service();
+        let mut other = Other::open(&path);
+        other.sql(&format!("PRAGMA journal_mode = {journal}"));
+        for number in 0..40 {
+            let (word, later) = (unique_word(number), unique_word(1_000 + number));
+            let id = format!("m{number}");
+            other.sql(&format!(
+                "INSERT INTO memories (id, title, status) VALUES ('{id}', '{word} found', 'staging')"
+            ));
+            assert!(approved(&service, &word).is_empty(), "{journal} {number}: not approved yet");
+            other.sql(&format!("UPDATE memories SET status = 'approved' WHERE id = '{id}'"));
+            assert_eq!(approved(&service, &word), [id.clone()], "{journal} {number}: approved");
+            other.sql(&format!("UPDATE memories SET title = '{later} found' WHERE id = '{id}'"));
+            assert_eq!(approved(&service, &later), [id.clone()], "{journal} {number}: edited");
+            assert!(approved(&service, &word).is_empty(), "{journal} {number}: the old title is gone");
+            other.sql(&format!("UPDATE memories SET status = 'rejected' WHERE id = '{id}'"));
+            assert!(approved(&service, &later).is_empty(), "{journal} {number}: rejected");
+            assert!(
+                ids(&service.query_memories(&words(&later)).unwrap()).is_empty(),
+                "{journal} {number}: rejected"
+            );
+            assert_eq!(get(&service, &id).unwrap_err().code(), "memory_not_served", "{journal} {number}");
+            other.sql(&format!("UPDATE memories SET status = 'promoted' WHERE id = '{id}'"));
+            assert_eq!(approved(&service, &later), [id.clone()], "{journal} {number}: promoted");
+            other.sql(&format!("DELETE FROM memories WHERE id = '{id}'"));
+            assert!(approved(&service, &later).is_empty(), "{journal} {number}: deleted");
+            assert_eq!(get(&service, &id).unwrap_err().code(), "memory_not_found", "{journal} {number}");
+        }
+        assert_eq!(service.query_memories(&everything()).unwrap().total, 1, "{journal}");
+    }
+}
+
+#[test]
+fn a_rolled_back_change_never_shows() {
+    for journal in ["wal", "delete", "persist"] {
+        let root = Root::new();
+        let path = root.store("one", &[memory("m1", "steady words", json!({}))]);
+        let service = root.service();
+        let mut other = Other::open(&path);
+        other.sql(&format!(
+            "PRAGMA journal_mode = {journal}; PRAGMA cache_size = 2; PRAGMA cache_spill = 1"
+        ));
+        for _ in 0..10 {
+            other.sql("BEGIN; UPDATE memories SET title = 'torn words'");
+            assert_eq!(approved(&service, "steady"), ["m1"], "{journal}");
+            assert!(approved(&service, "torn").is_empty(), "{journal}");
+            other.sql("ROLLBACK");
+            assert_eq!(approved(&service, "steady"), ["m1"], "{journal}");
+        }
+    }
+}
+
+#[test]
+fn many_threads_of_one_service_read_beside_a_writer() {
+    let root = Root::new();
+    let path = root.store("one", &[memory("base", "a base row", json!({}))]);
+    Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = wal").unwrap();
+    let mut other = Other::open(&path);
+    let service = root.service();
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..6)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..60 {
+                        let answer = service.query_memories(&everything()).unwrap();
+                        assert!(ids(&answer).contains(&"base".to_owned()));
+                    }
+                })
+            })
+            .collect();
+        for number in 0..150 {
+            other.sql(&format!(
+                "INSERT INTO memories (id, title, status) VALUES ('m{number}', 'row {number}', 'approved')"
+            ));
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    assert_eq!(service.query_memories(&everything()).unwrap().total, 151);
+}
