@@ -21,6 +21,7 @@ use crate::memory::{Visibility, fold_name};
 use crate::query::inverted::Index;
 use crate::store::Store;
 use crate::store::open::Stamp;
+use crate::text;
 
 /// Names a database may have in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
@@ -178,10 +179,17 @@ impl Registry {
             .into_iter()
             .flatten()
         {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with('.') {
+            let shown = text::line(&entry.file_name().to_string_lossy(), 100);
+            if shown.starts_with('.') {
                 continue;
             }
+            // A name that is not shown as it is written could pass for another one.
+            let Some(name) = entry.file_name().to_str().filter(|name| *name == shown).map(str::to_owned) else {
+                discovery
+                    .passed_over
+                    .push((shown, "its name holds characters that cannot be shown".to_owned()));
+                continue;
+            };
             let path = entry.path();
             if entry.path_is_symlink() && !path.canonicalize().is_ok_and(|real| real.starts_with(&real_root)) {
                 discovery.passed_over.push((
@@ -200,8 +208,24 @@ impl Registry {
                 continue;
             }
             let manifest_path = path.join("scope.toml");
-            let metadata = std::fs::metadata(&manifest_path).ok();
-            let stamp = (metadata.map(|metadata| (metadata.len(), metadata.modified().ok())), database);
+            // Whatever stands there is a manifest, a dangling link too: only where there is none, the defaults hold.
+            let manifest = match std::fs::symlink_metadata(&manifest_path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                _ => {
+                    let metadata = std::fs::metadata(&manifest_path).ok();
+                    Some((
+                        metadata.as_ref().map_or(0, std::fs::Metadata::len),
+                        metadata.and_then(|metadata| metadata.modified().ok()),
+                    ))
+                }
+            };
+            if manifest.is_none() && !database.is_file() && !path.join("lance").is_dir() {
+                // Neither a manifest nor a database: a folder that is no scope yet.
+                if std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()) {
+                    continue;
+                }
+            }
+            let stamp = (manifest, database);
             let scope = match known.get(path) {
                 Some((known_stamp, scope)) if *known_stamp == stamp => Arc::clone(scope),
                 _ => {

@@ -22,12 +22,14 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use self::layout::Layout;
-use self::open::{Opening, Stamp};
+use self::open::{Beside, Opening, Stamp};
 use crate::error::StoreError;
 use crate::memory::Unreviewed;
 
 /// How long a read tries to get at a store that changes under it.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How many readings without locks may be disturbed before a copy is made.
+const DISTURBANCES: u32 = 3;
 
 /// One memory store.
 #[derive(Debug)]
@@ -101,7 +103,12 @@ impl Store {
     /// When there is no database.
     pub fn stamp(&self) -> Result<Stamp, StoreError> {
         let _gate = lock(&self.gate);
-        open::inspect(&self.path).map(|(stamp, _)| stamp)
+        open::inspect(&self.real_path()).map(|(stamp, _)| stamp)
+    }
+
+    /// Where the database lies when every symbolic link is followed: SQLite keeps its log and its journal there.
+    fn real_path(&self) -> PathBuf {
+        self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
     }
 
     /// Reads one consistent state. `read` may run several times, when the database changes while it is read without
@@ -111,41 +118,57 @@ impl Store {
     /// Why the store cannot be read, or what `read` returned.
     pub fn snapshot<T>(&self, mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let started = Instant::now();
-        let mut attempt = 0;
+        let path = self.real_path();
+        let (mut attempts, mut disturbed) = (0, 0);
+        // Why the last attempt failed, for when patience ends.
+        let mut last: Option<StoreError> = None;
         loop {
-            if attempt > 0 {
+            if attempts > 0 {
                 if started.elapsed() > PATIENCE {
-                    return Err(StoreError::Unsteady {
+                    return Err(last.unwrap_or_else(|| StoreError::Unsteady {
                         path: self.path.clone(),
-                        attempts: attempt,
-                    });
+                        attempts,
+                    }));
                 }
-                std::thread::sleep(Duration::from_millis(u64::from(attempt.min(16))));
+                std::thread::sleep(Duration::from_millis(u64::from(attempts.min(16))));
             }
-            attempt += 1;
+            attempts += 1;
             let gate = lock(&self.gate);
-            let (stamp, opening) = open::inspect(&self.path)?;
+            let (stamp, opening) = open::inspect(&path)?;
             match opening {
-                Opening::AtRest => {
+                Opening::AtRest if disturbed < DISTURBANCES => {
                     drop(gate);
-                    let result = self.read_once(&self.path, opening, &stamp, &mut read);
-                    let unchanged = self.stamp().is_ok_and(|after| after == stamp);
-                    if unchanged {
+                    let result = self.read_once(&path, opening, &stamp, &mut read);
+                    let gate = lock(&self.gate);
+                    let after = open::inspect(&path);
+                    drop(gate);
+                    if after.is_ok_and(|(after, opening)| after == stamp && opening == Opening::AtRest) {
                         return result;
                     }
+                    disturbed += 1;
+                    last = None;
                 }
-                // A writer is in the middle of a commit: it is over in a moment, mostly.
-                Opening::Locking if attempt < 8 => {}
-                Opening::Live | Opening::Locking => match self.read_once(&self.path, opening, &stamp, &mut read) {
-                    Err(error) if passing(&error) => {}
+                // It changes faster than it can be read: a copy is made faster than a reading.
+                Opening::AtRest => {
+                    let Some(copy) = self.private_copy(&path, &stamp, Beside::Nothing)? else {
+                        continue;
+                    };
+                    drop(gate);
+                    return self.read_once(&copy, Opening::Copied, &stamp, &mut read);
+                }
+                Opening::Locked => last = Some(StoreError::Locked { path: self.path.clone() }),
+                Opening::Live => match self.read_once(&path, opening, &stamp, &mut read) {
+                    Err(error) if passing(&error) => last = Some(error),
                     result => return result,
                 },
                 // A log without its shared memory is seen for a moment while a writer opens or closes.
-                Opening::Copied if attempt < 4 => {}
+                Opening::Copied if attempts < 4 => {}
                 Opening::Copied => {
-                    let Some(path) = self.private_copy(&stamp)? else { continue };
+                    let Some(copy) = self.private_copy(&path, &stamp, Beside::LogOrJournal)? else {
+                        continue;
+                    };
                     drop(gate);
-                    return self.read_once(&path, opening, &stamp, &mut read);
+                    return self.read_once(&copy, opening, &stamp, &mut read);
                 }
             }
         }
@@ -195,21 +218,22 @@ impl Store {
 
     /// The path of a private copy of the state `stamp`, or `None` when the files changed while they were copied. The
     /// caller holds the gate.
-    fn private_copy(&self, stamp: &Stamp) -> Result<Option<PathBuf>, StoreError> {
+    fn private_copy(&self, path: &Path, stamp: &Stamp, beside: Beside) -> Result<Option<PathBuf>, StoreError> {
         let mut cached = lock(&self.copy);
         if let Some(copy) = cached.as_ref().filter(|copy| copy.stamp == *stamp) {
             return Ok(Some(copy.path.clone()));
         }
-        let (folder, path) = open::copy(&self.path)?;
-        if open::inspect(&self.path)?.0 != *stamp {
+        let (folder, copy) = open::copy(path, beside)?;
+        let (after, opening) = open::inspect(path)?;
+        if after != *stamp || opening == Opening::Locked {
             return Ok(None);
         }
         *cached = Some(PrivateCopy {
             stamp: stamp.clone(),
-            path: path.clone(),
+            path: copy.clone(),
             _folder: folder,
         });
-        Ok(Some(path))
+        Ok(Some(copy))
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Index {
     sizes: HashMap<Status, (u64, u64)>,
     /// Ids that stand twice in the store; the first row is the one that counts.
     pub duplicate_ids: usize,
+    /// Rows without an id, which cannot be served.
+    pub without_id: usize,
     /// Whether the store says which memories were reviewed.
     pub has_status: bool,
 }
@@ -110,6 +112,10 @@ impl Index {
                 return Ok(());
             }
             let memory = row.memory()?;
+            if memory.id.is_empty() {
+                index.without_id += 1;
+                return Ok(());
+            }
             if index.by_id.contains_key(memory.id.as_str()) {
                 duplicates += 1;
                 return Ok(());
@@ -146,6 +152,10 @@ impl Index {
                 return Ok(());
             }
             let memory = row.memory()?;
+            if memory.id.is_empty() {
+                changes.without_id += 1;
+                return Ok(());
+            }
             let id: Box<str> = memory.id.as_str().into();
             let known = self.by_id.get(&id).copied();
             let first = known.is_none_or(&mut mark) && added.insert(id);
@@ -178,6 +188,7 @@ impl Index {
         }
         self.rejected = changes.rejected;
         self.duplicate_ids = changes.duplicate_ids;
+        self.without_id = changes.without_id;
         for id in changes.removed {
             self.kill(&id);
         }
@@ -329,9 +340,15 @@ impl Index {
         self.docs.len()
     }
 
-    /// Every indexed term, for a look at words like a misspelt one.
+    /// Every indexed word (identifiers apart), for a look at words like a misspelt one.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.terms.keys().map(AsRef::as_ref).filter(|term| !term.starts_with('='))
+    }
+
+    /// Whether a live document that the filter allows holds a term.
+    pub fn holds(&self, key: &str, filter: StatusFilter) -> bool {
+        self.postings(key)
+            .any(|(doc, _)| self.doc(doc).is_some_and(|doc| !doc.dead && filter.allows(doc.status)))
     }
 
     /// The documents that hold a term (as [`term_key`] writes it), with the weighted frequency; dead documents too.
@@ -385,6 +402,7 @@ pub struct Changes {
     removed: Vec<Box<str>>,
     rejected: HashSet<Box<str>>,
     duplicate_ids: usize,
+    without_id: usize,
 }
 
 /// How a term is written in the index: words as they are (stemmed), identifiers behind `=`.

@@ -7,7 +7,7 @@
 //! its weight once more, multiplied, so that the memory which holds it comes first.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
@@ -124,8 +124,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
         };
         u32::try_from(views.iter().map(holding).sum::<usize>()).unwrap_or(u32::MAX)
     };
-    // Every document counts here, so that a word that only unreviewed memories hold is not taken for a misspelt one.
-    let known = |key: &str| views.iter().any(|view| view.index.postings(key).next().is_some());
+    let known = |key: &str| views.iter().any(|view| view.index.holds(key, filters.status));
     #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
     let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
@@ -133,7 +132,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
         if known(&term.key) {
             weighted.push((term.key.clone(), idf(frequency(&term.key)) * term.weight));
         } else if !term.key.starts_with('=') {
-            for like in stand_ins(views, &term.key) {
+            for like in stand_ins(views, &term.key, filters) {
                 let weight = idf(frequency(&like)) * STAND_IN;
                 weighted.push((like, weight));
             }
@@ -145,32 +144,39 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     }
 }
 
-/// At most three known words like an unknown one: it begins with it, or one letter differs (two in long words).
-fn stand_ins(views: &[View<'_>], key: &str) -> Vec<String> {
+/// At most three known words like an unknown one: it begins with it, or one letter differs (two in long words). Words are
+/// compared by their stems, and only words of memories that the filter allows count.
+fn stand_ins(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
     let length = key.chars().count();
     if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
-    let allowed = if length >= 8 { 2 } else { 1 };
-    let mut found: HashSet<(usize, &str)> = HashSet::new();
+    let allowed = if length >= 7 { 2 } else { 1 };
+    let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
     for view in views {
         for word in view.index.words() {
-            if word.len().abs_diff(key.len()) > 6 {
+            let other = word.chars().count();
+            if other < 3 || other.abs_diff(length) > 6 {
                 continue;
             }
-            if word.starts_with(key) || (word.len() >= 5 && key.starts_with(word) && key.len() - word.len() <= 3) {
+            if word.starts_with(key) || (other >= 4 && key.starts_with(word) && length - other <= 4) {
                 found.insert((1, word));
-            } else if word.len().abs_diff(key.len()) <= allowed && word.as_bytes().first() == key.as_bytes().first() {
+            } else if other.abs_diff(length) <= allowed {
                 let distance = strsim::osa_distance(word, key);
-                if distance <= allowed && length > 4 {
+                if distance <= allowed {
                     found.insert((distance, word));
                 }
             }
         }
     }
-    let mut ordered: Vec<(usize, &str)> = found.into_iter().collect();
-    ordered.sort_unstable();
-    ordered.into_iter().take(3).map(|(_, word)| word.to_owned()).collect()
+    let held = |word: &&str| views.iter().any(|view| view.index.holds(word, filters.status));
+    found
+        .into_iter()
+        .map(|(_, word)| word)
+        .filter(held)
+        .take(3)
+        .map(str::to_owned)
+        .collect()
 }
 
 impl Statistics {

@@ -107,7 +107,9 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
     for (scope, guard) in opened {
         let Some(index) = guard.get() else { continue };
         let found = scope.store.snapshot(|snapshot| {
-            let Some(memory) = snapshot.by_id(id)? else { return Ok(None) };
+            let Some(memory) = fetch(snapshot, index, id)? else {
+                return Ok(None);
+            };
             if !filter.allows(memory.status) {
                 return Ok(Some(Err(memory.status)));
             }
@@ -131,6 +133,15 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
         scopes: opened.iter().map(|(scope, _)| scope.name.clone()).collect(),
         nearest: like(opened, id, filter),
     }))
+}
+
+/// Finds a memory by its stored id, or by the id as it is shown where that had to be made safe.
+fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memory>, crate::error::StoreError> {
+    if let Some(memory) = snapshot.by_id(id)? {
+        return Ok(Some(memory));
+    }
+    let Some((_, doc)) = index.find(id) else { return Ok(None) };
+    Ok(snapshot.memories(&[(doc.key, id)], StatusFilter::All)?.remove(id))
 }
 
 /// Ids like an unknown one, of memories that may be shown.

@@ -72,7 +72,12 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             format!("no scope claims `{folder}`; every shared scope is searched"),
         ));
     }
-    for (name, reason) in discovery.passed_over {
+    let passed_over = if service.config.pinned.is_some() {
+        Vec::new()
+    } else {
+        discovery.passed_over
+    };
+    for (name, reason) in passed_over {
         response.notes.push(Note::about(NoteKind::ScopeUnavailable, name, reason));
     }
     Ok(response)
@@ -153,7 +158,10 @@ fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreErr
             index.duplicate_ids
         ));
     }
-    let state = if counts.unknown > 0 || index.duplicate_ids > 0 {
+    if index.without_id > 0 {
+        problems.push(format!("{} rows have no id and cannot be served", index.without_id));
+    }
+    let state = if counts.unknown > 0 || index.duplicate_ids > 0 || index.without_id > 0 {
         HealthState::Degraded
     } else {
         HealthState::Ok
@@ -170,10 +178,10 @@ fn instant(millis: i64) -> Option<String> {
     jiff::Timestamp::from_millisecond(millis).ok().map(time::show)
 }
 
-/// The projects of the memories that can be asked for, those with most memories first.
+/// The projects of approved memories, those with most memories first.
 fn projects(index: &Index, most: usize) -> Vec<String> {
     let mut counts: HashMap<&str, u64> = HashMap::new();
-    for (_, doc) in index.live() {
+    for (_, doc) in index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status)) {
         let name = index.project(doc.project);
         if !name.is_empty() {
             *counts.entry(name).or_default() += 1;
@@ -182,7 +190,7 @@ fn projects(index: &Index, most: usize) -> Vec<String> {
     by_count(counts, most).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The tags of approved memories, the most used first; where nothing is approved, of all that can be asked for.
+/// The tags of approved memories, the most used first.
 fn tags(index: &Index, most: usize) -> Vec<TagCount> {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for (_, doc) in index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status)) {

@@ -68,7 +68,9 @@ fn overviews(table: &Table) -> Option<OverviewSource> {
         session: table.column(&["session", "session_id"])?,
         project: table.column(&["project"]),
         content: vec![("", table.column(&["content", "overview"])?)],
-        order: table.column(&["created_at", "updated_at"]).unwrap_or_else(|| "rowid".to_owned()),
+        order: table
+            .column(&["created_at", "updated_at"])
+            .unwrap_or_else(|| table.row_number.unwrap_or("NULL").to_owned()),
         is_memory: false,
     })
 }
@@ -92,6 +94,7 @@ fn log(table: &Table) -> Option<LogSource> {
     Some(LogSource {
         table: table.quoted(),
         memory: table.column(&["memory_id"])?,
+        order: table.row_number.unwrap_or("NULL"),
         columns: [
             or_null(&["action"]),
             or_null(&["previous_status"]),

@@ -86,7 +86,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
                 .collect(),
             order: summaries
                 .column(&["created_at_epoch", "created_at"])
-                .unwrap_or_else(|| "rowid".to_owned()),
+                .unwrap_or_else(|| summaries.row_number.unwrap_or("NULL").to_owned()),
             is_memory: true,
         });
         sources.push(source);
@@ -148,7 +148,7 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
             content: vec![("", table.column(&["content"])?)],
             order: table
                 .column(&["created_at_epoch", "created_at"])
-                .unwrap_or_else(|| "rowid".to_owned()),
+                .unwrap_or_else(|| table.row_number.unwrap_or("NULL").to_owned()),
             is_memory: true,
         })
     });

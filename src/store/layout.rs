@@ -36,8 +36,9 @@ pub struct Table {
     pub name: String,
     /// Its columns, in order.
     pub columns: Vec<String>,
-    /// Whether rows can be addressed by `rowid`.
-    pub has_rowid: bool,
+    /// The name under which SQLite's row number can be read: `rowid` unless a column has that name; `None` in a table
+    /// WITHOUT ROWID (<https://www.sqlite.org/rowidtable.html>).
+    pub row_number: Option<&'static str>,
 }
 
 impl Table {
@@ -167,7 +168,12 @@ impl IdScheme {
     /// SQL condition and parameter that find one id, or `None` where no row can have it.
     pub fn condition(&self, id: &str) -> Option<(String, rusqlite::types::Value)> {
         match self {
-            Self::Column(column) => Some((format!("{column} = ?1"), id.to_owned().into())),
+            // A column without a text type may hold numbers.
+            Self::Column(column) => {
+                let number = id.parse::<i64>().ok().filter(|number| number.to_string() == id);
+                let or_number = number.map_or_else(String::new, |number| format!(" OR {column} = {number}"));
+                Some((format!("({column} = ?1{or_number})"), id.to_owned().into()))
+            }
             Self::Prefixed { prefix, column } => {
                 let number: i64 = id.strip_prefix(prefix)?.parse().ok()?;
                 (id == format!("{prefix}{number}")).then(|| (format!("{column} = ?1"), number.into()))
@@ -182,8 +188,8 @@ impl IdScheme {
 pub struct Source {
     /// The table, quoted.
     pub table: String,
-    /// Whether rows can be addressed by `rowid`.
-    pub has_rowid: bool,
+    /// The name under which the row number can be read, if there is one.
+    pub row_number: Option<&'static str>,
     /// How ids are made.
     pub id: IdScheme,
     /// One quoted column a field, where there is one.
@@ -205,7 +211,7 @@ impl Source {
         }
         Self {
             table: table.quoted(),
-            has_rowid: table.has_rowid,
+            row_number: table.row_number,
             id,
             columns,
             narrative: Vec::new(),
@@ -220,7 +226,7 @@ impl Source {
 
     /// The select list that [`super::record`] decodes: `rowid`, id, every field, the parts of the narrative.
     pub fn select_list(&self) -> String {
-        let key = if self.has_rowid { "rowid" } else { "0" };
+        let key = self.row_number.unwrap_or("0");
         let mut list = format!("{key}, {}", self.id.expression());
         for column in &self.columns {
             list.push_str(", ");
@@ -295,6 +301,8 @@ pub struct LogSource {
     pub table: String,
     /// The column that names the memory.
     pub memory: String,
+    /// SQL that orders lines of one instant.
+    pub order: &'static str,
     /// Action, previous status, new status, reason, actor and time.
     pub columns: [String; 6],
 }
@@ -354,29 +362,27 @@ impl Layout {
 /// What SQLite said.
 pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let mut statement = connection.prepare(
-        "SELECT m.name, m.type, m.sql, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c \
-         WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
-         ORDER BY m.rowid, c.cid",
+        "SELECT t.name, t.wr, c.name FROM pragma_table_list AS t, pragma_table_info(t.name) AS c \
+         WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+         ORDER BY t.name, c.cid",
     )?;
     let mut rows = statement.query([])?;
     let mut tables: Vec<Table> = Vec::new();
     while let Some(row) = rows.next()? {
         let name: String = row.get(0)?;
-        let sql: Option<String> = row.get(2)?;
-        let column: String = row.get(3)?;
+        let without: bool = row.get(1)?;
+        let column: String = row.get(2)?;
         match tables.last_mut().filter(|table| table.name == name) {
             Some(table) => table.columns.push(column),
-            None => {
-                let tail = sql.unwrap_or_default().to_ascii_uppercase();
-                let tail = tail.rsplit(')').next().unwrap_or_default().to_owned();
-                let has_rowid = !tail.contains("WITHOUT ROWID") && !tail.contains("WITHOUT  ROWID");
-                tables.push(Table {
-                    name,
-                    columns: vec![column],
-                    has_rowid,
-                });
-            }
+            None => tables.push(Table {
+                name,
+                columns: vec![column],
+                row_number: (!without).then_some("rowid"),
+            }),
         }
+    }
+    for table in tables.iter_mut().filter(|table| table.row_number.is_some()) {
+        table.row_number = ["rowid", "_rowid_", "oid"].into_iter().find(|name| table.column(&[name]).is_none());
     }
     Ok(tables)
 }

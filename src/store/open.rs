@@ -33,11 +33,12 @@ pub enum Opening {
     /// A write-ahead log with its shared-memory file is there: `mode=ro` with a read-only shared-memory file, which
     /// sees every committed row and writes nothing.
     Live,
-    /// A log or a rollback journal that only a writable folder could process: the files are copied to a private
-    /// temporary folder and read there.
+    /// A log or a rollback journal that only a writable folder could process, or a database that changes under every
+    /// read: the files are copied to a private temporary folder and read there.
     Copied,
-    /// A rollback-journal writer is at work: `mode=ro` with its shared lock, for as short as possible.
-    Locking,
+    /// A writer holds the lock under which it changes the database. It cannot be read now; a shared lock of ours would
+    /// make the writer's commit fail, so none is taken.
+    Locked,
 }
 
 impl Opening {
@@ -46,8 +47,8 @@ impl Opening {
         match self {
             Self::AtRest => "at rest, without locks (immutable=1, verified unchanged)",
             Self::Live => "live write-ahead log (mode=ro, shared memory read-only)",
-            Self::Copied => "a private copy (its log or journal could not be read in place)",
-            Self::Locking => "with a shared lock (mode=ro), because a writer is at work",
+            Self::Copied => "a private copy (it could not be read in place)",
+            Self::Locked => "not, because a writer holds its lock",
         }
     }
 }
@@ -64,10 +65,6 @@ pub struct Stamp {
     /// The wal-index header (bytes 0-95 of `-shm`): it changes with every commit, also where a log is overwritten in
     /// place within one tick of the file system's clock.
     shared_memory: Vec<u8>,
-    /// A rollback journal is in use.
-    journal: bool,
-    /// Another process holds a lock that a writer takes (this catches writers that keep no journal file).
-    locked: bool,
 }
 
 impl Stamp {
@@ -96,6 +93,26 @@ impl FileStamp {
             identity,
         }
     }
+}
+
+/// What is copied beside a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing: it is complete in itself.
+    Nothing,
+    /// The log, or the journal that has to be rolled back.
+    LogOrJournal,
+}
+
+/// What another process does to a database, by the locks it holds (<https://www.sqlite.org/lockingv3.html>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WriterLock {
+    /// Nothing, or it reads.
+    None,
+    /// RESERVED: it collects changes and has written none of them to the database.
+    Announced,
+    /// PENDING or EXCLUSIVE: it changes the database, or is about to.
+    Changing,
 }
 
 /// The stamp of a database now, and how to open it in that state.
@@ -137,14 +154,15 @@ pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
         Vec::new()
     };
     let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
-    let locked = !uses_log && writer_lock(path);
-    let opening = match (uses_log && log_length > 0, journal || locked) {
+    let lock = if uses_log { WriterLock::None } else { writer_lock(path) };
+    let opening = match (uses_log && log_length > 0, lock) {
         (true, _) if shared_path.exists() => Opening::Live,
         (true, _) => Opening::Copied,
+        (false, WriterLock::Changing) => Opening::Locked,
         // A journal without its writer's lock was left behind by a crash; only a rollback makes sense of the database.
-        (false, true) if !locked => Opening::Copied,
-        (false, true) => Opening::Locking,
-        (false, false) => Opening::AtRest,
+        (false, WriterLock::None) if journal => Opening::Copied,
+        // A writer that has only announced itself has not touched the database yet.
+        (false, WriterLock::None | WriterLock::Announced) => Opening::AtRest,
     };
     let mut counters = [0; 8];
     for (slot, byte) in counters
@@ -163,8 +181,6 @@ pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
             Vec::new()
         },
         shared_memory,
-        journal,
-        locked,
     };
     Ok((stamp, opening))
 }
@@ -177,9 +193,9 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
         Opening::AtRest => "mode=ro&immutable=1",
         Opening::Live => "mode=ro&readonly_shm=1",
-        Opening::Locking => "mode=ro",
         // The copy is ours: a journal may have to be rolled back in it.
         Opening::Copied => "mode=rw",
+        Opening::Locked => return Err(failure(rusqlite::ffi::SQLITE_BUSY, "a writer holds the lock")),
     };
     let access = if opening == Opening::Copied {
         OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -193,9 +209,9 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     } else if vfs::register() {
         Connection::open_with_flags_and_vfs(uri, flags, vfs::NAME)?
     } else {
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
-            Some("the read-only file layer could not be registered".to_owned()),
+        return Err(failure(
+            rusqlite::ffi::SQLITE_CANTOPEN,
+            "the read-only file layer could not be registered",
         ));
     };
     connection.busy_timeout(BUSY)?;
@@ -208,11 +224,15 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Copies a database with its log or journal into a private temporary folder.
+fn failure(code: i32, message: &str) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
+}
+
+/// Copies a database into a private temporary folder, with what lies beside it and is needed to make sense of it.
 ///
 /// # Errors
 /// [`StoreError::Io`]. The caller checks by the stamp that nothing changed meanwhile.
-pub fn copy(path: &Path) -> Result<(TempDir, PathBuf), StoreError> {
+pub fn copy(path: &Path, beside_it: Beside) -> Result<(TempDir, PathBuf), StoreError> {
     let io = |source| StoreError::Io {
         path: path.to_owned(),
         source,
@@ -220,7 +240,12 @@ pub fn copy(path: &Path) -> Result<(TempDir, PathBuf), StoreError> {
     let folder = tempfile::Builder::new().prefix("ack-memory-").tempdir().map_err(io)?;
     let target = folder.path().join("store.db");
     // The log first: a checkpoint in between then changes the main file, and the stamp shows it.
-    for suffix in ["-wal", "-journal"] {
+    let suffixes: &[&str] = if beside_it == Beside::LogOrJournal {
+        &["-wal", "-journal"]
+    } else {
+        &[]
+    };
+    for suffix in suffixes {
         let source = beside(path, suffix);
         if source.exists() {
             fs::copy(&source, beside(&target, suffix)).map_err(io)?;
@@ -246,25 +271,36 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether another process holds a lock on SQLite's lock bytes that keeps readers out or announces a write
-/// (PENDING, RESERVED or an exclusive SHARED range, <https://www.sqlite.org/lockingv3.html>). Asks without locking.
+/// Looks for a writer's locks on SQLite's lock bytes, without locking. This also sees writers that keep no journal file.
 #[cfg(unix)]
-fn writer_lock(path: &Path) -> bool {
-    const PENDING_BYTE: nix::libc::off_t = 0x4000_0000;
-    let Ok(file) = File::open(path) else { return false };
-    let mut probe = nix::libc::flock {
-        l_type: nix::libc::F_RDLCK.try_into().unwrap_or_default(),
-        l_whence: nix::libc::SEEK_SET.try_into().unwrap_or_default(),
-        l_start: PENDING_BYTE,
-        l_len: 512,
-        l_pid: 0,
+fn writer_lock(path: &Path) -> WriterLock {
+    use nix::libc;
+    const PENDING: libc::off_t = 0x4000_0000;
+    const RESERVED: libc::off_t = PENDING + 1;
+    const SHARED: libc::off_t = PENDING + 2;
+    let Ok(file) = File::open(path) else { return WriterLock::None };
+    let held = |start: libc::off_t, length: libc::off_t| {
+        let mut probe = libc::flock {
+            l_type: libc::F_RDLCK.try_into().unwrap_or_default(),
+            l_whence: libc::SEEK_SET.try_into().unwrap_or_default(),
+            l_start: start,
+            l_len: length,
+            l_pid: 0,
+        };
+        nix::fcntl::fcntl(&file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != libc::F_UNLCK
     };
-    nix::fcntl::fcntl(&file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != nix::libc::F_UNLCK
+    if held(PENDING, 1) || held(SHARED, 510) {
+        WriterLock::Changing
+    } else if held(RESERVED, 1) {
+        WriterLock::Announced
+    } else {
+        WriterLock::None
+    }
 }
 
 #[cfg(not(unix))]
-fn writer_lock(_path: &Path) -> bool {
-    false
+fn writer_lock(_path: &Path) -> WriterLock {
+    WriterLock::None
 }
 
 fn head(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::memory::{Memory, Status, StatusFilter, fold_name};
 use crate::{text, time};
 
-/// Where a row lies: its source and its `rowid` (0 where the table has none).
+/// Where a row lies: its source and its row number (0 where the table has none).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowKey {
     /// Index into [`super::layout::Layout::sources`].
@@ -40,8 +40,7 @@ impl ScannedRow<'_> {
     /// # Errors
     /// What SQLite said.
     pub fn id(&self) -> Result<String, StoreError> {
-        let value = self.snapshot.fail(self.row.get_ref(1))?;
-        Ok(text::line(&values::string(value).0.unwrap_or_default(), 200))
+        self.snapshot.fail(record::id(self.row))
     }
 
     /// The row as a memory.
@@ -68,7 +67,7 @@ impl Snapshot<'_> {
     /// What SQLite said, or what `visit` returned.
     pub fn scan(&self, mut visit: impl FnMut(&ScannedRow<'_>) -> Result<(), StoreError>) -> Result<(), StoreError> {
         for (number, source) in self.sources() {
-            let order = if source.has_rowid { " ORDER BY rowid" } else { "" };
+            let order = source.row_number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
             let sql = format!("SELECT {} FROM {}{order}", source.select_list(), source.table);
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let mut rows = self.fail(statement.query([]))?;
@@ -101,12 +100,10 @@ impl Snapshot<'_> {
         let mut found = HashMap::with_capacity(wanted.len());
         for (number, source) in self.sources() {
             let list = source.select_list();
-            let by_row = format!("SELECT {list} FROM {} WHERE rowid = ?1", source.table);
-            let mut statement = if source.has_rowid {
-                Some(self.fail(self.connection.prepare(&by_row))?)
-            } else {
-                None
-            };
+            let by_row = source
+                .row_number
+                .map(|number| format!("SELECT {list} FROM {} WHERE {number} = ?1", source.table));
+            let mut statement = by_row.map(|sql| self.fail(self.connection.prepare(&sql))).transpose()?;
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
                 let memory = match &mut statement {
                     Some(statement) => {
@@ -116,7 +113,10 @@ impl Snapshot<'_> {
                             None => None,
                         }
                     }
-                    None => self.in_source(source, id)?,
+                    None => match self.in_source(source, id)? {
+                        None => self.by_shown_id(source, id)?,
+                        found => found,
+                    },
                 };
                 // A row number may have been given to another memory meanwhile.
                 if let Some(memory) = memory.filter(|memory| memory.id == *id && filter.allows(memory.status)) {
@@ -135,6 +135,19 @@ impl Snapshot<'_> {
         for (_, source) in self.sources() {
             if let Some(memory) = self.in_source(source, id)? {
                 return Ok(Some(memory));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds a row of a table without row numbers whose id is not shown as it is stored (see [`record::memory`]).
+    fn by_shown_id(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+        let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([]))?;
+        while let Some(row) = self.fail(rows.next())? {
+            if self.fail(record::id(row))? == id {
+                return Ok(Some(self.fail(record::memory(row, source, self.unreviewed))?));
             }
         }
         Ok(None)
@@ -408,11 +421,12 @@ impl Snapshot<'_> {
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
         let sql = format!(
-            "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, rowid LIMIT 200",
+            "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, {} LIMIT 200",
             source.columns.join(", "),
             source.table,
             source.memory,
-            source.columns[5]
+            source.columns[5],
+            source.order
         );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([id]))?;

@@ -43,6 +43,14 @@ pub fn status(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
     })
 }
 
+/// The public id of a row as it is shown: safe to print, at most 200 characters, empty where the row has none.
+///
+/// # Errors
+/// What SQLite said.
+pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
+    Ok(text::line(&values::string(row.get_ref(1)?).0.unwrap_or_default(), 200))
+}
+
 /// Decodes a row selected by [`Source::select_list`].
 ///
 /// # Errors
@@ -66,12 +74,9 @@ pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
     let subtitle = one_line(Field::Subtitle, "subtitle", 600)?;
     let reviewed_by = one_line(Field::ReviewedBy, "reviewed_by", 200)?;
     let superseded_by = one_line(Field::SupersededBy, "superseded_by", 200)?;
-    let id = values::string(row.get_ref(1)?).0.unwrap_or_default();
-
     let mut lists = |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
-        let (Some(raw), lost) = values::string(row.get_ref(field.position())?) else {
-            return Ok(Vec::new());
-        };
+        let (raw, lost) = values::string(row.get_ref(field.position())?);
+        let raw = raw.unwrap_or_default();
         let (entries, guessed) = values::list(&raw, kind);
         if lost || guessed {
             repaired.push(name);
@@ -99,7 +104,7 @@ pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
     });
     repaired.dedup();
     Ok(Memory {
-        id: text::line(&id, 200),
+        id: id(row)?,
         project,
         project_alias,
         session,

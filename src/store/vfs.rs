@@ -2,7 +2,8 @@
 //!
 //! `mode=ro` alone still creates an empty `-wal` when a writer closes at the wrong moment, and deletes the `-wal` of an
 //! empty database. This layer wraps the platform's own one (<https://www.sqlite.org/vfs.html>): every file is opened
-//! read-only and never created, and nothing is deleted.
+//! read-only and never created, and nothing is deleted. Run as root, SQLite would also give a log the owner of its database;
+//! that is turned off, for the whole process.
 //!
 //! It is the only module with `unsafe` code, because SQLite takes such a layer as a C structure.
 #![expect(unsafe_code, reason = "SQLite takes a file layer as a C structure with function pointers")]
@@ -35,6 +36,15 @@ pub fn register() -> bool {
         layer.xDelete = Some(delete);
         if BASE.set(base as usize).is_err() {
             return false;
+        }
+        // SAFETY: `base` is valid; SQLite calls the replacement with the arguments of fchown(2), as its type says.
+        unsafe {
+            if let Some(set) = (*base).xSetSystemCall {
+                let call: unsafe extern "C" fn(c_int, u32, u32) -> c_int = keep_owner;
+                let call = std::mem::transmute::<unsafe extern "C" fn(c_int, u32, u32) -> c_int, unsafe extern "C" fn()>(call);
+                // Where there is no such call to replace (Windows), there is nothing to prevent.
+                let _ = set(base, c"fchown".as_ptr(), Some(call));
+            }
         }
         // The structure is leaked on purpose: SQLite keeps the pointer for good.
         let layer = Box::into_raw(Box::new(layer));
@@ -72,4 +82,8 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn delete(_layer: *mut ffi::sqlite3_vfs, _name: *const c_char, _sync_dir: c_int) -> c_int {
     ffi::SQLITE_IOERR_DELETE
+}
+
+unsafe extern "C" fn keep_owner(_file: c_int, _user: u32, _group: u32) -> c_int {
+    0
 }
