@@ -59,8 +59,9 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
     let json = cli.global.json;
     match cli.command {
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "ack-memory", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "ack-memory", &mut script);
+            write_out(&String::from_utf8_lossy(&script))
         }
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Serve => {
@@ -215,5 +216,10 @@ fn report(error: &Error, json: bool) {
     } else {
         render::error(&body)
     };
+    write_err(&text);
+}
+
+/// Writes to standard error; there is nobody to tell when that fails.
+fn write_err(text: &str) {
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }

@@ -11,11 +11,11 @@ use self::signals::Signals;
 use crate::api::{ContextRequest, ContextResponse, Detail, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo, SessionEntry};
 use crate::config::expand_home;
 use crate::error::Error;
-use crate::memory::{StatusFilter, fold_name};
+use crate::memory::{StatusFilter, Visibility, fold_name};
 use crate::query::filter::{Belonging, Filters};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
-use crate::service::query::Search;
+use crate::service::search::Search;
 use crate::service::validate::{QuerySpec, max_tokens, number};
 use crate::service::{Service, answer, note_missing_status, open, scopes};
 use crate::text;
@@ -58,9 +58,9 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         selection: &selection,
         most,
     };
-    let mut own = chooser.choose(true, &signals, &mut notes)?;
+    let mut own = chooser.choose(true, &signals)?;
     let mut cross = if request.include_cross_project.unwrap_or(true) {
-        chooser.choose(false, &signals, &mut notes)?
+        chooser.choose(false, &signals)?
     } else {
         Vec::new()
     };
@@ -69,7 +69,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let pending = own_scope
         .and_then(|scope| opened.iter().find(|(known, _)| known.name == scope.name))
         .and_then(|(_, guard)| guard.get())
-        .map(|index| scopes::pending(index, 5))
+        .map(|index| scopes::pending(index, 0))
         .filter(|pending| pending.count > 0);
     if own_scope.is_none() {
         notes.push(Note::new(
@@ -143,7 +143,7 @@ struct Chooser<'a> {
 
 impl Chooser<'_> {
     /// The project's own memories, or those of others: first what the signals find, then what is recent.
-    fn choose(&self, own: bool, wanted: &Wanted, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
+    fn choose(&self, own: bool, wanted: &Wanted) -> Result<Vec<MemoryHit>, Error> {
         let mut chosen: Vec<MemoryHit> = Vec::new();
         let recent = if own { "recent in this project" } else { "recent elsewhere" };
         let steps = [
@@ -173,9 +173,8 @@ impl Chooser<'_> {
                 explain: false,
                 mode_replaced: None,
             };
-            let mut search = Search::new(self.opened, self.selection, &spec);
-            let (hits, _) = search.page(None, self.most + chosen.len(), notes)?;
-            for hit in hits {
+            let search = Search::new(self.opened, self.selection, &spec, None);
+            for hit in search.page(None, self.most + chosen.len())?.hits {
                 let mut hit = hit.hit;
                 let known = chosen.iter().any(|known| {
                     known.id == hit.id
@@ -201,6 +200,12 @@ impl Chooser<'_> {
             names: self.selection.current.names(),
             own_scope: self.selection.current.scope.as_ref().map(|scope| fold_name(&scope.name)),
             own,
+            own_is_private: self
+                .selection
+                .current
+                .scope
+                .as_ref()
+                .is_some_and(|scope| scope.manifest.visibility == Visibility::Private),
         }
     }
 
@@ -255,6 +260,30 @@ fn pack(
             NoteKind::Cut,
             format!("cut to {budget} tokens: {cut} entries are left out; query_memories finds them"),
         ));
+    }
+    let bound = budget;
+    let steps: [fn(&mut ContextResponse); 4] = [
+        |response| {
+            response
+                .searched
+                .skipped
+                .iter_mut()
+                .for_each(|skipped| skipped.reason = text::line(&skipped.reason, 24))
+        },
+        |response| {
+            response
+                .notes
+                .iter_mut()
+                .for_each(|note| note.message = text::line(&note.message, 60))
+        },
+        |response| response.searched.skipped.clear(),
+        |response| response.notes.truncate(1),
+    ];
+    for step in steps {
+        if answer::cost(response) <= bound {
+            break;
+        }
+        step(response);
     }
     response.recent_memories = std::mem::take(own);
     response.cross_project_learnings = std::mem::take(cross);

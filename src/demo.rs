@@ -89,8 +89,7 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), Error> {
         std::fs::write(folder.join("scope.toml"), sample.manifest).map_err(io)?;
         let mut input: &[u8] = sample.memories.as_bytes();
         let report = run(
-            &folder,
-            None,
+            folder.join("memory.db"),
             &mut input as &mut dyn BufRead,
             Options::default(),
             now,

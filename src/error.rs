@@ -10,7 +10,7 @@ use crate::text;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An argument has a value that is not allowed.
-    #[error("`{argument}` is {value}, which is not allowed: {allowed}")]
+    #[error("`{argument}` is {value}; allowed: {allowed}")]
     InvalidArgument {
         /// The argument's name.
         argument: String,
@@ -64,6 +64,14 @@ pub enum Error {
         name: String,
         /// The scope it is pinned to.
         pinned: String,
+    },
+    /// A scope whose manifest is broken, so that nobody knows who may read it.
+    #[error("scope `{name}` cannot be read: {reason}")]
+    ScopeUnusable {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
     },
     /// An id that none of the scopes searched holds.
     #[error("there is no memory `{id}` in {}", list(scopes))]
@@ -285,6 +293,7 @@ impl Error {
             Self::NotAvailable { .. } => "not_available",
             Self::ScopeNotFound { .. } => "scope_not_found",
             Self::ScopeRefused { .. } => "scope_refused",
+            Self::ScopeUnusable { .. } => "scope_unusable",
             Self::MemoryNotFound { .. } => "memory_not_found",
             Self::MemoryNotServed { .. } => "memory_not_served",
             Self::NoScopes { .. } => "no_scopes",
@@ -305,13 +314,15 @@ impl Error {
             Self::NotAvailable { instead, .. } => (*instead).into(),
             Self::ScopeNotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
             Self::ScopeRefused { pinned, .. } => format!("leave `scope` out, or start a server without `--scope {pinned}`"),
+            Self::ScopeUnusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
             Self::MemoryNotFound { .. } => "query_memories finds ids; an id of a private scope is found only with `scope` given".into(),
             Self::MemoryNotServed { status: Status::Rejected, .. } => {
-                "its curator rejected it, and rejected memories are never served".into()
+                "its curator rejected it, or its status is no known word; such memories are never served".into()
             }
-            Self::MemoryNotServed { status, .. } => {
-                format!("nobody has approved it yet; pass `status: \"{status}\"` (or \"all\") to see it all the same")
+            Self::MemoryNotServed { status: Status::Staging, .. } => {
+                "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same".into()
             }
+            Self::MemoryNotServed { .. } => "leave `status` out, or pass \"all\"".into(),
             Self::NoScopes { .. } => {
                 "start with `ack-memory demo`, import memories with `ack-memory import FILE --scope NAME`, or add an existing store with `ack-memory scopes add NAME --store PATH`".into()
             }
@@ -351,8 +362,13 @@ impl Error {
                 body.nearest.clone_from(nearest);
                 body.example.clone_from(example);
             }
-            Self::UnknownArgument { argument, known, .. } => {
+            Self::UnknownArgument {
+                operation,
+                argument,
+                known,
+            } => {
                 body.argument = Some(text::line(argument, 100));
+                body.example = Some(example(operation));
                 body.nearest = crate::memory::nearest(argument, known.iter().map(String::as_str), 2);
                 body.allowed.clone_from(known);
             }
@@ -396,6 +412,17 @@ impl Error {
         }
         text::line(&message, 600)
     }
+}
+
+/// Arguments that an operation takes, as JSON.
+fn example(operation: &str) -> String {
+    match operation {
+        "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
+        "list_scopes" => "{}",
+        "get_context" => r#"{"max_memories":5}"#,
+        _ => r#"{"query":"connection refused","limit":5}"#,
+    }
+    .to_owned()
 }
 
 fn list(names: &[String]) -> String {

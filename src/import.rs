@@ -8,7 +8,7 @@ pub mod write;
 
 use std::collections::HashMap;
 use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -168,44 +168,25 @@ pub fn read(
     Ok((rows, refused))
 }
 
-/// Imports into the store of a scope's folder, which is made if need be.
+/// Imports into the store at `path`, which is made if need be.
 ///
 /// # Errors
 /// [`ImportError`], with the refused lines handed to `account` first; or what the file system said. Nothing is written then.
 pub fn run(
-    folder: &Path,
-    existing: Option<&Path>,
+    path: PathBuf,
     input: &mut dyn BufRead,
     options: Options,
     now: jiff::Timestamp,
     progress: &mut dyn FnMut(u64),
     account: &mut dyn FnMut(&[Refusal]),
 ) -> Result<Report, Error> {
-    let (rows, refused) = read(input, now, progress).map_err(|source| Error::Io {
+    let (rows, mut refused) = read(input, now, progress).map_err(|source| Error::Io {
         action: "read",
         path: PathBuf::from("the import"),
         source,
     })?;
     let lines = rows.len() + refused.len();
-    let target = Target::open(folder, existing)?;
-    let new = target.is_new();
-    let result = carry_out(target, rows, lines, refused, options, now, account);
-    if new {
-        // Where nothing was written, the folder made for it goes too; one that holds anything stays.
-        let _ = std::fs::remove_dir(folder);
-    }
-    result
-}
-
-fn carry_out(
-    target: Target,
-    rows: Vec<NumberedRow>,
-    lines: usize,
-    mut refused: Vec<Refusal>,
-    options: Options,
-    now: jiff::Timestamp,
-    account: &mut dyn FnMut(&[Refusal]),
-) -> Result<Report, Error> {
+    let target = Target::new(path);
     let plan = target.plan(rows, options.update, &mut refused)?;
     refused.sort_by_key(|refusal| refusal.line);
     if !refused.is_empty() {
@@ -218,20 +199,19 @@ fn carry_out(
             .into());
         }
     }
-    let mut report = Report {
+    let something = !plan.added.is_empty() || !plan.updated.is_empty();
+    let writes = something && !options.dry_run;
+    if writes {
+        target.commit(&plan, now)?;
+    }
+    Ok(Report {
         path: target.path().to_owned(),
-        created: target.is_new(),
+        created: writes && target.is_new(),
         added: plan.added.len(),
         updated: plan.updated.len(),
         unchanged: plan.unchanged,
         refused,
-    };
-    if options.dry_run || (report.added == 0 && report.updated == 0) {
-        report.created = false;
-        return Ok(report);
-    }
-    target.commit(&plan, now)?;
-    Ok(report)
+    })
 }
 
 /// Whether a name may be that of a scope's folder.

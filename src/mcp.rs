@@ -32,7 +32,7 @@ use crate::service::{Service, arguments};
 /// Requests that are worked on at the same time; further ones wait.
 const CONCURRENT: usize = 8;
 /// How long answers that are under way may take once standard input is closed.
-const FAREWELL: Duration = Duration::from_millis(60);
+const FAREWELL: Duration = Duration::from_millis(80);
 
 /// What an agent is told of this server when it connects.
 pub const INSTRUCTIONS: &str = "\

@@ -89,17 +89,10 @@ const fn key(place: &Ranked) -> (i64, bool, i64) {
     (place.rank, place.mine, place.created)
 }
 
-/// The place behind a cursor: behind the result it names, or, where that is gone, where it would have stood.
+/// The place behind a cursor: behind the result it names, or, where that is gone or changed, where it stood.
 pub fn resume(ranked: &[Ranked], cursor: &Cursor, identity: impl Fn(&Ranked) -> (String, String)) -> usize {
-    let named = |place: &Ranked| {
-        let (scope, id) = identity(place);
-        scope == cursor.scope && id == cursor.id
-    };
-    if let Some(position) = ranked.iter().position(named) {
-        return position + 1;
-    }
-    let gone = (cursor.rank, cursor.mine, cursor.created);
-    ranked.partition_point(|place| match key(place).cmp(&gone) {
+    let stood = (cursor.rank, cursor.mine, cursor.created);
+    ranked.partition_point(|place| match key(place).cmp(&stood) {
         Ordering::Greater => true,
         Ordering::Less => false,
         Ordering::Equal => identity(place) <= (cursor.scope.clone(), cursor.id.clone()),

@@ -1,6 +1,6 @@
 //! Scopes: which there are, which one is current, which a request searches.
 //!
-//! A scope is a folder under `<root>/scopes` with a database or a manifest. Scope names are keys that are looked up in the
+//! A scope is a folder under `<root>/scopes`. One without a database is reported as such. Scope names are keys that are looked up in the
 //! list of what was found; they are never joined into a path.
 
 pub mod manifest;
@@ -219,12 +219,6 @@ impl Registry {
                     ))
                 }
             };
-            if manifest.is_none() && !database.is_file() && !path.join("lance").is_dir() {
-                // Neither a manifest nor a database: a folder that is no scope yet.
-                if std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()) {
-                    continue;
-                }
-            }
             let stamp = (manifest, database);
             let scope = match known.get(path) {
                 Some((known_stamp, scope)) if *known_stamp == stamp => Arc::clone(scope),
@@ -248,16 +242,7 @@ impl Registry {
 
     fn load(&self, folder: &Path, name: &str, has_manifest: bool) -> Scope {
         let (manifest, problem) = if has_manifest {
-            match Manifest::load(&folder.join("scope.toml")) {
-                Ok(manifest) => (manifest, None),
-                Err(problem) => (
-                    Manifest {
-                        visibility: Visibility::Private,
-                        ..Manifest::default()
-                    },
-                    Some(problem),
-                ),
-            }
+            load(&folder.join("scope.toml"))
         } else {
             (Manifest::default(), None)
         };
@@ -280,19 +265,35 @@ impl Registry {
     }
 }
 
-/// A single database as the only scope, named after its folder or file.
+/// A single database as the only scope, named after its file, with the manifest beside it if there is one.
 fn single(path: &Path) -> Scope {
     let stem = path
         .file_stem()
-        .map_or_else(|| "memory".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        .map_or_else(|| "memory".to_owned(), |stem| text::line(&stem.to_string_lossy(), 100));
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    let store = Store::new(path.to_owned(), crate::memory::Unreviewed::default());
+    let file = folder.join("scope.toml");
+    let (manifest, problem) = if file.exists() { load(&file) } else { (Manifest::default(), None) };
+    let store = Store::new(path.to_owned(), manifest.unreviewed);
     Scope {
         name: stem,
         folder,
-        manifest: Manifest::default(),
-        problem: None,
+        manifest,
+        problem,
         store,
         index: RwLock::default(),
+    }
+}
+
+/// Reads a manifest; a broken one makes the scope private, because nobody knows who may read it.
+fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
+    match Manifest::load(file) {
+        Ok(manifest) => (manifest, None),
+        Err(problem) => (
+            Manifest {
+                visibility: Visibility::Private,
+                ..Manifest::default()
+            },
+            Some(problem),
+        ),
     }
 }

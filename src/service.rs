@@ -4,8 +4,9 @@
 
 pub(crate) mod answer;
 mod get;
-pub(crate) mod query;
+mod query;
 pub(crate) mod scopes;
+pub(crate) mod search;
 pub(crate) mod validate;
 
 use std::path::Path;
@@ -93,6 +94,13 @@ pub(crate) fn open<'a>(
     scopes: &'a [std::sync::Arc<Scope>],
     notes: &mut Vec<Note>,
 ) -> Result<Vec<(&'a Scope, IndexGuard<'a>)>, Error> {
+    for broken in &selection.broken {
+        notes.push(Note::about(
+            NoteKind::ScopeUnavailable,
+            &broken.scope,
+            crate::text::line(&broken.reason, 500),
+        ));
+    }
     let mut open = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
     for scope in scopes {

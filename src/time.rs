@@ -54,7 +54,14 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
         return None;
     }
     let day: Date = text.parse().ok()?;
-    let day = if until { day.checked_add(1.day()).ok()? } else { day };
+    if until {
+        // The day after the last one that can be written is the end of time.
+        return Some(day.checked_add(1.day()).ok().and_then(start).unwrap_or(Timestamp::MAX));
+    }
+    start(day)
+}
+
+fn start(day: Date) -> Option<Timestamp> {
     day.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 

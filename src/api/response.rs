@@ -418,7 +418,7 @@ pub struct ScopeInfo {
     /// Memories by status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// Projects its approved memories come from, most memories first.
+    /// Projects its memories come from, most memories first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
     /// Tags of its approved memories, most used first.

@@ -8,13 +8,21 @@ use crate::config::{Config, expand_home};
 use crate::error::{Error, SettingsError};
 use crate::import::check_name;
 use crate::memory::{Unreviewed, Visibility};
-use crate::scope::DATABASE_NAMES;
 use crate::scope::manifest::Manifest;
+use crate::scope::resolve::find;
+use crate::scope::{DATABASE_NAMES, Registry};
 use crate::store::Store;
 
 /// Runs `scopes add`.
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
     check_name(&args.name)?;
+    if let Some(known) = find(&Registry::new(config).discover().scopes, &args.name) {
+        return Err(Error::invalid(
+            "NAME",
+            &args.name,
+            format!("a name that is not taken; there is a scope `{}`", known.name),
+        ));
+    }
     let store = expand_home(&args.store, config.home.as_deref());
     let store = std::path::absolute(&store).map_err(|source| Error::Io {
         action: "find",

@@ -7,12 +7,12 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::ImportArgs;
-use super::write_out;
+use super::{write_err, write_out};
 use crate::config::Config;
 use crate::error::Error;
 use crate::import::{Options, Refusal, check_name, run as import};
-use crate::scope::Registry;
 use crate::scope::resolve::find;
+use crate::scope::{DATABASE_NAMES, Registry};
 
 /// Refused lines that are listed; the rest is counted.
 const LISTED: usize = 20;
@@ -29,7 +29,7 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         });
     };
     let known = find(&Registry::new(config).discover().scopes, &scope);
-    let (folder, existing) = match &known {
+    let path = match &known {
         Some(scope) => {
             // A broken manifest may name another store than the one that would be written to.
             if scope.problem.is_some() {
@@ -39,14 +39,11 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
                     "a scope whose scope.toml can be read (`ack-memory doctor` says what is wrong)",
                 ));
             }
-            (
-                scope.folder.clone(),
-                Some(scope.store.path().to_owned()).filter(|path| path.exists()),
-            )
+            scope.store.path().to_owned()
         }
         None => {
             check_name(&scope)?;
-            (config.root.value.join("scopes").join(&scope), None)
+            config.root.value.join("scopes").join(&scope).join(DATABASE_NAMES[0])
         }
     };
     let (mut input, length): (Box<dyn BufRead>, Option<u64>) = if args.file.as_os_str() == "-" {
@@ -78,19 +75,20 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         update: args.update,
         dry_run: args.dry_run,
     };
-    let mut listed = String::new();
+    let mut refused: Vec<Refusal> = Vec::new();
     let result = import(
-        &folder,
-        existing.as_deref(),
+        path,
         &mut *input,
         options,
         now,
         &mut |bytes| bar.set_position(bytes),
-        &mut |refused| listed = account(refused),
+        &mut |lines| refused = lines.to_vec(),
     );
     bar.finish_and_clear();
-    if !listed.is_empty() {
-        anstream::eprint!("{listed}");
+    if json && result.is_err() && !refused.is_empty() {
+        write_out(&(serde_json::to_string_pretty(&serde_json::json!({ "refused": refused })).unwrap_or_default() + "\n"))?;
+    } else if !json && !refused.is_empty() {
+        write_err(&account(&refused));
     }
     let report = result?;
     if json {

@@ -418,6 +418,9 @@ pub fn error(body: &ErrorBody) -> String {
     if !body.nearest.is_empty() {
         let _ = writeln!(out, "{} did you mean {}?", paint(NAME, "nearest:"), body.nearest.join(", "));
     }
+    if let Some(example) = body.example.as_ref().filter(|example| example.starts_with("ack-memory")) {
+        let _ = writeln!(out, "{} {example}", paint(NAME, "example:"));
+    }
     if let Some(hint) = &body.hint {
         let _ = writeln!(out, "{} {hint}", paint(NAME, "hint:"));
     }

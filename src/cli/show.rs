@@ -56,7 +56,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), Error> {
         limit: Some(2),
         ..QueryRequest::default()
     })?))?;
-    title("ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier comes first; a second note of it is folded in)")?;
+    title("ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier comes first)")?;
     write_out(&render::query(&service.query_memories(&QueryRequest {
         query: Some("ERR_PNPM_OUTDATED_LOCKFILE".to_owned()),
         limit: Some(1),

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::memory::{Status, nearest};
@@ -9,7 +10,8 @@ use crate::{text, time};
 
 /// A memory, one JSON object a line. Only `title` is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = other_names)]
 pub struct ImportLine {
     /// Public id, unique in the scope. Made from the content where it is missing, so that a repeated import finds it again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,19 +37,23 @@ pub struct ImportLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Short statements.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[schemars(with = "Option<Vec<String>>")]
     pub facts: Vec<String>,
     /// Tags. `tags` is another name for it.
-    #[serde(alias = "tags", skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(default, alias = "tags", skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[schemars(with = "Option<Vec<String>>")]
     pub concepts: Vec<String>,
     /// Paths of the files it is about.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[schemars(with = "Option<Vec<String>>")]
     pub files: Vec<String>,
     /// The long text. `body` is another name for it.
     #[serde(alias = "body", skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// staging (default), approved, promoted or rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["staging", "approved", "promoted", "rejected", null]))]
     pub status: Option<String>,
     /// The writer's confidence, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +74,18 @@ pub struct ImportLine {
     /// When it was last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
+}
+
+/// The other names that are read, in the schema.
+fn other_names(schema: &mut schemars::Schema) {
+    let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut) else {
+        return;
+    };
+    for (name, other) in [("concepts", "tags"), ("narrative", "body")] {
+        if let Some(property) = properties.get(name).cloned() {
+            properties.insert(other.to_owned(), property);
+        }
+    }
 }
 
 fn null_as_empty<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
@@ -112,6 +130,8 @@ pub struct Row {
     pub named: bool,
     /// Whether the line said when it was written.
     pub dated: bool,
+    /// Whether the line named its status.
+    pub stated: bool,
 }
 
 /// Reads one line.
@@ -119,13 +139,16 @@ pub struct Row {
 /// # Errors
 /// What is wrong with it and what is allowed, in one sentence.
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
-    let mut parsed: ImportLine = serde_json::from_str(line).map_err(|error| explain(&error))?;
+    let values: Map<String, Value> = serde_json::from_str(line).map_err(|error| explain(&error))?;
+    let mut parsed: ImportLine =
+        serde_json::from_value(Value::Object(values.clone())).map_err(|error| at_fault(&values).unwrap_or_else(|| explain(&error)))?;
+    let stated = parsed.status.is_some();
     if parsed.title.trim().is_empty() {
         return Err("`title` is missing or empty; it is the one key that is required".to_owned());
     }
-    let status = match parsed.status.as_deref().map(str::trim) {
-        None | Some("") => Status::Staging,
-        Some(word) => Status::parse(word).ok_or_else(|| {
+    let status = match parsed.status.as_deref() {
+        None => Status::Staging,
+        Some(word) => Status::parse(word).filter(|status| status.as_str() == word).ok_or_else(|| {
             format!(
                 "`status` is `{}`; allowed are staging, approved, promoted, rejected",
                 text::line(word, 60)
@@ -186,6 +209,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         status,
         named,
         dated,
+        stated,
     })
 }
 
@@ -202,6 +226,23 @@ fn derived_id(content: u64, day: Option<&str>) -> String {
     format!("ack_{code}_{day}_{:03}", rest % 1_000)
 }
 
+/// The key whose value has the wrong type: each is tried on its own.
+fn at_fault(values: &Map<String, Value>) -> Option<String> {
+    values
+        .iter()
+        .filter(|(key, _)| KEYS.contains(&key.as_str()))
+        .find_map(|(key, value)| {
+            let mut alone = Map::from_iter([("title".to_owned(), Value::String("x".to_owned()))]);
+            alone.insert(key.clone(), value.clone());
+            let error = serde_json::from_value::<ImportLine>(Value::Object(alone)).err()?;
+            Some(format!(
+                "`{key}` is {}: {}",
+                text::line(&value.to_string(), 60),
+                text::line(&error.to_string(), 120)
+            ))
+        })
+}
+
 fn explain(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or_default();
@@ -212,6 +253,9 @@ fn explain(error: &serde_json::Error) -> String {
             "`{}` is no key of an import line{hint} (schemas/import-line.json lists them)",
             text::line(key, 60)
         );
+    }
+    if said.starts_with("missing field `title`") {
+        return "`title` is missing or empty; it is the one key that is required".to_owned();
     }
     if error.is_data() {
         text::line(said, 200)

@@ -1,14 +1,19 @@
-//! Writes a native store: the only code, with what builds sample scopes, that opens a memory database for writing.
+//! Writes a native store: the only code, with what builds sample scopes, that opens a memory database for writing. Whatever
+//! can be found out before, is found out through the read-only [`Store`]; nothing is opened for writing, and no folder is
+//! made, until there is something to write.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use tempfile::TempPath;
 
 use super::line::Row;
-use super::{ImportError, Refusal};
-use crate::error::Error;
+use super::{ImportError, NumberedRow, Refusal};
+use crate::error::{Error, StoreError};
+use crate::memory::Unreviewed;
 use crate::store::layout::{Profile, recognise, tables};
+use crate::store::{Snapshot, Store};
 use crate::time;
 
 /// The native schema.
@@ -36,13 +41,15 @@ const COLUMNS: [&str; 19] = [
     "created_at",
     "updated_at",
 ];
+/// Columns that a curator fills: what a line does not say of them stays.
+const CURATED: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
+/// Beginning of the names of folders in which new stores are built; discovery passes them over.
+const BUILDING: &str = ".import-";
 
 /// The store an import goes to.
 pub struct Target {
     path: PathBuf,
-    connection: Connection,
-    /// A new store is built under another name and appears when it is complete.
-    building: Option<TempPath>,
+    is_new: bool,
 }
 
 /// What an import will do.
@@ -57,45 +64,10 @@ pub struct Plan {
 }
 
 impl Target {
-    /// Opens the store in `folder` (or at `existing`), or begins a new one there.
-    ///
-    /// # Errors
-    /// [`ImportError::NotNative`] and others; nothing is written.
-    pub fn open(folder: &Path, existing: Option<&Path>) -> Result<Self, Error> {
-        let path = existing.map_or_else(|| folder.join("memory.db"), Path::to_owned);
-        let sqlite = |source| ImportError::Sqlite {
-            path: path.clone(),
-            source,
-        };
-        if path.exists() {
-            let connection = Connection::open(&path).map_err(sqlite)?;
-            connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
-            check(&path, &connection)?;
-            return Ok(Self {
-                path,
-                connection,
-                building: None,
-            });
-        }
-        let io = |source| Error::Io {
-            action: "create",
-            path: folder.to_owned(),
-            source,
-        };
-        std::fs::create_dir_all(folder).map_err(io)?;
-        let building = tempfile::Builder::new()
-            .prefix(".memory-")
-            .suffix(".db")
-            .tempfile_in(folder)
-            .map_err(io)?
-            .into_temp_path();
-        let connection = Connection::open(&building).map_err(sqlite)?;
-        connection.execute_batch(SCHEMA).map_err(sqlite)?;
-        Ok(Self {
-            path,
-            connection,
-            building: Some(building),
-        })
+    /// The store at `path`, which need not exist.
+    pub fn new(path: PathBuf) -> Self {
+        let is_new = !path.exists();
+        Self { path, is_new }
     }
 
     /// The database's path.
@@ -105,89 +77,169 @@ impl Target {
 
     /// Whether the store is made by this import.
     pub const fn is_new(&self) -> bool {
-        self.building.is_some()
+        self.is_new
     }
 
-    /// Compares rows with what is there.
+    /// Compares rows with what is there, without writing.
     ///
     /// # Errors
-    /// What SQLite said.
-    pub fn plan(&self, rows: Vec<(usize, Row)>, update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, ImportError> {
-        let sqlite = |source| ImportError::Sqlite {
-            path: self.path.clone(),
-            source,
-        };
-        let mut plan = Plan::default();
-        let sql = format!("SELECT {} FROM memories WHERE id = ?1", COLUMNS.join(", "));
-        let mut statement = self.connection.prepare(&sql).map_err(sqlite)?;
-        for (number, row) in rows {
-            let stored = statement
-                .query_row([&row.id], |stored| {
-                    (0..COLUMNS.len())
-                        .map(|column| stored.get::<_, rusqlite::types::Value>(column))
-                        .collect::<Result<Vec<_>, _>>()
-                })
-                .optional()
-                .map_err(sqlite)?;
-            let Some(stored) = stored else {
-                plan.added.push(row);
-                continue;
-            };
-            let wanted = values(&row);
-            // An undated line got the time of its first import; and what a curator decided since stays, unless the import
-            // is to replace it.
-            let differs = COLUMNS
-                .iter()
-                .zip(stored.iter().zip(&wanted))
-                .any(|(column, (stored, wanted))| match *column {
-                    "created_at" if !row.dated => false,
-                    "status" | "reviewed_at" | "reviewed_by" | "superseded_by" | "updated_at" if !update => false,
-                    _ => stored != wanted,
-                });
-            if !differs {
-                plan.unchanged += 1;
-            } else if update {
-                let status = match stored.get(12) {
-                    Some(rusqlite::types::Value::Text(status)) => status.clone(),
-                    _ => String::new(),
-                };
-                plan.updated.push((row, status));
-            } else if row.named {
-                refused.push(Refusal {
-                    line: number,
-                    reason: format!("`id` is `{}`, which the store has with other content; --update replaces it", row.id),
-                });
-            } else {
-                plan.unchanged += 1;
-            }
+    /// [`ImportError::NotNative`], [`ImportError::MissingColumn`], or why the store cannot be read.
+    pub fn plan(&self, rows: Vec<NumberedRow>, update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, Error> {
+        if self.is_new {
+            return Ok(Plan {
+                added: rows.into_iter().map(|(_, row)| row).collect(),
+                ..Plan::default()
+            });
         }
-        Ok(plan)
+        let store = Store::new(self.path.clone(), Unreviewed::default());
+        let (plan, more) = store.snapshot(|snapshot| {
+            let mut refused = Vec::new();
+            Ok(match check(snapshot)? {
+                Some(error) => (Err(error), refused),
+                None => (Ok(compare(snapshot, &rows, update, &mut refused)?), refused),
+            })
+        })?;
+        refused.extend(more);
+        Ok(plan?)
     }
 
     /// Writes the plan in one transaction; a new store then takes its place.
     ///
     /// # Errors
     /// What SQLite or the file system said; nothing is changed then.
-    pub fn commit(self, plan: &Plan, now: jiff::Timestamp) -> Result<(), Error> {
-        let Self {
-            path,
-            mut connection,
-            building,
-        } = self;
-        write(&mut connection, plan, now).map_err(|source| ImportError::Sqlite {
-            path: path.clone(),
+    pub fn commit(&self, plan: &Plan, now: jiff::Timestamp) -> Result<(), Error> {
+        let sqlite = |source| ImportError::Sqlite {
+            path: self.path.clone(),
             source,
-        })?;
-        drop(connection);
-        if let Some(building) = building {
-            building.persist_noclobber(&path).map_err(|error| Error::Io {
-                action: "create",
-                path: path.clone(),
-                source: error.error,
-            })?;
+        };
+        if !self.is_new {
+            let mut connection = Connection::open(&self.path).map_err(sqlite)?;
+            connection.busy_timeout(Duration::from_secs(10)).map_err(sqlite)?;
+            return Ok(write(&mut connection, plan, now).map_err(sqlite)?);
         }
-        Ok(())
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let above = folder.parent().unwrap_or(folder);
+        let io = |source| Error::Io {
+            action: "create",
+            path: self.path.clone(),
+            source,
+        };
+        std::fs::create_dir_all(above).map_err(io)?;
+        sweep(above);
+        let building = tempfile::Builder::new().prefix(BUILDING).tempdir_in(above).map_err(io)?;
+        let file = building.path().join(self.path.file_name().unwrap_or("memory.db".as_ref()));
+        let mut connection = Connection::open(&file).map_err(sqlite)?;
+        connection.execute_batch(SCHEMA).map_err(sqlite)?;
+        write(&mut connection, plan, now).map_err(sqlite)?;
+        connection.close().map_err(|(_, source)| sqlite(source))?;
+        if folder.exists() {
+            // A hard link fails where a rename would replace what another import has put there meanwhile.
+            std::fs::hard_link(&file, &self.path).map_err(io)
+        } else {
+            make_readable(building.path()).map_err(io)?;
+            std::fs::rename(building.path(), folder).map_err(io)?;
+            // The folder is the scope's now.
+            let _ = building.keep();
+            Ok(())
+        }
     }
+}
+
+/// Temporary folders are made for their owner alone; a scope's folder is like any other one.
+fn make_readable(folder: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?;
+    }
+    let _ = folder;
+    Ok(())
+}
+
+/// Removes what an import that was killed has left behind, a day later.
+fn sweep(above: &Path) {
+    let old = |entry: &std::fs::DirEntry| {
+        let age = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|modified| modified.elapsed().ok());
+        entry.file_name().to_string_lossy().starts_with(BUILDING) && age.is_some_and(|age| age > Duration::from_secs(86_400))
+    };
+    for entry in std::fs::read_dir(above).into_iter().flatten().flatten().filter(old) {
+        let _ = std::fs::remove_dir_all(entry.path());
+    }
+}
+
+/// Why nothing can be imported into a store, if so.
+fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
+    let path = || snapshot.path.to_owned();
+    if snapshot.layout.profile != Profile::Ack {
+        return Ok(Some(ImportError::NotNative {
+            path: path(),
+            profile: snapshot.layout.profile.as_str(),
+        }));
+    }
+    let tables = tables(snapshot.connection).map_err(|error| StoreError::sqlite(snapshot.path, error))?;
+    let missing = |column: &&str| {
+        !tables
+            .iter()
+            .any(|table| table.name.eq_ignore_ascii_case("memories") && table.column(&[column]).is_some())
+    };
+    Ok(COLUMNS
+        .into_iter()
+        .find(missing)
+        .map(|column| ImportError::MissingColumn { path: path(), column }))
+}
+
+fn compare(snapshot: &Snapshot<'_>, rows: &[NumberedRow], update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, StoreError> {
+    let sqlite = |error| StoreError::sqlite(snapshot.path, error);
+    let mut plan = Plan::default();
+    let sql = format!("SELECT {} FROM memories WHERE id = ?1", COLUMNS.join(", "));
+    let mut statement = snapshot.connection.prepare(&sql).map_err(sqlite)?;
+    for (number, row) in rows {
+        let stored = statement
+            .query_row([&row.id], |stored| {
+                (0..COLUMNS.len())
+                    .map(|column| stored.get::<_, Value>(column))
+                    .collect::<Result<Vec<_>, _>>()
+            })
+            .optional()
+            .map_err(sqlite)?;
+        let Some(stored) = stored else {
+            plan.added.push(row.clone());
+            continue;
+        };
+        let differs = COLUMNS
+            .iter()
+            .zip(stored.iter().zip(&values(row)))
+            .any(|(column, (stored, wanted))| {
+                stored != wanted
+                    && match *column {
+                        // An undated line got the time of its first import.
+                        "created_at" => row.dated,
+                        "updated_at" => update && *wanted != Value::Null,
+                        "status" => update && row.stated,
+                        column if CURATED.contains(&column) => update && *wanted != Value::Null,
+                        _ => true,
+                    }
+            });
+        if !differs {
+            plan.unchanged += 1;
+        } else if update {
+            let status = match stored.get(12) {
+                Some(Value::Text(status)) => status.clone(),
+                _ => String::new(),
+            };
+            plan.updated.push((row.clone(), status));
+        } else if row.named {
+            let reason = format!("`id` is `{}`, which the store has with other content; --update replaces it", row.id);
+            refused.push(Refusal { line: *number, reason });
+        } else {
+            plan.unchanged += 1;
+        }
+    }
+    Ok(plan)
 }
 
 fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusqlite::Result<()> {
@@ -200,17 +252,19 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
             COLUMNS.join(", "),
             marks.join(", ")
         ))?;
-        let sets: Vec<String> = COLUMNS
-            .iter()
-            .zip(&marks)
-            .skip(1)
-            .map(|(column, mark)| format!("{column} = {mark}"))
-            .collect();
+        let set = |(column, mark): (&&str, &String)| match *column {
+            "status" => format!("status = CASE WHEN ?20 THEN {mark} ELSE status END"),
+            "created_at" => format!("created_at = CASE WHEN ?21 THEN {mark} ELSE created_at END"),
+            column if CURATED.contains(&column) || column == "updated_at" => format!("{column} = coalesce({mark}, {column})"),
+            column => format!("{column} = {mark}"),
+        };
+        let sets: Vec<String> = COLUMNS.iter().zip(&marks).skip(1).map(set).collect();
         let mut replace = transaction.prepare(&format!("UPDATE memories SET {} WHERE id = ?1", sets.join(", ")))?;
         let mut log = has_log
             .then(|| {
                 transaction.prepare(
-                    "INSERT INTO curation_log (memory_id, action, previous_status, new_status, reason, actor, created_at) VALUES (?1, 'import', ?2, ?3, NULL, 'ack-memory import', ?4)",
+                    "INSERT INTO curation_log (memory_id, action, previous_status, new_status, reason, actor, created_at) \
+                     VALUES (?1, 'import', ?2, ?3, NULL, 'ack-memory import', ?4)",
                 )
             })
             .transpose()?;
@@ -221,18 +275,26 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
             .map(|row| (row, None))
             .chain(plan.updated.iter().map(|(row, status)| (row, Some(status))));
         for (row, previous) in steps {
-            let statement = if previous.is_some() { &mut replace } else { &mut insert };
-            statement.execute(rusqlite::params_from_iter(values(row)))?;
+            let mut parameters = values(row);
+            let kept = match previous {
+                Some(previous) if !row.stated => previous.as_str(),
+                _ => row.status.as_str(),
+            };
+            if previous.is_some() {
+                parameters.extend([Value::Integer(row.stated.into()), Value::Integer(row.dated.into())]);
+                replace.execute(rusqlite::params_from_iter(parameters))?;
+            } else {
+                insert.execute(rusqlite::params_from_iter(parameters))?;
+            }
             if let Some(log) = &mut log {
-                log.execute(params![row.id, previous, row.status.as_str(), now])?;
+                log.execute(params![row.id, previous, kept, now])?;
             }
         }
     }
     transaction.commit()
 }
 
-fn values(row: &Row) -> Vec<rusqlite::types::Value> {
-    use rusqlite::types::Value;
+fn values(row: &Row) -> Vec<Value> {
     let line = &row.line;
     let text = |value: &Option<String>| value.clone().map_or(Value::Null, Value::Text);
     let list = |value: &[String]| Value::Text(serde_json::to_string(value).unwrap_or_else(|_| "[]".to_owned()));
@@ -257,37 +319,4 @@ fn values(row: &Row) -> Vec<rusqlite::types::Value> {
         text(&line.created_at),
         text(&line.updated_at),
     ]
-}
-
-fn check(path: &Path, connection: &Connection) -> Result<(), Error> {
-    let sqlite = |source| ImportError::Sqlite {
-        path: path.to_owned(),
-        source,
-    };
-    let tables = tables(connection).map_err(sqlite)?;
-    let profile = recognise(&tables).map(|layout| layout.profile);
-    if let Some(other) = profile.filter(|profile| *profile != Profile::Ack) {
-        return Err(ImportError::NotNative {
-            path: path.to_owned(),
-            profile: other.as_str(),
-        }
-        .into());
-    }
-    let Some(memories) = tables.iter().find(|table| table.name == "memories") else {
-        return Err(ImportError::NotNative {
-            path: path.to_owned(),
-            profile: "foreign",
-        }
-        .into());
-    };
-    for column in COLUMNS {
-        if memories.column(&[column]).is_none() {
-            return Err(ImportError::MissingColumn {
-                path: path.to_owned(),
-                column,
-            }
-            .into());
-        }
-    }
-    Ok(())
 }

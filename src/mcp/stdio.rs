@@ -6,7 +6,8 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use rmcp::service::RoleServer;
+use rmcp::model::JsonRpcMessage;
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
@@ -34,7 +35,37 @@ pub fn transport() -> (impl Transport<RoleServer, Error = std::io::Error> + 'sta
         line_open: false,
         ended: false,
     };
-    (AsyncRwTransport::new_server(reader, writer), Closed(receiver))
+    let lines = AsyncRwTransport::new_server(reader, writer);
+    (Opened { lines, open: false }, Closed(receiver))
+}
+
+/// Passes over what comes before the first request: a notification or a stray response there would end rmcp's handshake,
+/// and with it the server.
+struct Opened<T> {
+    lines: T,
+    open: bool,
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Opened<T> {
+    type Error = T::Error;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.lines.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = self.lines.receive().await?;
+            self.open |= matches!(message, JsonRpcMessage::Request(_));
+            if self.open {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.lines.close().await
+    }
 }
 
 struct Watched<R> {

@@ -150,8 +150,24 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     let possessive = chunk.contains('\'');
     if !possessive && !numeric && !single {
         emit_identifier(chunk, emit);
-        if let Some(name) = chunk.rsplit('/').next().filter(|name| name.len() > 2 && name.len() < chunk.len()) {
-            emit_identifier(name, emit);
+        // `src/a.rs:42:7` is about `src/a.rs`.
+        let place = chunk.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
+        let bare = if place.len() < chunk.len() && chunk.as_bytes().get(place.len()) == Some(&b':') {
+            place
+        } else {
+            chunk
+        };
+        // The last part of a path, of a qualified name, of a package with its version.
+        let tail = bare.rsplit(['/', '@']).next().unwrap_or(bare);
+        let tail = tail.rsplit("::").next().unwrap_or(tail);
+        for name in [bare, tail] {
+            let whole = name.bytes().any(|byte| !byte.is_ascii_alphanumeric());
+            if name.len() > 2 && name.len() < chunk.len() && whole {
+                emit_identifier(name, emit);
+            }
+            if name == tail {
+                break;
+            }
         }
     }
     let mut first = true;
@@ -234,7 +250,27 @@ fn camel_parts(word: &str) -> Vec<&str> {
     }
 }
 
-fn unicode_chunk<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
+/// A chunk with characters beyond ASCII: what lies between those that join no words (ideographs, kana, typographic marks) is
+/// looked at on its own, so that an identifier is found within Japanese text and in any quotation marks.
+fn unicode_chunk<'a>(raw: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
+    let parts =
+        |c: char| !c.is_ascii() && (is_unspaced(c) || !(c.is_alphanumeric() || is_combining_mark(c) || c == '\u{200d}' || c == '\u{200c}'));
+    let mut rest = raw;
+    while !rest.is_empty() {
+        let parting = rest.starts_with(parts);
+        let end = rest.find(|c: char| parts(c) != parting).unwrap_or(rest.len());
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        if piece.is_ascii() {
+            ascii_chunk(piece, emit)
+        } else {
+            script(piece, side, emit)
+        }
+    }
+}
+
+/// Words and pairs of characters of any script.
+fn script<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
     let normal: String = trim(raw).nfkc().flat_map(char::to_lowercase).collect();
     if normal.len() > LONGEST * 200 {
         return;

@@ -1,6 +1,6 @@
 //! Filters, decided on the columns of the in-memory index, inside retrieval: a filter never costs results that exist.
 
-use globset::{Glob, GlobMatcher};
+use globset::{GlobBuilder, GlobMatcher};
 
 use super::inverted::{Doc, Index, Name};
 use crate::api::MatchTags;
@@ -40,42 +40,48 @@ pub struct Belonging {
     pub own_scope: Option<String>,
     /// True for the project's memories, false for all others.
     pub own: bool,
+    /// The own scope is private: its memories are not told as those of others either.
+    pub own_is_private: bool,
 }
 
-/// One entry of `files`: a glob, or a piece of a path.
+/// One entry of `files`: a piece of a path, which may be meant as a glob.
 #[derive(Debug, Clone)]
-pub enum FilePattern {
-    /// Has `*`, `?` or `[`.
-    Glob(Box<GlobMatcher>),
+pub struct FilePattern {
     /// Lower case; matches where it stands in the path.
-    Part(String),
+    part: String,
+    glob: Option<Box<GlobMatcher>>,
 }
 
 impl FilePattern {
-    /// Parses an entry.
+    /// Parses an entry. Case does not matter.
     ///
     /// # Errors
     /// What is wrong with the glob.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim().trim_start_matches("./");
-        if text.contains(['*', '?', '[']) {
+        let glob = if text.contains(['*', '?', '[']) {
             let anchored = if text.starts_with(['/', '*']) {
                 text.to_owned()
             } else {
                 format!("**/{text}")
             };
-            return Glob::new(&anchored)
-                .map(|glob| Self::Glob(Box::new(glob.compile_matcher())))
-                .map_err(|error| error.to_string());
-        }
-        Ok(Self::Part(text.to_lowercase()))
+            let glob = GlobBuilder::new(&anchored)
+                .case_insensitive(true)
+                .build()
+                .map_err(|error| error.to_string())?;
+            Some(Box::new(glob.compile_matcher()))
+        } else {
+            None
+        };
+        Ok(Self {
+            part: text.to_lowercase(),
+            glob,
+        })
     }
 
     fn matches(&self, path: &str) -> bool {
-        match self {
-            Self::Glob(glob) => glob.is_match(path),
-            Self::Part(part) => path.to_lowercase().contains(part.as_str()),
-        }
+        // A path may itself hold what looks like a glob (`app/[id]/page.tsx`).
+        self.glob.as_ref().is_some_and(|glob| glob.is_match(path)) || path.to_lowercase().contains(&self.part)
     }
 }
 
@@ -90,6 +96,8 @@ pub struct Resolved<'a> {
     kind: Option<Option<Name>>,
     session: Option<Option<Name>>,
     belonging: Option<(Vec<Name>, bool, bool)>,
+    /// Nothing of this scope passes.
+    closed: bool,
 }
 
 impl<'a> Resolved<'a> {
@@ -110,7 +118,12 @@ impl<'a> Resolved<'a> {
             let here = belonging.own_scope.as_ref().is_some_and(|own| own_names.first() == Some(own));
             (names, here, belonging.own)
         });
+        let closed = filters
+            .belonging
+            .as_ref()
+            .is_some_and(|belonging| !belonging.own && belonging.own_is_private && belonging.own_scope.as_ref() == own_names.first());
         Self {
+            closed,
             belonging,
             index,
             filters,
@@ -124,6 +137,9 @@ impl<'a> Resolved<'a> {
 
     /// Whether a document passes every filter but the one on status.
     pub fn passes(&self, doc: &Doc) -> bool {
+        if self.closed {
+            return false;
+        }
         if let Some((names, here, own)) = &self.belonging {
             let mine = names.contains(&doc.project) || names.contains(&doc.alias) || (*here && doc.project == 0);
             if mine != *own {

@@ -12,12 +12,17 @@ const SAME: f64 = 0.8;
 /// With fewer words than this, only equal texts are the same.
 const FEW: usize = 8;
 
+/// Words that turn a statement round.
+const NEGATIONS: [&str; 8] = ["not", "no", "nor", "never", "without", "cannot", "don", "doesn"];
+
 /// What two memories are compared by.
 #[derive(Debug)]
 pub struct Signature {
     words: HashSet<u64>,
-    /// Words with digits: an error code, a version, a number. Where these differ, the learnings do.
-    numbers: HashSet<u64>,
+    /// Identifiers, words with digits or in capitals, negations: where these differ, the learnings do.
+    telling: HashSet<u64>,
+    /// Words of the title.
+    title: HashSet<u64>,
 }
 
 impl Signature {
@@ -25,19 +30,35 @@ impl Signature {
     pub fn of(memory: &Memory) -> Self {
         let mut signature = Self {
             words: HashSet::default(),
-            numbers: HashSet::default(),
+            telling: HashSet::default(),
+            title: HashSet::default(),
         };
         let narrative = memory.narrative.as_deref().map(|text| crate::text::cut(text, 4_000).0);
         let fields = [Some(memory.title.as_str()), memory.subtitle.as_deref(), narrative.as_deref()];
-        for text in fields.into_iter().flatten().chain(memory.facts.iter().map(String::as_str)) {
+        for (position, text) in fields
+            .into_iter()
+            .flatten()
+            .chain(memory.facts.iter().map(String::as_str))
+            .enumerate()
+        {
             analysis::tokenize(text, Side::Document, &mut |token| {
-                if token.kind == Kind::Word && !analysis::is_stop_word(&token.text) {
-                    let mut hash = FxHasher::default();
-                    token.text.hash(&mut hash);
-                    let number = token.text.bytes().any(|byte| byte.is_ascii_digit());
-                    let set = if number { &mut signature.numbers } else { &mut signature.words };
-                    set.insert(hash.finish());
+                let negation = NEGATIONS.contains(&token.text.as_ref());
+                let digits = token.text.bytes().any(|byte| byte.is_ascii_digit());
+                let telling = digits || negation || token.kind == Kind::Identifier;
+                if analysis::is_stop_word(&token.text) && !telling {
+                    return;
                 }
+                let mut hash = FxHasher::default();
+                token.text.hash(&mut hash);
+                let hash = hash.finish();
+                if position == 0 {
+                    signature.title.insert(hash);
+                }
+                if telling {
+                    signature.telling.insert(hash)
+                } else {
+                    signature.words.insert(hash)
+                };
             });
         }
         signature
@@ -45,7 +66,11 @@ impl Signature {
 
     /// Whether two memories say the same.
     pub fn is_near(&self, other: &Self) -> bool {
-        if self.numbers != other.numbers || self.words.is_empty() || other.words.is_empty() {
+        if self.telling != other.telling || self.words.is_empty() || other.words.is_empty() {
+            return false;
+        }
+        // A title may say more than the other one, but no word of one may stand where the other has another word.
+        if !self.title.is_subset(&other.title) && !other.title.is_subset(&self.title) {
             return false;
         }
         let (small, large) = if self.words.len() <= other.words.len() {

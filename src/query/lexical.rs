@@ -9,6 +9,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Kind, Side};
@@ -19,8 +21,13 @@ use crate::api::Hidden;
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// How much more a specific identifier weighs than a word of the same rarity.
+/// How much more a specific identifier weighs than a word of the same rarity, where it is all that was asked for. Among
+/// many words it counts as one of them: rare as it is, it weighs enough, and an error message holds several.
 const IDENTIFIER: f32 = 4.0;
+/// Up to this many words are a question about an identifier.
+const BARE: usize = 2;
+/// The unit of weights.
+const UNIT: f32 = 1.0 / 512.0;
 /// Weight of a term that stands in for one that no memory holds.
 const STAND_IN: f32 = 0.5;
 
@@ -47,13 +54,18 @@ impl Terms {
     pub fn parse(query: &str) -> Self {
         let mut weights: BTreeMap<String, f32> = BTreeMap::new();
         let mut stops: BTreeMap<String, f32> = BTreeMap::new();
+        let identifier = if query.split_whitespace().count() <= BARE {
+            IDENTIFIER
+        } else {
+            1.0
+        };
         analysis::tokenize(query, Side::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
             match token.kind {
                 Kind::Word if analysis::is_stop_word(&token.text) => _ = stops.insert(key, 1.0),
                 Kind::Word if !analysis::is_specific(&token.text) => _ = weights.insert(key, 1.0),
                 Kind::Word | Kind::Identifier => {
-                    let weight = if analysis::is_specific(&token.text) { IDENTIFIER } else { 1.0 };
+                    let weight = if analysis::is_specific(&token.text) { identifier } else { 1.0 };
                     weights.insert(key, weight);
                 }
             }
@@ -138,9 +150,13 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
             }
         }
     }
+    // Weights are whole multiples of a small unit, so that a cursor can carry them exactly.
+    for (_, weight) in &mut weighted {
+        *weight = (*weight / UNIT).round() * UNIT;
+    }
     Statistics {
         terms: weighted,
-        mean_length,
+        mean_length: mean_length.round(),
     }
 }
 
@@ -151,17 +167,23 @@ fn stand_ins(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
     if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
-    let allowed = if length >= 7 { 2 } else { 1 };
     let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
     for view in views {
         for word in view.index.words() {
             let other = word.chars().count();
-            if other < 3 || other.abs_diff(length) > 6 {
+            if other < 4 || other.abs_diff(length) > 6 {
                 continue;
             }
-            if word.starts_with(key) || (other >= 4 && key.starts_with(word) && length - other <= 4) {
+            let cut_off = word.starts_with(key) || (other >= 5 && length - other.min(length) <= 3 && key.starts_with(word));
+            // Two letters only in long words that begin alike, or words of another meaning would stand in.
+            let allowed = if length >= 8 && word.chars().next() == key.chars().next() {
+                2
+            } else {
+                1
+            };
+            if cut_off {
                 found.insert((1, word));
-            } else if other.abs_diff(length) <= allowed {
+            } else if length >= 5 && other.abs_diff(length) <= allowed {
                 let distance = strsim::osa_distance(word, key);
                 if distance <= allowed {
                     found.insert((distance, word));
@@ -180,6 +202,37 @@ fn stand_ins(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
 }
 
 impl Statistics {
+    /// The weights and the mean length in a few characters.
+    pub fn freeze(&self) -> String {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "weights lie below 65536 units; a cast saturates"
+        )]
+        let units = |value: f32| value as u16;
+        let weights = self.terms.iter().map(|(_, weight)| units((weight / UNIT).round()));
+        let numbers = std::iter::once(units(self.mean_length)).chain(weights);
+        STANDARD_NO_PAD.encode(numbers.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
+    }
+
+    /// Takes the weights of [`Statistics::freeze`], where they belong to as many terms.
+    pub fn restore(&mut self, frozen: &str) {
+        let Ok(bytes) = STANDARD_NO_PAD.decode(frozen) else { return };
+        let mut numbers = bytes.chunks_exact(2).map(|pair| {
+            f32::from(u16::from_be_bytes([
+                pair.first().copied().unwrap_or(0),
+                pair.last().copied().unwrap_or(0),
+            ]))
+        });
+        if bytes.len() != 2 + 2 * self.terms.len() {
+            return;
+        }
+        self.mean_length = numbers.next().unwrap_or(1.0).max(1.0);
+        for ((_, weight), frozen) in self.terms.iter_mut().zip(numbers) {
+            *weight = frozen * UNIT;
+        }
+    }
+
     fn part(&self, weight: f32, frequency: f32, length: u32) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
         let norm = K1 * (1.0 - B + B * length as f32 / self.mean_length);

@@ -25,14 +25,21 @@ pub struct Cursor {
     pub mine: bool,
     /// When it was written.
     pub created: i64,
+    /// The weights the first page was ranked by (`lexical::Statistics::freeze`).
+    pub weights: Option<String>,
 }
 
 /// As it travels, in the order of [`Cursor`]'s fields.
-type Parts<'a> = (u64, Cow<'a, str>, Cow<'a, str>, i64, bool, i64);
+type Parts<'a> = (u64, Cow<'a, str>, Cow<'a, str>, i64, bool, i64, Option<Cow<'a, str>>);
 
 impl Cursor {
-    /// The cursor behind a result of this request.
-    pub fn new(request: &QueryRequest, scope: &str, id: &str, rank: i64, mine: bool, created: i64) -> Self {
+    /// The cursor behind a place: scope and id, then rank score, whether it is the current project's, and when it was written.
+    pub fn new(
+        request: &QueryRequest,
+        (scope, id): (&str, &str),
+        (rank, mine, created): (i64, bool, i64),
+        weights: Option<String>,
+    ) -> Self {
         Self {
             request: fingerprint(request),
             scope: scope.to_owned(),
@@ -40,6 +47,7 @@ impl Cursor {
             rank,
             mine,
             created,
+            weights,
         }
     }
 
@@ -52,6 +60,7 @@ impl Cursor {
             self.rank,
             self.mine,
             self.created,
+            self.weights.as_deref().map(Cow::Borrowed),
         );
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&parts).unwrap_or_default())
     }
@@ -61,19 +70,23 @@ impl Cursor {
     /// # Errors
     /// [`Error::InvalidCursor`] when it is damaged or was made for other arguments.
     pub fn decode(request: &QueryRequest) -> Result<Option<Self>, Error> {
-        let Some(text) = request.cursor.as_deref() else { return Ok(None) };
+        let Some(text) = request.cursor.as_deref().filter(|text| !text.trim().is_empty()) else {
+            return Ok(None);
+        };
         let bytes = URL_SAFE_NO_PAD
             .decode(text.trim())
             .map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
         let parts: Parts<'_> = serde_json::from_slice(&bytes).map_err(|_| Error::InvalidCursor { reason: "it is damaged" })?;
-        let (request_hash, scope, id, rank, mine, created) = parts;
+        let (hash, scope, id, rank, mine, created, weights) = parts;
+        let (scope, id, weights) = (scope.into_owned(), id.into_owned(), weights.map(Cow::into_owned));
         let cursor = Self {
-            request: request_hash,
-            scope: scope.into_owned(),
-            id: id.into_owned(),
+            request: hash,
+            scope,
+            id,
             rank,
             mine,
             created,
+            weights,
         };
         if cursor.request != fingerprint(request) {
             return Err(Error::InvalidCursor {

@@ -51,6 +51,15 @@ impl Manifest {
 /// # Errors
 /// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
 pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> Result<T, SettingsError> {
+    // A pipe would keep the reader waiting for good.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(SettingsError::Invalid {
+            path: path.to_owned(),
+            message: "not a file".to_owned(),
+            nearest: Vec::new(),
+            known: Vec::new(),
+        });
+    }
     let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Unreadable {
         path: path.to_owned(),
         source,
@@ -65,11 +74,13 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> 
         };
         let said = error.message().lines().next().unwrap_or_default().to_owned();
         let key = said.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+        let near = key.map(|key| nearest(key, keys.iter().copied(), 1)).unwrap_or_default();
+        let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         SettingsError::Invalid {
             path: path.to_owned(),
-            nearest: key.map(|key| nearest(key, keys.iter().copied(), 1)).unwrap_or_default(),
+            nearest: near,
             known: keys.iter().map(|key| (*key).to_owned()).collect(),
-            message: format!("line {line}: {said}"),
+            message: format!("line {line}: {said}{hint}"),
         }
     })
 }

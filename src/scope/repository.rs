@@ -24,7 +24,7 @@ impl Repository {
         let work_tree = absolute(folder, work_tree.unwrap_or_else(|| git_dir.clone()));
         let common = common_dir(&git_dir);
         let main = match common.parent() {
-            Some(parent) if common.file_name().is_some_and(|name| name == ".git") => parent.to_owned(),
+            Some(parent) if common.file_name().is_some_and(|name| name == ".git" || name == ".bare") => parent.to_owned(),
             // A submodule's or a bare repository's own folder is not the project's: the working tree is.
             _ if common == git_dir => work_tree.clone(),
             _ => common.clone(),

@@ -14,6 +14,7 @@ use crate::api::{Searched, Skipped};
 use crate::config::{Config, expand_home};
 use crate::error::Error;
 use crate::memory::{StatusFilter, Visibility, fold_name};
+use crate::text;
 
 /// The current project and its scope.
 #[derive(Debug, Clone)]
@@ -55,6 +56,8 @@ pub struct Selection {
     pub scopes: Vec<Arc<Scope>>,
     /// The ones left out, and why.
     pub skipped: Vec<Skipped>,
+    /// The ones among them whose manifest is broken.
+    pub broken: Vec<Skipped>,
     /// The current project.
     pub current: Current,
 }
@@ -107,6 +110,7 @@ pub fn current(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<
 /// # Errors
 /// [`Error::ScopeNotFound`], [`Error::ScopeRefused`], [`Error::NoScopes`].
 pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
+    let named = named.map(str::trim).filter(|named| !named.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
     let current = current(config, &scopes, folder.unwrap_or(&config.project.value))?;
@@ -123,11 +127,11 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
                 pinned: scope.name.clone(),
             });
         }
-        return usable(vec![scope], Vec::new(), current);
+        return only(scope, current);
     }
     if let Some(named) = named {
         let scope = find(&scopes, named).ok_or_else(|| not_found(&scopes, named))?;
-        return usable(vec![scope], Vec::new(), current);
+        return only(scope, current);
     }
     if scopes.is_empty() {
         return Err(Error::NoScopes {
@@ -137,32 +141,61 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
     let (searched, private): (Vec<_>, Vec<_>) = scopes.into_iter().partition(|scope| {
         scope.manifest.visibility == Visibility::Shared || current.scope.as_ref().is_some_and(|own| own.name == scope.name)
     });
+    let mut broken = Vec::new();
     for scope in private {
         let reason = match &scope.problem {
             Some(problem) => format!("its scope.toml cannot be used: {problem}"),
             None => "private: searched only when it is current or named".to_owned(),
         };
-        skipped.push(Skipped {
+        let left_out = Skipped {
             scope: scope.name.clone(),
             reason,
-        });
+        };
+        broken.extend(scope.problem.is_some().then(|| left_out.clone()));
+        skipped.push(left_out);
     }
-    usable(searched, skipped, current)
-}
-
-/// Takes out scopes whose manifest is broken.
-fn usable(scopes: Vec<Arc<Scope>>, mut skipped: Vec<Skipped>, current: Current) -> Result<Selection, Error> {
-    let (usable, broken): (Vec<_>, Vec<_>) = scopes.into_iter().partition(|scope| scope.problem.is_none());
-    for scope in broken {
-        let reason = scope.problem.as_ref().map(ToString::to_string).unwrap_or_default();
-        skipped.push(Skipped {
+    let (scopes, unusable): (Vec<_>, Vec<_>) = searched.into_iter().partition(|scope| scope.problem.is_none());
+    for scope in unusable {
+        let left_out = Skipped {
             scope: scope.name.clone(),
-            reason: format!("its scope.toml cannot be used: {reason}"),
+            reason: unusable_reason(&scope),
+        };
+        broken.push(left_out.clone());
+        skipped.push(left_out);
+    }
+    if let Some(default) = config.default_scope.as_ref().filter(|_| current.scope.is_none()) {
+        skipped.push(Skipped {
+            scope: text::line(&default.value, 100),
+            reason: "`default_scope` in config.toml names it, and there is no such scope".to_owned(),
         });
     }
     Ok(Selection {
-        scopes: usable,
+        scopes,
         skipped,
+        broken,
+        current,
+    })
+}
+
+fn unusable_reason(scope: &Scope) -> String {
+    format!(
+        "its scope.toml cannot be used: {}",
+        scope.problem.as_ref().map(ToString::to_string).unwrap_or_default()
+    )
+}
+
+/// The one scope that was named, if its manifest can be used.
+fn only(scope: Arc<Scope>, current: Current) -> Result<Selection, Error> {
+    if scope.problem.is_some() {
+        return Err(Error::ScopeUnusable {
+            name: scope.name.clone(),
+            reason: unusable_reason(&scope),
+        });
+    }
+    Ok(Selection {
+        scopes: vec![scope],
+        skipped: Vec::new(),
+        broken: Vec::new(),
         current,
     })
 }
@@ -215,7 +248,7 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], current: &Current) -> Option<
         for pattern in &scope.manifest.paths {
             let depth = folders
                 .iter()
-                .filter_map(|folder| matched_depth(pattern, folder, config.home.as_deref()))
+                .filter_map(|folder| matched_depth(pattern, folder, &scope.folder, config.home.as_deref()))
                 .max();
             if let Some(depth) = depth
                 && best.is_none_or(|(known, _, _)| depth > known)
@@ -228,12 +261,16 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], current: &Current) -> Option<
 }
 
 /// How many components of `folder` a pattern matches: the folder itself or one above it. `None` where it does not.
-fn matched_depth(pattern: &str, folder: &Path, home: Option<&Path>) -> Option<usize> {
+fn matched_depth(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> Option<usize> {
     let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
+    // A relative path is meant from where the manifest lies.
+    let expanded = if expanded.is_absolute() { expanded } else { beside.join(expanded) };
     let candidates = || folder.ancestors().map(|ancestor| (ancestor, ancestor.components().count()));
-    if !pattern.contains(['*', '?', '[', '{']) {
-        let real = expanded.canonicalize().unwrap_or(expanded);
-        return candidates().find(|(ancestor, _)| *ancestor == real).map(|(_, depth)| depth);
+    let real = expanded.canonicalize().unwrap_or_else(|_| expanded.clone());
+    // A folder's name may hold what looks like a glob.
+    let literal = candidates().find(|(ancestor, _)| *ancestor == real).map(|(_, depth)| depth);
+    if literal.is_some() || !pattern.contains(['*', '?', '[', '{']) {
+        return literal;
     }
     // The part before the first wildcard may run through symbolic links; the project's folder is a real path.
     let text = expanded.to_string_lossy().into_owned();

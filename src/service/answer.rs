@@ -165,7 +165,6 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
             .collect();
         hit.files.truncate(20 / share);
         hit.concepts.truncate(20 / share);
-        hit.also.truncate(20 / share);
         hit.subtitle = hit.subtitle.as_ref().map(|subtitle| text::line(subtitle, (budget / share).max(60)));
         hit.title = text::line(&hit.title, (budget / share).max(80));
         hit.why = hit.why.as_ref().map(|why| text::line(why, (budget / share).max(40)));
@@ -173,5 +172,62 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
     if cost(hit) >= budget {
         hit.narrative = None;
         hit.explanation = None;
+    }
+}
+
+/// The last means to keep an answer within its bound: what explains goes before what was asked for, and the one result left
+/// is cut.
+pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
+    let over = |response: &crate::api::QueryResponse| cost(response).saturating_sub(bound);
+    if let Some(hit) = response.results.first_mut() {
+        let own = cost(hit);
+        let excess = over(response);
+        if let Some(hit) = response.results.first_mut() {
+            shrink(hit, own.saturating_sub(excess).max(40));
+        }
+        if over(response) > 0 {
+            response.notes.retain(|note| note.kind == NoteKind::ScopeUnavailable);
+            response.notes.push(Note::new(NoteKind::Cut, "cut: get_memory shows it in full"));
+        }
+    }
+    let steps: [fn(&mut crate::api::QueryResponse); 6] = [
+        |response| response.suggestions.truncate(2),
+        |response| {
+            response
+                .searched
+                .skipped
+                .iter_mut()
+                .for_each(|skipped| skipped.reason = text::line(&skipped.reason, 24))
+        },
+        |response| {
+            response
+                .notes
+                .iter_mut()
+                .for_each(|note| note.message = text::line(&note.message, 60))
+        },
+        |response| response.searched.skipped.clear(),
+        |response| response.suggestions.clear(),
+        |response| response.notes.truncate(1),
+    ];
+    for step in steps {
+        if over(response) == 0 {
+            return;
+        }
+        step(response);
+    }
+    for cap in [80, 40, 20] {
+        if over(response) == 0 {
+            return;
+        }
+        if let Some(hit) = response.results.first_mut() {
+            hit.title = text::line(&hit.title, cap);
+            hit.subtitle = None;
+            hit.facts.clear();
+            hit.concepts.clear();
+            hit.files.clear();
+            hit.narrative = None;
+            hit.explanation = None;
+            hit.why = None;
+        }
     }
 }

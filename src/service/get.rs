@@ -37,7 +37,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 value: format!("{} ids", ids.len()),
                 allowed: format!("1 to {MAX_IDS} ids"),
                 nearest: vec![MAX_IDS.to_string()],
-                example: Some(serde_json::json!({ "ids": ids.iter().take(2).collect::<Vec<_>>() }).to_string()),
+                example: ids.first().map(|id| serde_json::json!({ "ids": [text::line(id, 60)] }).to_string()),
             });
         }
         (Some(_), Some(_)) => return Err(Error::invalid("ids", "given together with `id`", "either `id` or `ids`")),
@@ -61,12 +61,14 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     }
     let mut budget = BUDGET;
     let mut found = Vec::new();
-    for id in &ids {
-        match one(&opened, id, filter, include) {
+    for (position, id) in ids.iter().enumerate() {
+        let found_one = one(&opened, id, filter, include);
+        match found_one {
             Ok((memory, mut detail)) => {
-                let price = answer::cost(&detail);
-                if price > budget {
-                    answer::shrink(&mut detail.memory, budget.max(200));
+                // Each memory may take its share of what is left.
+                let share = budget / (ids.len() - position);
+                if answer::cost(&detail) > share {
+                    shrink(&mut detail, share);
                     response.notes.push(Note::new(
                         NoteKind::Cut,
                         format!("`{id}` is cut; ask for it alone to see more of it"),
@@ -133,6 +135,30 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
         scopes: opened.iter().map(|(scope, _)| scope.name.clone()).collect(),
         nearest: like(opened, id, filter),
     }))
+}
+
+/// Cuts a memory to a number of tokens: first what surrounds it, the oldest log lines and the farthest links, then its text.
+fn shrink(detail: &mut MemoryDetail, budget: usize) {
+    for _ in 0..6 {
+        let over = answer::cost(detail) > budget;
+        if !over || (detail.history.len() <= 4 && detail.links.len() <= 4) {
+            break;
+        }
+        let history = detail.history.len().div_ceil(2);
+        detail.history.drain(..detail.history.len() - history);
+        detail.links.truncate(detail.links.len().div_ceil(2));
+    }
+    let excess = answer::cost(detail).saturating_sub(budget);
+    if excess > 0 {
+        let own = answer::cost(&detail.memory);
+        answer::shrink(&mut detail.memory, own.saturating_sub(excess).max(120));
+    }
+    if answer::cost(detail) > budget {
+        detail.timeline = None;
+        detail.history.truncate(1);
+        detail.links.truncate(1);
+        detail.session_context = None;
+    }
 }
 
 /// Finds a memory by its stored id, or by the id as it is shown where that had to be made safe.

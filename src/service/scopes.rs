@@ -178,10 +178,10 @@ fn instant(millis: i64) -> Option<String> {
     jiff::Timestamp::from_millisecond(millis).ok().map(time::show)
 }
 
-/// The projects of approved memories, those with most memories first.
+/// The projects of the memories that can be asked for, those with most memories first.
 fn projects(index: &Index, most: usize) -> Vec<String> {
     let mut counts: HashMap<&str, u64> = HashMap::new();
-    for (_, doc) in index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status)) {
+    for (_, doc) in index.live() {
         let name = index.project(doc.project);
         if !name.is_empty() {
             *counts.entry(name).or_default() += 1;

@@ -76,68 +76,94 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
         example: Some(json!({ argument: example }).to_string()),
     };
     let words = choices(schema, root);
-    if !words.is_empty() {
-        let list = accepts(schema, "array");
-        let given: Vec<&Value> = if list {
-            value.as_array().into_iter().flatten().collect()
-        } else {
-            vec![value]
+    if accepts(schema, "array") {
+        let Some(entries) = value.as_array() else {
+            return Err(wrong(
+                format!("a list of strings for {operation}"),
+                Vec::new(),
+                json!([words.first().map_or("…", String::as_str)]),
+            ));
         };
-        for word in given {
-            if !word.as_str().is_some_and(|word| words.iter().any(|known| known == word)) {
-                let text = word.as_str().map_or_else(|| word.to_string(), str::to_owned);
-                let near = nearest(&text, words.iter().map(String::as_str), 2);
-                let first = near.first().or_else(|| words.first()).cloned().unwrap_or_default();
-                let example = if list { json!([first]) } else { json!(first) };
-                return Err(wrong(format!("one of {}", words.join(", ")), near, example));
-            }
-        }
-        return Ok(());
-    }
-    for (kind, fits, description, example) in [
-        ("array", value.is_array(), "a list of strings", json!(["…"])),
-        (
-            "integer",
-            value.is_i64() || value.is_u64(),
-            "a whole number",
-            json!(whole(value).unwrap_or(10)),
-        ),
-        (
-            "boolean",
-            value.is_boolean(),
-            "true or false",
-            json!(value.as_str() == Some("true")),
-        ),
-        ("string", value.is_string(), "a string", json!(value.to_string().trim_matches('"'))),
-    ] {
-        if accepts(schema, kind) && !fits {
-            return Err(wrong(format!("{description} for {operation}"), Vec::new(), example));
-        }
-    }
-    if let Some(entries) = value.as_array() {
         if entries.len() > MOST_ENTRIES {
             return Err(wrong(
                 format!("at most {MOST_ENTRIES} entries"),
                 Vec::new(),
-                json!(entries.iter().take(2).collect::<Vec<_>>()),
+                json!([words.first().map_or("…", String::as_str)]),
             ));
         }
-        if let Some(entry) = entries.iter().find(|entry| !entry.is_string()) {
-            return Err(wrong("a list of strings".to_owned(), Vec::new(), json!([entry.to_string()])));
+        for entry in entries {
+            word(entry, &words, &wrong, true)?;
         }
+        return Ok(());
     }
-    // Numbers beyond 64 bits are whole too, but no limit allows them.
-    if accepts(schema, "integer") && value.as_i64().is_none() {
-        return Err(wrong("a smaller number".to_owned(), vec![MAX_LIMIT.to_string()], json!(MAX_LIMIT)));
+    if accepts(schema, "integer") {
+        let bound = |key: &str, default: i64| schema.get(key).and_then(Value::as_i64).unwrap_or(default);
+        let near = whole(value)
+            .unwrap_or(10)
+            .clamp(bound("minimum", 1), bound("maximum", i64::from(MAX_LIMIT)));
+        return match value.as_i64() {
+            Some(_) => Ok(()),
+            None if value.is_u64() => Err(wrong("a smaller number".to_owned(), vec![near.to_string()], json!(near))),
+            None => Err(wrong(format!("a whole number for {operation}"), Vec::new(), json!(near))),
+        };
+    }
+    if accepts(schema, "boolean") {
+        return if value.is_boolean() {
+            Ok(())
+        } else {
+            Err(wrong(
+                format!("true or false for {operation}"),
+                Vec::new(),
+                json!(value.as_str() == Some("true")),
+            ))
+        };
+    }
+    word(value, &words, &wrong, false)?;
+    if words.is_empty() && !value.is_string() {
+        let example = if matches!(argument, "since" | "until") {
+            json!("2026-01-31")
+        } else {
+            json!(crate::text::line(&value.to_string(), 60))
+        };
+        return Err(wrong(format!("a string for {operation}"), Vec::new(), example));
     }
     Ok(())
 }
 
+/// Checks a string against the words it may be; no words: any string.
+fn word(value: &Value, words: &[String], wrong: &dyn Fn(String, Vec<String>, Value) -> Error, listed: bool) -> Result<(), Error> {
+    let as_listed = |word: &str| if listed { json!([word]) } else { json!(word) };
+    if words.is_empty() {
+        return if listed && !value.is_string() {
+            Err(wrong(
+                "a list of strings".to_owned(),
+                Vec::new(),
+                as_listed(&crate::text::line(&value.to_string(), 60)),
+            ))
+        } else {
+            Ok(())
+        };
+    }
+    if value.as_str().is_some_and(|word| words.iter().any(|known| known == word)) {
+        return Ok(());
+    }
+    let text = value
+        .as_str()
+        .map_or_else(|| crate::text::line(&value.to_string(), 60), str::to_owned);
+    let near = nearest(crate::text::cut(&text, 100).0.as_ref(), words.iter().map(String::as_str), 2);
+    let first = near.first().or_else(|| words.first()).cloned().unwrap_or_default();
+    Err(wrong(format!("one of {}", words.join(", ")), near, as_listed(&first)))
+}
+
+/// The whole number a value looks like.
 fn whole(value: &Value) -> Option<i64> {
-    value.as_str().and_then(|text| text.trim().parse().ok()).or_else(|| {
-        #[expect(clippy::cast_possible_truncation, reason = "an example for a message")]
-        value.as_f64().map(|number| number as i64)
-    })
+    #[expect(clippy::cast_possible_truncation, reason = "an example for a message; a cast saturates")]
+    let rounded = |number: f64| number as i64;
+    value
+        .as_str()
+        .and_then(|text| text.trim().parse::<f64>().ok())
+        .or_else(|| value.as_f64())
+        .map(rounded)
 }
 
 fn accepts(schema: &Value, kind: &str) -> bool {
@@ -206,7 +232,7 @@ impl QuerySpec {
     /// # Errors
     /// [`Error::InvalidArgument`] or [`Error::NotAvailable`].
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
-        if let Some(id) = &request.like {
+        if let Some(id) = request.like.as_ref().filter(|id| !id.trim().is_empty()) {
             return Err(Error::NotAvailable {
                 argument: "like",
                 value: id.clone(),

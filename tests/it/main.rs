@@ -2,3 +2,25 @@
 #![allow(clippy::disallowed_methods, reason = "tests start the real binary and read where outside sets lie")]
 
 mod support;
+
+mod arguments;
+mod cli;
+mod context;
+mod curation;
+mod detection;
+mod docs;
+mod eval;
+mod get;
+mod import;
+mod lexical;
+mod mcp;
+mod query;
+mod read_only;
+mod real_stores;
+mod schemas;
+mod scopes;
+mod store_live_writer;
+mod store_opening;
+mod store_profiles;
+mod store_support;
+mod store_values;

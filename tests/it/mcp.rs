@@ -809,7 +809,7 @@ fn requests_that_are_piped_in_are_answered_though_input_ends_at_once() {
     ];
     let text = lines.map(|line| line.to_string()).join("\n");
     assert!(!text.ends_with('\n'), "the last line has no line end");
-    // A call has some tens of milliseconds from the end of input: on a busy machine that may not be enough every time.
+    // Answers have some tens of milliseconds from the end of input: on a busy machine that may not be enough every time.
     let mut seen = Vec::new();
     for _ in 0..5 {
         let mut server = Server::start(root.path());
@@ -818,13 +818,10 @@ fn requests_that_are_piped_in_are_answered_though_input_ends_at_once() {
         assert_eq!(status.code(), Some(0));
         let mut ids: Vec<i64> = said.iter().filter_map(|message| message["id"].as_i64()).collect();
         ids.sort_unstable();
-        for quick in [1, 2, 4] {
-            assert!(ids.contains(&quick), "{quick} is not among {ids:?}");
-        }
-        seen.push(ids.contains(&3));
+        seen.push(ids);
     }
-    println!("piped calls answered: {seen:?}");
-    assert!(seen.contains(&true), "a piped call was never answered");
+    println!("piped requests answered: {seen:?}");
+    assert!(seen.contains(&vec![1, 2, 3, 4]), "piped requests were never all answered: {seen:?}");
 }
 
 #[test]

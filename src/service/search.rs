@@ -1,0 +1,284 @@
+//! One search over opened scopes: retrieval, order, and reading a page of records.
+
+use std::collections::HashMap;
+
+use super::answer;
+use super::validate::QuerySpec;
+use crate::api::{Also, Explanation, Hidden, LegExplanation, MemoryHit};
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::query::filter::Resolved;
+use crate::query::fold::Signature;
+use crate::query::inverted::Doc;
+use crate::query::lexical::{self, Matcher, Statistics, Terms, View};
+use crate::query::page::Cursor;
+use crate::query::{Ranked, order, resume};
+use crate::scope::resolve::Selection;
+use crate::scope::{IndexGuard, Scope};
+use crate::store::read::RowKey;
+
+/// A result with its place in the order.
+pub(crate) struct Hit {
+    /// What the answer shows.
+    pub hit: MemoryHit,
+    /// The record behind it.
+    pub memory: Memory,
+    /// Its number among the page's places.
+    place: usize,
+    /// The numbers of the places folded into it.
+    also_places: Vec<usize>,
+}
+
+/// A place of the order that a page has used up.
+struct Place {
+    scope: String,
+    id: String,
+    ranked: Ranked,
+}
+
+/// A page: results, and the places of the order that they and what is folded into them take.
+#[derive(Default)]
+pub(crate) struct Page {
+    /// The results, in order.
+    pub hits: Vec<Hit>,
+    places: Vec<Place>,
+    /// Whether there are places behind this page.
+    pub more: bool,
+    /// Matches over all pages.
+    pub total: u64,
+    /// Matches left out.
+    pub hidden: Hidden,
+    /// Matches that were gone, or had another status, when their record was read.
+    pub gone: usize,
+    /// The query was nothing but stop words.
+    pub only_stop_words: bool,
+}
+
+impl Page {
+    /// Ends the page before the result of this number. What was folded into earlier results from behind that place comes
+    /// again on the next page, so that nothing is lost or shown twice.
+    pub fn end_before(&mut self, number: usize) {
+        let Some(end) = self.hits.get(number).map(|hit| hit.place) else {
+            return;
+        };
+        self.hits.truncate(number);
+        self.places.truncate(end);
+        for hit in &mut self.hits {
+            let kept = hit.also_places.iter().filter(|place| **place < end).count();
+            hit.also_places.truncate(kept);
+            hit.hit.also.truncate(kept);
+        }
+        self.more = true;
+    }
+
+    /// Where the next page begins, if there is one.
+    pub fn cursor(&self, request: &crate::api::QueryRequest, statistics: Option<&Statistics>) -> Option<Cursor> {
+        let last = self.places.last().filter(|_| self.more)?;
+        let Ranked { rank, mine, created, .. } = last.ranked;
+        let weights = statistics.map(Statistics::freeze);
+        Some(Cursor::new(request, (&last.scope, &last.id), (rank, mine, created), weights))
+    }
+}
+
+/// One search over opened scopes.
+pub(crate) struct Search<'a> {
+    pub(super) opened: &'a [(&'a Scope, IndexGuard<'a>)],
+    pub(super) views: Vec<View<'a>>,
+    names: Vec<String>,
+    mine: Vec<String>,
+    own_scope: Option<String>,
+    pub(super) spec: &'a QuerySpec,
+    terms: Option<(Terms, Statistics)>,
+}
+
+impl<'a> Search<'a> {
+    /// Prepares a search: filters resolved for each scope, statistics taken over all of them.
+    pub fn new(opened: &'a [(&'a Scope, IndexGuard<'a>)], selection: &Selection, spec: &'a QuerySpec, cursor: Option<&Cursor>) -> Self {
+        let mut names = Vec::new();
+        let views: Vec<View<'a>> = opened
+            .iter()
+            .filter_map(|(scope, guard)| {
+                let index = guard.get()?;
+                names.push(scope.name.clone());
+                Some(View {
+                    index,
+                    filter: Resolved::new(index, &spec.filters, &scope.own_names()),
+                })
+            })
+            .collect();
+        let terms = spec.text.as_deref().map(|text| {
+            let terms = Terms::parse(text);
+            let mut statistics = lexical::statistics(&views, &terms, &spec.filters);
+            // A later page weighs as the first one did, so that what was written meanwhile moves nothing.
+            if let Some(frozen) = cursor.and_then(|cursor| cursor.weights.as_deref()) {
+                statistics.restore(frozen);
+            }
+            (terms, statistics)
+        });
+        let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
+        Self {
+            opened,
+            views,
+            names,
+            mine: selection.current.names(),
+            own_scope,
+            spec,
+            terms,
+        }
+    }
+
+    /// Retrieves, orders and reads one page.
+    ///
+    /// # Errors
+    /// A store that could be read a moment ago and cannot any more.
+    pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
+        let found = match &self.terms {
+            Some((_, statistics)) => lexical::search(&self.views, statistics, &self.spec.filters),
+            None => lexical::everything(&self.views, &self.spec.filters),
+        };
+        let total = found.candidates.len();
+        // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
+        let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
+        let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
+        let mut ranked = order(found.candidates.clone(), &self.views, &self.names, mine, enough);
+        let mut page = self.read(&ranked, cursor, limit)?;
+        if page.hits.len() < limit && ranked.len() < total {
+            ranked = order(found.candidates, &self.views, &self.names, mine, None);
+            page = self.read(&ranked, cursor, limit)?;
+        }
+        page.more |= ranked.len() < total;
+        page.total = total as u64;
+        page.hidden = found.hidden;
+        page.only_stop_words = self.terms.as_ref().is_some_and(|(terms, _)| terms.only_stop_words);
+        Ok(page)
+    }
+
+    fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
+        let Some(view) = self.views.get(scope) else { return false };
+        let own = self.own_scope.as_ref().is_some_and(|own| self.names.get(scope) == Some(own));
+        let named = |name| name != 0 && self.mine.iter().any(|mine| mine == view.index.name(name));
+        named(doc.project) || named(doc.alias) || (own && doc.project == 0)
+    }
+
+    /// Reads records in order, folds near-duplicates, and stops when the page is full.
+    fn read(&self, ranked: &[Ranked], cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
+        let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
+        let mut page = Page::default();
+        let mut signatures: Vec<Signature> = Vec::new();
+        let mut matcher = self.terms.as_ref().map(|(_, statistics)| Matcher::new(statistics));
+        let mut rest = ranked.get(start..).unwrap_or_default();
+        let mut rank = start;
+        'page: while !rest.is_empty() {
+            let (batch, behind) = rest.split_at(rest.len().min(limit + 2));
+            rest = behind;
+            let mut records = self.records(batch)?;
+            for place in batch {
+                let (scope, id) = self.identity(place);
+                rank += 1;
+                let Some(memory) = records.remove(&(place.scored.scope, id)) else {
+                    page.gone += 1;
+                    continue;
+                };
+                // A list of the newest shows everything; near-duplicates are folded where something was searched for.
+                let signature = self.terms.as_ref().map(|_| Signature::of(&memory));
+                let same = signature
+                    .as_ref()
+                    .and_then(|signature| signatures.iter().position(|known| known.is_near(signature)));
+                if same.is_none() && page.hits.len() >= limit {
+                    page.more = true;
+                    break 'page;
+                }
+                let number = page.places.len();
+                page.places.push(Place {
+                    scope: scope.clone(),
+                    id: memory.id.clone(),
+                    ranked: *place,
+                });
+                if let Some(hit) = same.and_then(|position| page.hits.get_mut(position)) {
+                    hit.also_places.push(number);
+                    hit.hit.also.push(Also { id: memory.id, scope });
+                    continue;
+                }
+                signatures.extend(signature);
+                let hit = self.hit(&memory, place, &scope, rank, &mut matcher);
+                page.hits.push(Hit {
+                    hit,
+                    memory,
+                    place: number,
+                    also_places: Vec::new(),
+                });
+            }
+        }
+        Ok(page)
+    }
+
+    fn identity(&self, place: &Ranked) -> (String, String) {
+        (
+            self.names.get(place.scored.scope).cloned().unwrap_or_default(),
+            self.id(place).to_owned(),
+        )
+    }
+
+    /// The statistics of this search, for the cursor.
+    pub fn statistics(&self) -> Option<&Statistics> {
+        self.terms.as_ref().map(|(_, statistics)| statistics)
+    }
+
+    fn id(&self, place: &Ranked) -> &str {
+        self.views
+            .get(place.scored.scope)
+            .and_then(|view| view.index.doc(place.scored.doc))
+            .map_or("", |doc| &doc.id)
+    }
+
+    /// Reads the records of some places from their stores; the status allow-list is applied to what SQLite says now.
+    fn records(&self, places: &[Ranked]) -> Result<HashMap<(usize, String), Memory>, Error> {
+        let mut records = HashMap::with_capacity(places.len());
+        for (number, (scope, _)) in self.opened.iter().enumerate() {
+            let wanted: Vec<(RowKey, &str)> = places
+                .iter()
+                .filter(|place| place.scored.scope == number)
+                .filter_map(|place| {
+                    let doc = self.views.get(number)?.index.doc(place.scored.doc)?;
+                    Some((doc.key, &*doc.id))
+                })
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let found = scope
+                .store
+                .snapshot(|snapshot| snapshot.memories(&wanted, self.spec.filters.status))?;
+            records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory)));
+        }
+        Ok(records)
+    }
+
+    fn hit(&self, memory: &Memory, place: &Ranked, scope: &str, rank: usize, matcher: &mut Option<Matcher<'_>>) -> MemoryHit {
+        let mut hit = answer::hit(memory, scope, self.spec.detail);
+        if let Some(view) = self.views.get(place.scored.scope) {
+            answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
+        }
+        if let Some((_, statistics)) = &self.terms {
+            hit.score = Some(f64::from((place.scored.score * 100.0).round()) / 100.0);
+            hit.why = matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
+            if self.spec.explain
+                && let Some(view) = self.views.get(place.scored.scope)
+            {
+                let terms = statistics
+                    .explain(view.index, place.scored.doc)
+                    .into_iter()
+                    .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
+                    .collect();
+                let leg = LegExplanation {
+                    leg: "lexical".to_owned(),
+                    rank: rank as u64,
+                    score: f64::from(place.scored.score),
+                    terms,
+                };
+                hit.explanation = Some(Explanation { legs: vec![leg] });
+            }
+        }
+        hit
+    }
+}
