@@ -44,8 +44,8 @@ CREATE TABLE memories (
   -- When and by whom it was reviewed.
   reviewed_at   TEXT,
   reviewed_by   TEXT,
-  -- The id of the memory that replaces this one. A memory whose successor may be served is left out of search results and
-  -- is still found by its id.
+  -- The id of the memory that replaces this one. A memory whose successor may be served, or is no longer in the store, is
+  -- left out of search results, counted as hidden, and still found by its id.
   superseded_by TEXT,
   -- When it was written, and when it was last changed.
   created_at    TEXT,

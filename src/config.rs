@@ -48,11 +48,11 @@ pub struct ConfigFile {
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Results a page, 1 to 50 (default 10).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 1, 50>")]
     #[schemars(range(min = 1, max = 50))]
     pub results: Option<u32>,
     /// Tokens an answer may take, 200 to 20000 (default 4000).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 200, 20000>")]
     #[schemars(range(min = 200, max = 20000))]
     pub tokens: Option<u32>,
 }
@@ -223,7 +223,6 @@ impl Config {
         let path = root.value.join("config.toml");
         let (file, settings) = if path.is_file() {
             let settings: ConfigFile = load_toml(&path, &KEYS)?;
-            settings.check(&path)?;
             (Some(path), settings)
         } else {
             (None, ConfigFile::default())
@@ -255,22 +254,14 @@ impl Config {
     }
 }
 
-impl ConfigFile {
-    fn check(&self, path: &Path) -> Result<(), SettingsError> {
-        let wrong = |message: String| SettingsError::Invalid {
-            path: path.to_owned(),
-            message,
-            nearest: Vec::new(),
-            known: Vec::new(),
-        };
-        if let Some(results) = self.limits.results.filter(|results| !(1..=50).contains(results)) {
-            return Err(wrong(format!("`limits.results` is {results}; allowed are 1 to 50")));
-        }
-        if let Some(tokens) = self.limits.tokens.filter(|tokens| !(200..=20_000).contains(tokens)) {
-            return Err(wrong(format!("`limits.tokens` is {tokens}; allowed are 200 to 20000")));
-        }
-        Ok(())
-    }
+/// A number within bounds; the error names them.
+fn bounded<'de, D: serde::Deserializer<'de>, const LEAST: u32, const MOST: u32>(input: D) -> Result<Option<u32>, D::Error> {
+    let number = i64::deserialize(input)?;
+    u32::try_from(number)
+        .ok()
+        .filter(|number| (LEAST..=MOST).contains(number))
+        .map(Some)
+        .ok_or_else(|| serde::de::Error::custom(format!("{number} is not allowed; allowed are {LEAST} to {MOST}")))
 }
 
 /// `~` and `~/…` with the home folder in their place.

@@ -261,8 +261,11 @@ fn pack(
             format!("cut to {budget} tokens: {cut} entries are left out; query_memories finds them"),
         ));
     }
+    response.recent_memories = std::mem::take(own);
+    response.cross_project_learnings = std::mem::take(cross);
+    response.recent_sessions = std::mem::take(sessions);
     let bound = budget;
-    let steps: [fn(&mut ContextResponse); 4] = [
+    let steps: [fn(&mut ContextResponse); 8] = [
         |response| {
             response
                 .searched
@@ -278,6 +281,10 @@ fn pack(
         },
         |response| response.searched.skipped.clear(),
         |response| response.notes.truncate(1),
+        |response| response.project.path = text::line(&response.project.path, 40),
+        |response| response.recent_sessions.clear(),
+        |response| response.cross_project_learnings.clear(),
+        |response| response.notes.clear(),
     ];
     for step in steps {
         if answer::cost(response) <= bound {
@@ -285,7 +292,4 @@ fn pack(
         }
         step(response);
     }
-    response.recent_memories = std::mem::take(own);
-    response.cross_project_learnings = std::mem::take(cross);
-    response.recent_sessions = std::mem::take(sessions);
 }

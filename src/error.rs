@@ -93,6 +93,16 @@ pub enum Error {
         /// Its status.
         status: Status,
     },
+    /// A memory whose status is no word this program knows.
+    #[error("memory `{id}` in scope `{scope}` has the status `{word}`, which is no known one")]
+    UnknownStatus {
+        /// The id asked for.
+        id: String,
+        /// The scope that holds it.
+        scope: String,
+        /// Its status, as stored.
+        word: String,
+    },
     /// Nothing to read anywhere.
     #[error("Memory database not found: no scope under `{}`", root.join("scopes").display())]
     NoScopes {
@@ -295,7 +305,7 @@ impl Error {
             Self::ScopeRefused { .. } => "scope_refused",
             Self::ScopeUnusable { .. } => "scope_unusable",
             Self::MemoryNotFound { .. } => "memory_not_found",
-            Self::MemoryNotServed { .. } => "memory_not_served",
+            Self::MemoryNotServed { .. } | Self::UnknownStatus { .. } => "memory_not_served",
             Self::NoScopes { .. } => "no_scopes",
             Self::Store(error) => error.code(),
             Self::Settings(_) => "invalid_settings",
@@ -316,13 +326,12 @@ impl Error {
             Self::ScopeRefused { pinned, .. } => format!("leave `scope` out, or start a server without `--scope {pinned}`"),
             Self::ScopeUnusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
             Self::MemoryNotFound { .. } => "query_memories finds ids; an id of a private scope is found only with `scope` given".into(),
-            Self::MemoryNotServed { status: Status::Rejected, .. } => {
-                "its curator rejected it, or its status is no known word; such memories are never served".into()
-            }
+            Self::MemoryNotServed { status: Status::Rejected, .. } => "its curator rejected it, and rejected memories are never served".into(),
+            Self::UnknownStatus { .. } => "no filter lets it through; known are staging, approved, promoted and rejected".into(),
             Self::MemoryNotServed { status: Status::Staging, .. } => {
                 "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same".into()
             }
-            Self::MemoryNotServed { .. } => "leave `status` out, or pass \"all\"".into(),
+            Self::MemoryNotServed { .. } => "pass `status: \"approved\"` or `status: \"all\"` to see it".into(),
             Self::NoScopes { .. } => {
                 "start with `ack-memory demo`, import memories with `ack-memory import FILE --scope NAME`, or add an existing store with `ack-memory scopes add NAME --store PATH`".into()
             }
@@ -360,7 +369,7 @@ impl Error {
                 body.value = Some(text::line(value, 200));
                 body.allowed = vec![allowed.clone()];
                 body.nearest.clone_from(nearest);
-                body.example.clone_from(example);
+                body.example = example.clone().or_else(|| example_of(argument));
             }
             Self::UnknownArgument {
                 operation,
@@ -412,6 +421,19 @@ impl Error {
         }
         text::line(&message, 600)
     }
+}
+
+/// Arguments in which this one is right, as JSON.
+fn example_of(argument: &str) -> Option<String> {
+    let example = match argument {
+        "query" | "scope" | "cursor" | "project" => r#"{"query":"connection refused"}"#,
+        "tags" => r#"{"tags":["docker"]}"#,
+        "files" => r#"{"files":["src/main.rs"]}"#,
+        "id" | "ids" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
+        "project_path" => r#"{"project_path":"."}"#,
+        _ => return None,
+    };
+    Some(example.to_owned())
 }
 
 /// Arguments that an operation takes, as JSON.

@@ -156,6 +156,8 @@ pub struct Memory {
     pub created_at: Option<Timestamp>,
     /// When it was last changed.
     pub updated_at: Option<Timestamp>,
+    /// The stored status, where it is no known word; the memory counts as rejected then.
+    pub unknown_status: Option<String>,
     /// Names of columns whose value was broken and was read as far as possible.
     pub repaired: Vec<&'static str>,
 }

@@ -272,7 +272,9 @@ fn single(path: &Path) -> Scope {
         .map_or_else(|| "memory".to_owned(), |stem| text::line(&stem.to_string_lossy(), 100));
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let file = folder.join("scope.toml");
-    let (manifest, problem) = if file.exists() { load(&file) } else { (Manifest::default(), None) };
+    let (mut manifest, problem) = if file.exists() { load(&file) } else { (Manifest::default(), None) };
+    // It is the only one there is, and it was named.
+    manifest.visibility = Visibility::Shared;
     let store = Store::new(path.to_owned(), manifest.unreviewed);
     Scope {
         name: stem,

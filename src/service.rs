@@ -101,6 +101,12 @@ pub(crate) fn open<'a>(
             crate::text::line(&broken.reason, 500),
         ));
     }
+    if let Some(broken) = selection.broken.first().filter(|_| scopes.is_empty()) {
+        return Err(Error::ScopeUnusable {
+            name: broken.scope.clone(),
+            reason: broken.reason.clone(),
+        });
+    }
     let mut open = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
     for scope in scopes {

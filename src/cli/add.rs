@@ -20,7 +20,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
         return Err(Error::invalid(
             "NAME",
             &args.name,
-            format!("a name that is not taken; there is a scope `{}`", known.name),
+            format!("a name that is not taken; scope `{}` is there and is not overwritten", known.name),
         ));
     }
     let store = expand_home(&args.store, config.home.as_deref());

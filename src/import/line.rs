@@ -32,6 +32,7 @@ pub struct ImportLine {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The learning in one line.
+    #[schemars(extend("pattern" = "\\S"))]
     pub title: String,
     /// One line of context.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,7 +140,7 @@ pub struct Row {
 /// # Errors
 /// What is wrong with it and what is allowed, in one sentence.
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
-    let values: Map<String, Value> = serde_json::from_str(line).map_err(|error| explain(&error))?;
+    let values: Map<String, Value> = serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
     let mut parsed: ImportLine =
         serde_json::from_value(Value::Object(values.clone())).map_err(|error| at_fault(&values).unwrap_or_else(|| explain(&error)))?;
     let stated = parsed.status.is_some();
@@ -243,6 +244,15 @@ fn at_fault(values: &Map<String, Value>) -> Option<String> {
         })
 }
 
+fn not_an_object(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    format!(
+        "not a JSON object: {} (column {})",
+        text::line(said.split(" at line ").next().unwrap_or_default(), 200),
+        error.column()
+    )
+}
+
 fn explain(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or_default();
@@ -257,11 +267,7 @@ fn explain(error: &serde_json::Error) -> String {
     if said.starts_with("missing field `title`") {
         return "`title` is missing or empty; it is the one key that is required".to_owned();
     }
-    if error.is_data() {
-        text::line(said, 200)
-    } else {
-        format!("not a JSON object: {} (column {})", text::line(said, 200), error.column())
-    }
+    text::line(said, 200)
 }
 
 #[cfg(test)]

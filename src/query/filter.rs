@@ -141,20 +141,22 @@ impl<'a> Resolved<'a> {
             return false;
         }
         if let Some((names, here, own)) = &self.belonging {
-            let mine = names.contains(&doc.project) || names.contains(&doc.alias) || (*here && doc.project == 0);
+            let mine =
+                names.contains(&self.index.fold(doc.project)) || names.contains(&self.index.fold(doc.alias)) || (*here && doc.project == 0);
             if mine != *own {
                 return false;
             }
         }
         if let Some(project) = &self.project {
-            let named = project.contains(&doc.project) || (doc.alias != 0 && project.contains(&doc.alias));
+            let named =
+                project.contains(&self.index.fold(doc.project)) || (doc.alias != 0 && project.contains(&self.index.fold(doc.alias)));
             let unnamed = doc.project == 0 && self.owns_unnamed;
             if !(unnamed || (named && doc.project != 0)) {
                 return false;
             }
         }
         if !self.tags.is_empty() {
-            let has = |tag: &Option<Name>| tag.is_some_and(|tag| doc.tags.contains(&tag));
+            let has = |tag: &Option<Name>| tag.is_some_and(|tag| doc.tags.iter().any(|own| self.index.fold(*own) == tag));
             let pass = match self.filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),
                 MatchTags::Any => self.tags.iter().any(has),
@@ -163,7 +165,7 @@ impl<'a> Resolved<'a> {
                 return false;
             }
         }
-        if self.kind.is_some_and(|kind| kind != Some(doc.kind)) {
+        if self.kind.is_some_and(|kind| kind != Some(self.index.fold(doc.kind))) {
             return false;
         }
         if let Some(session) = self.session

@@ -46,17 +46,17 @@ pub struct Doc {
     pub status: Status,
     /// Replaced, or gone from the store.
     pub dead: bool,
-    /// Project, folded; see [`Index::name`].
+    /// Project, as written; see [`Index::name`] and [`Index::fold`].
     pub project: Name,
-    /// The project's second name, folded.
+    /// The project's second name, as written.
     pub alias: Name,
     /// Session name.
     pub session: Name,
     /// Session id.
     pub session_id: Name,
-    /// Type, folded.
+    /// Type, as written.
     pub kind: Name,
-    /// Tags, folded.
+    /// Tags, as written.
     pub tags: Box<[Name]>,
     /// Files, as stored.
     pub files: Box<[Name]>,
@@ -78,10 +78,8 @@ pub struct Index {
     postings: Vec<Vec<Posting>>,
     names: HashMap<Box<str>, Name>,
     name_list: Vec<Box<str>>,
-    /// The tag as it was first written, by its folded name.
-    tag_spelling: HashMap<Name, Box<str>>,
-    /// The project as it was first written, by its folded name.
-    project_spelling: HashMap<Name, Box<str>>,
+    /// The folded name of each name.
+    folded: Vec<Name>,
     dead: usize,
     /// Live documents of each status, and their tokens.
     sizes: HashMap<Status, (u64, u64)>,
@@ -101,6 +99,7 @@ impl Index {
     pub fn build(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
         let mut index = Self {
             name_list: vec![Box::from("")],
+            folded: vec![0],
             names: std::iter::once((Box::from(""), 0)).collect(),
             ..Self::default()
         };
@@ -228,19 +227,6 @@ impl Index {
                 list.push(number << 8 | weight.min(255));
             }
         }
-        let project = self.intern_folded(memory.project.as_deref());
-        if let Some(spelling) = &memory.project {
-            self.project_spelling.entry(project).or_insert_with(|| spelling.as_str().into());
-        }
-        let tags: Box<[Name]> = memory
-            .concepts
-            .iter()
-            .map(|tag| {
-                let name = self.intern_folded(Some(tag));
-                self.tag_spelling.entry(name).or_insert_with(|| tag.as_str().into());
-                name
-            })
-            .collect();
         let doc = Doc {
             key,
             fingerprint,
@@ -250,12 +236,12 @@ impl Index {
             length,
             status: memory.status,
             dead: false,
-            project,
-            alias: self.intern_folded(memory.project_alias.as_deref()),
+            project: self.intern(memory.project.as_deref().unwrap_or_default()),
+            alias: self.intern(memory.project_alias.as_deref().unwrap_or_default()),
             session: self.intern(memory.session.as_deref().unwrap_or_default()),
             session_id: self.intern(memory.session_id.as_deref().unwrap_or_default()),
-            kind: self.intern_folded(memory.kind.as_deref()),
-            tags,
+            kind: self.intern(memory.kind.as_deref().unwrap_or_default()),
+            tags: memory.concepts.iter().map(|tag| self.intern(tag)).collect(),
             files: memory.files.iter().map(|file| self.intern(file)).collect(),
             superseded_by: memory.superseded_by.as_deref().filter(|newer| *newer != memory.id).map(Box::from),
         };
@@ -279,16 +265,28 @@ impl Index {
         term
     }
 
-    fn intern_folded(&mut self, text: Option<&str>) -> Name {
-        text.map_or(0, |text| self.intern(&fold_name(text)))
-    }
-
     fn intern(&mut self, text: &str) -> Name {
         if let Some(name) = self.names.get(text) {
             return *name;
         }
+        let name = self.new_name(text);
+        let folded = fold_name(text);
+        let fold = if folded == text {
+            name
+        } else {
+            self.names.get(folded.as_str()).copied().unwrap_or_else(|| self.new_name(&folded))
+        };
+        if let Some(slot) = self.folded.get_mut(name as usize) {
+            *slot = fold;
+        }
+        name
+    }
+
+    /// A new name, its own folded one until said otherwise.
+    fn new_name(&mut self, text: &str) -> Name {
         let name = Name::try_from(self.name_list.len()).unwrap_or(0);
         self.name_list.push(text.into());
+        self.folded.push(name);
         self.names.insert(text.into(), name);
         name
     }
@@ -303,14 +301,30 @@ impl Index {
         self.name_list.get(name as usize).map_or("", AsRef::as_ref)
     }
 
-    /// A tag as it was first written.
-    pub fn tag(&self, name: Name) -> &str {
-        self.tag_spelling.get(&name).map_or("", AsRef::as_ref)
+    /// The folded name of a name: what comparisons go by.
+    pub fn fold(&self, name: Name) -> Name {
+        self.folded.get(name as usize).copied().unwrap_or(name)
     }
 
-    /// A project as it was first written.
-    pub fn project(&self, name: Name) -> &str {
-        self.project_spelling.get(&name).map_or("", AsRef::as_ref)
+    /// How often each name occurs, those that fold alike together under their most frequent spelling; the most frequent
+    /// first.
+    pub fn counted(&self, names: impl Iterator<Item = Name>) -> Vec<(&str, u64)> {
+        let mut spellings: HashMap<Name, u64> = HashMap::default();
+        for name in names {
+            *spellings.entry(name).or_default() += 1;
+        }
+        let mut groups: HashMap<Name, (u64, u64, &str)> = HashMap::default();
+        for (name, count) in spellings {
+            let group = groups.entry(self.fold(name)).or_insert((0, 0, ""));
+            group.0 += count;
+            let spelling = self.name(name);
+            if (count, std::cmp::Reverse(spelling)) > (group.1, std::cmp::Reverse(group.2)) || group.1 == 0 {
+                (group.1, group.2) = (count, spelling);
+            }
+        }
+        let mut counted: Vec<(&str, u64)> = groups.into_values().map(|(count, _, spelling)| (spelling, count)).collect();
+        counted.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        counted
     }
 
     /// A document by number, dead ones too.

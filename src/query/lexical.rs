@@ -17,13 +17,15 @@ use super::analysis::{self, Kind, Side};
 use super::filter::{Filters, Resolved};
 use super::inverted::{DocId, Index, term_key};
 use crate::api::Hidden;
+use crate::memory::StatusFilter;
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// How much more a specific identifier weighs than a word of the same rarity, where it is all that was asked for. Among
-/// many words it counts as one of them: rare as it is, it weighs enough, and an error message holds several.
+/// How much more a specific identifier weighs than a word of the same rarity, where it is all that was asked for.
 const IDENTIFIER: f32 = 4.0;
+/// The same among other words: an error message holds several identifiers, and not each of them is its point.
+const AMONG_WORDS: f32 = 1.5;
 /// Up to this many words are a question about an identifier.
 const BARE: usize = 2;
 /// The unit of weights.
@@ -57,7 +59,7 @@ impl Terms {
         let identifier = if query.split_whitespace().count() <= BARE {
             IDENTIFIER
         } else {
-            1.0
+            AMONG_WORDS
         };
         analysis::tokenize(query, Side::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
@@ -136,7 +138,8 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
         };
         u32::try_from(views.iter().map(holding).sum::<usize>()).unwrap_or(u32::MAX)
     };
-    let known = |key: &str| views.iter().any(|view| view.index.holds(key, filters.status));
+    // A word that only unreviewed memories hold is no misspelt one: it counts what the status filter hides.
+    let known = |key: &str| views.iter().any(|view| view.index.holds(key, StatusFilter::All));
     #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
     let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
@@ -160,34 +163,33 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     }
 }
 
-/// At most three known words like an unknown one: it begins with it, or one letter differs (two in long words). Words are
-/// compared by their stems, and only words of memories that the filter allows count.
+/// At most three known words like an unknown one: one letter differs, or one begins with the other, or with all but one
+/// letter of it (the index knows stems: `dployment` meets `deploy`). Words are compared by their stems, and only words of memories that the filter allows count.
 fn stand_ins(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
     let length = key.chars().count();
     if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
+    let mask = letters(key);
     let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
     for view in views {
         for word in view.index.words() {
+            // Most words have other letters; that is seen without comparing them.
+            let strange = (letters(word) & !mask).count_ones();
+            if strange > 1 && !word.starts_with(key) {
+                continue;
+            }
             let other = word.chars().count();
             if other < 4 || other.abs_diff(length) > 6 {
                 continue;
             }
             let cut_off = word.starts_with(key) || (other >= 5 && length - other.min(length) <= 3 && key.starts_with(word));
-            // Two letters only in long words that begin alike, or words of another meaning would stand in.
-            let allowed = if length >= 8 && word.chars().next() == key.chars().next() {
-                2
-            } else {
-                1
-            };
             if cut_off {
                 found.insert((1, word));
-            } else if length >= 5 && other.abs_diff(length) <= allowed {
-                let distance = strsim::osa_distance(word, key);
-                if distance <= allowed {
-                    found.insert((distance, word));
-                }
+            } else if length >= 5 && other.abs_diff(length) <= 1 && strsim::osa_distance(word, key) <= 1 {
+                found.insert((0, word));
+            } else if other >= 5 && length > other + 1 && length - other <= 5 && begins_alike(key, word, other) {
+                found.insert((2, word));
             }
         }
     }
@@ -199,6 +201,18 @@ fn stand_ins(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
         .take(3)
         .map(str::to_owned)
         .collect()
+}
+
+/// The set of a word's bytes, folded into 64 bits.
+fn letters(word: &str) -> u64 {
+    word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
+}
+
+/// Whether a word begins with another one of `length` characters, one letter apart.
+fn begins_alike(word: &str, other: &str, length: usize) -> bool {
+    let beginning = |count: usize| word.char_indices().nth(count).and_then(|(end, _)| word.get(..end));
+    let alike = |beginning: &str| strsim::osa_distance(beginning, other) <= 1;
+    word.chars().next() == other.chars().next() && [length - 1, length, length + 1].into_iter().filter_map(beginning).any(alike)
 }
 
 impl Statistics {

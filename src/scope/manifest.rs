@@ -75,12 +75,19 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> 
         let said = error.message().lines().next().unwrap_or_default().to_owned();
         let key = said.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
         let near = key.map(|key| nearest(key, keys.iter().copied(), 1)).unwrap_or_default();
+        // What stands there, for a message that does not say.
+        let there = error
+            .span()
+            .and_then(|span| text.get(span))
+            .map(|there| crate::text::line(there, 40))
+            .filter(|there| !said.contains(there.as_str()));
+        let there = there.map_or_else(String::new, |there| format!(" (`{there}`)"));
         let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         SettingsError::Invalid {
             path: path.to_owned(),
             nearest: near,
             known: keys.iter().map(|key| (*key).to_owned()).collect(),
-            message: format!("line {line}: {said}{hint}"),
+            message: format!("line {line}: {said}{there}{hint}"),
         }
     })
 }

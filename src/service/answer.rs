@@ -190,7 +190,7 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
             response.notes.push(Note::new(NoteKind::Cut, "cut: get_memory shows it in full"));
         }
     }
-    let steps: [fn(&mut crate::api::QueryResponse); 6] = [
+    let steps: [fn(&mut crate::api::QueryResponse); 7] = [
         |response| response.suggestions.truncate(2),
         |response| {
             response
@@ -208,6 +208,7 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
         |response| response.searched.skipped.clear(),
         |response| response.suggestions.clear(),
         |response| response.notes.truncate(1),
+        |response| response.notes.iter_mut().for_each(|note| note.message = "cut".to_owned()),
     ];
     for step in steps {
         if over(response) == 0 {
@@ -228,6 +229,9 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
             hit.narrative = None;
             hit.explanation = None;
             hit.why = None;
+            hit.kind = None;
+            hit.project = None;
+            hit.session = None;
         }
     }
 }

@@ -15,7 +15,7 @@ const NEIGHBOURS: usize = 3;
 /// Steps that links are followed.
 const LINK_DEPTH: u32 = 4;
 /// Tokens that one answer may take.
-const BUDGET: usize = 12_000;
+const BUDGET: usize = 11_000;
 
 pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
     let filter = request.status.unwrap_or_default();
@@ -113,18 +113,18 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
                 return Ok(None);
             };
             if !filter.allows(memory.status) {
-                return Ok(Some(Err(memory.status)));
+                return Ok(Some(Err((memory.status, memory.unknown_status))));
             }
             let detail = detail(snapshot, index, &scope.name, &memory, filter, include)?;
             Ok(Some(Ok((memory, detail))))
         })?;
         match found {
             Some(Ok(found)) => return Ok(found),
-            Some(Err(status)) => {
-                refused.get_or_insert(Error::MemoryNotServed {
-                    id: text::line(id, 200),
-                    scope: scope.name.clone(),
-                    status,
+            Some(Err((status, word))) => {
+                let (id, scope) = (text::line(id, 200), scope.name.clone());
+                refused.get_or_insert(match word {
+                    Some(word) => Error::UnknownStatus { id, scope, word },
+                    None => Error::MemoryNotServed { id, scope, status },
                 });
             }
             None => {}

@@ -148,12 +148,14 @@ impl Search<'_> {
         if let Some(project) = &request.project {
             let known = documents
                 .iter()
-                .map(|(index, doc)| index.project(doc.project))
+                .map(|(index, doc)| index.name(doc.project))
                 .filter(|name| !name.is_empty());
             suggestions.extend(unknown("No memory was learned in project", project, known.collect()));
         }
         for tag in request.tags.iter().flatten() {
-            let known = documents.iter().flat_map(|(index, doc)| doc.tags.iter().map(|tag| index.tag(*tag)));
+            let known = documents
+                .iter()
+                .flat_map(|(index, doc)| doc.tags.iter().map(|tag| index.name(*tag)));
             suggestions.extend(unknown("No memory has the tag", tag, known.collect()));
         }
         if self.spec.filters.restricts() {

@@ -1,7 +1,5 @@
 //! `list_scopes`: which scopes there are, what they hold and how they fare.
 
-use std::collections::HashMap;
-
 use super::Service;
 use crate::api::{Health, HealthState, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
 use crate::error::{Error, StoreError};
@@ -36,10 +34,11 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             ),
         ));
     }
-    if let Some(name) = &request.scope {
+    let named = request.scope.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    if let Some(name) = named {
         let scope = find(&scopes, name).ok_or_else(|| match &service.config.pinned {
             Some(_) => Error::ScopeRefused {
-                name: name.clone(),
+                name: name.to_owned(),
                 pinned: response.current_scope.clone().unwrap_or_default(),
             },
             None => not_found(&all, name),
@@ -48,8 +47,8 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     }
     for scope in &scopes {
         let own = response.current_scope.as_ref() == Some(&scope.name);
-        let may_read = scope.problem.is_none() && (scope.manifest.visibility == Visibility::Shared || own || request.scope.is_some());
-        let most = match (request.scope.is_some(), scopes.len()) {
+        let may_read = scope.problem.is_none() && (scope.manifest.visibility == Visibility::Shared || own || named.is_some());
+        let most = match (named.is_some(), scopes.len()) {
             (true, _) => MANY,
             (false, ..=12) => FEW,
             (false, ..=40) => 3,
@@ -66,6 +65,13 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             format!("{hint}; {}", hint.hint().unwrap_or_default()),
         ));
     } else if response.current_scope.is_none() {
+        if let Some(default) = &service.config.default_scope {
+            let name = text::line(&default.value, 100);
+            response.notes.push(Note::new(
+                NoteKind::NoCurrentScope,
+                format!("`default_scope` in config.toml names `{name}`, and there is no such scope"),
+            ));
+        }
         let folder = text::line(&current.folder.display().to_string(), 200);
         response.notes.push(Note::new(
             NoteKind::NoCurrentScope,
@@ -180,38 +186,26 @@ fn instant(millis: i64) -> Option<String> {
 
 /// The projects of the memories that can be asked for, those with most memories first.
 fn projects(index: &Index, most: usize) -> Vec<String> {
-    let mut counts: HashMap<&str, u64> = HashMap::new();
-    for (_, doc) in index.live() {
-        let name = index.project(doc.project);
-        if !name.is_empty() {
-            *counts.entry(name).or_default() += 1;
-        }
-    }
-    by_count(counts, most).into_iter().map(|(name, _)| name.to_owned()).collect()
+    let names = index.live().map(|(_, doc)| doc.project).filter(|name| *name != 0);
+    index
+        .counted(names)
+        .into_iter()
+        .take(most)
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 /// The tags of approved memories, the most used first.
 fn tags(index: &Index, most: usize) -> Vec<TagCount> {
-    let mut counts: HashMap<&str, u64> = HashMap::new();
-    for (_, doc) in index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status)) {
-        for tag in &doc.tags {
-            *counts.entry(index.tag(*tag)).or_default() += 1;
-        }
-    }
-    by_count(counts, most)
-        .into_iter()
+    let approved = index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
+    let tags = index.counted(approved.flat_map(|(_, doc)| doc.tags.iter().copied()));
+    tags.into_iter()
+        .take(most)
         .map(|(tag, count)| TagCount {
             tag: tag.to_owned(),
             count,
         })
         .collect()
-}
-
-fn by_count(counts: HashMap<&str, u64>, most: usize) -> Vec<(&str, u64)> {
-    let mut ordered: Vec<(&str, u64)> = counts.into_iter().collect();
-    ordered.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    ordered.truncate(most);
-    ordered
 }
 
 /// What waits for a curator, oldest first.

@@ -156,7 +156,7 @@ impl<'a> Search<'a> {
     fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
         let Some(view) = self.views.get(scope) else { return false };
         let own = self.own_scope.as_ref().is_some_and(|own| self.names.get(scope) == Some(own));
-        let named = |name| name != 0 && self.mine.iter().any(|mine| mine == view.index.name(name));
+        let named = |name| name != 0 && self.mine.iter().any(|mine| mine == view.index.name(view.index.fold(name)));
         named(doc.project) || named(doc.alias) || (own && doc.project == 0)
     }
 

@@ -120,12 +120,13 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
     }
     word(value, &words, &wrong, false)?;
     if words.is_empty() && !value.is_string() {
-        let example = if matches!(argument, "since" | "until") {
-            json!("2026-01-31")
-        } else {
-            json!(crate::text::line(&value.to_string(), 60))
-        };
-        return Err(wrong(format!("a string for {operation}"), Vec::new(), example));
+        let allowed = format!("a string for {operation}");
+        return Err(match argument {
+            "since" | "until" => wrong(allowed, Vec::new(), json!("2026-01-31")),
+            // Any text would name a scope that is not there, or no page.
+            "scope" | "cursor" => Error::invalid(argument, crate::text::line(&value.to_string(), 120), allowed),
+            _ => wrong(allowed, Vec::new(), json!(crate::text::line(&value.to_string(), 60))),
+        });
     }
     Ok(())
 }

@@ -118,6 +118,7 @@ pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
         files,
         narrative,
         status: status(row, source, unreviewed)?,
+        unknown_status: stored_status(row, source)?.err().map(|word| text::line(&word, 60)),
         confidence: values::share(row.get_ref(Field::Confidence.position())?),
         reviewed_at: values::instant(row.get_ref(Field::ReviewedAt.position())?),
         reviewed_by,

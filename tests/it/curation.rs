@@ -593,7 +593,9 @@ fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
     let mut read = Vec::new();
     for scope in ["typo", "cut", "kind", "folder", "link"] {
         for arguments in [json!({ "query": "deploy" }), json!({ "query": "deploy", "scope": scope })] {
-            let answer = call(&service, "query_memories", arguments).unwrap();
+            let Ok(answer) = call(&service, "query_memories", arguments) else {
+                continue;
+            };
             if ids(&answer).contains(&scope) {
                 read.push(scope);
             }

@@ -204,8 +204,7 @@ fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
         let mut input = text.as_bytes();
         let now = "2026-11-21T00:00:00Z".parse().unwrap();
         run(
-            &root.scope_folder(&scope),
-            None,
+            root.scope_folder(&scope).join("memory.db"),
             &mut input,
             Options::default(),
             now,

@@ -234,7 +234,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
 }
 
 #[test]
-fn a_folder_without_a_database_and_a_manifest_is_no_scope() {
+fn a_folder_without_a_database_is_named_and_other_entries_are_no_scopes() {
     let root = Root::new();
     root.store("good", &[memory("a", "Deploy rule", json!({}))]);
     std::fs::create_dir_all(root.path().join("scopes/.git/objects")).unwrap();
@@ -247,7 +247,11 @@ fn a_folder_without_a_database_and_a_manifest_is_no_scope() {
         .iter()
         .map(|scope| scope["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["good"]);
+    assert_eq!(names, ["backup", "good"]);
+    assert_eq!(
+        answer["scopes"][0]["health"]["state"], "unavailable",
+        "an empty folder is named with what is missing"
+    );
 }
 
 #[test]

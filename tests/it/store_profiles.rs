@@ -141,7 +141,7 @@ fn tables_without_row_numbers_are_read() {
         "WITHOUT\n  ROWID",
         "STRICT, WITHOUT ROWID",
         "WITHOUT /* really */ ROWID",
-        "WITHOUT ROWID -- because (we) can",
+        "WITHOUT ROWID -- because (we) can\n",
     ] {
         let sql = format!(
             "CREATE TABLE memories (id TEXT PRIMARY KEY NOT NULL, title TEXT, status TEXT) {tail};
