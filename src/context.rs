@@ -265,7 +265,7 @@ fn pack(
     response.cross_project_learnings = std::mem::take(cross);
     response.recent_sessions = std::mem::take(sessions);
     let bound = budget;
-    let steps: [fn(&mut ContextResponse); 8] = [
+    let steps: [fn(&mut ContextResponse); 11] = [
         |response| {
             response
                 .searched
@@ -285,6 +285,9 @@ fn pack(
         |response| response.recent_sessions.clear(),
         |response| response.cross_project_learnings.clear(),
         |response| response.notes.clear(),
+        |response| response.searched.detected_by = None,
+        |response| response.project.detected_by = None,
+        |response| response.recent_memories.truncate(1),
     ];
     for step in steps {
         if answer::cost(response) <= bound {

@@ -327,7 +327,7 @@ impl Error {
             Self::ScopeUnusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
             Self::MemoryNotFound { .. } => "query_memories finds ids; an id of a private scope is found only with `scope` given".into(),
             Self::MemoryNotServed { status: Status::Rejected, .. } => "its curator rejected it, and rejected memories are never served".into(),
-            Self::UnknownStatus { .. } => "no filter lets it through; known are staging, approved, promoted and rejected".into(),
+            Self::UnknownStatus { .. } => "such memories are never served; known words are staging, approved, promoted and rejected".into(),
             Self::MemoryNotServed { status: Status::Staging, .. } => {
                 "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same".into()
             }
@@ -426,7 +426,10 @@ impl Error {
 /// Arguments in which this one is right, as JSON.
 fn example_of(argument: &str) -> Option<String> {
     let example = match argument {
-        "query" | "scope" | "cursor" | "project" => r#"{"query":"connection refused"}"#,
+        "query" | "project" => r#"{"query":"connection refused"}"#,
+        // Left out, both are right.
+        "scope" => r#"{"scope":null}"#,
+        "cursor" => r#"{"cursor":null}"#,
         "tags" => r#"{"tags":["docker"]}"#,
         "files" => r#"{"files":["src/main.rs"]}"#,
         "id" | "ids" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,

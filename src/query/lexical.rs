@@ -180,15 +180,15 @@ fn stand_ins(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
                 continue;
             }
             let other = word.chars().count();
-            if other < 4 || other.abs_diff(length) > 6 {
+            if other < 4 || other.abs_diff(length) > 8 {
                 continue;
             }
-            let cut_off = word.starts_with(key) || (other >= 5 && length - other.min(length) <= 3 && key.starts_with(word));
+            let cut_off = word.starts_with(key) || (other >= 5 && length - other.min(length) <= other + 1 && key.starts_with(word));
             if cut_off {
                 found.insert((1, word));
             } else if length >= 5 && other.abs_diff(length) <= 1 && strsim::osa_distance(word, key) <= 1 {
                 found.insert((0, word));
-            } else if other >= 5 && length > other + 1 && length - other <= 5 && begins_alike(key, word, other) {
+            } else if other >= 5 && length + 1 >= other && length <= other + 5 && begins_alike(key, word, other) {
                 found.insert((2, word));
             }
         }

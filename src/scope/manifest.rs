@@ -82,12 +82,21 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> 
             .map(|there| crate::text::line(there, 40))
             .filter(|there| !said.contains(there.as_str()));
         let there = there.map_or_else(String::new, |there| format!(" (`{there}`)"));
+        // A message about a value does not name its key.
+        let at = text
+            .lines()
+            .nth(line - 1)
+            .and_then(|line| line.split_once('='))
+            .map(|(key, _)| key.trim().to_owned());
+        let at = at
+            .filter(|key| !key.is_empty() && !said.contains(key.as_str()))
+            .map_or_else(String::new, |key| format!("`{}`: ", crate::text::line(&key, 40)));
         let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         SettingsError::Invalid {
             path: path.to_owned(),
             nearest: near,
             known: keys.iter().map(|key| (*key).to_owned()).collect(),
-            message: format!("line {line}: {said}{there}{hint}"),
+            message: format!("line {line}: {at}{said}{there}{hint}"),
         }
     })
 }

@@ -232,6 +232,8 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
             hit.kind = None;
             hit.project = None;
             hit.session = None;
+            hit.score = None;
+            hit.created_at = None;
         }
     }
 }

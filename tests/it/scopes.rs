@@ -64,56 +64,56 @@ fn a_scope_is_described_by_what_it_holds() {
     )
     .unwrap();
     insta::assert_json_snapshot!(neutral(&root, &answer), @r#"
-{
-  "scopes": [
     {
-      "name": "ledger",
-      "path": "ROOT/scopes/ledger/memory.db",
-      "memory_count": 4,
-      "last_updated": "2026-03-01T00:00:00Z",
-      "description": "Payments",
-      "visibility": "shared",
-      "counts": {
-        "approved": 1,
-        "promoted": 1,
-        "staging": 2,
-        "rejected": 1,
-        "unknown": 1
-      },
-      "projects": [
-        "ledger-api"
-      ],
-      "tags": [
+      "scopes": [
         {
-          "tag": "Postgres",
-          "count": 2
-        },
-        {
-          "tag": "locks",
-          "count": 1
+          "name": "ledger",
+          "path": "ROOT/scopes/ledger/memory.db",
+          "memory_count": 4,
+          "last_updated": "2026-03-01T00:00:00Z",
+          "description": "Payments",
+          "visibility": "shared",
+          "counts": {
+            "approved": 1,
+            "promoted": 1,
+            "staging": 2,
+            "rejected": 1,
+            "unknown": 1
+          },
+          "projects": [
+            "Ledger_API"
+          ],
+          "tags": [
+            {
+              "tag": "Postgres",
+              "count": 2
+            },
+            {
+              "tag": "locks",
+              "count": 1
+            }
+          ],
+          "pending": {
+            "count": 2,
+            "oldest": "2025-11-01T00:00:00Z",
+            "ids": [
+              "d",
+              "c"
+            ]
+          },
+          "profile": "ack",
+          "health": {
+            "state": "degraded",
+            "opened": "at rest, without locks (immutable=1, verified unchanged)",
+            "problems": [
+              "1 rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected"
+            ]
+          }
         }
       ],
-      "pending": {
-        "count": 2,
-        "oldest": "2025-11-01T00:00:00Z",
-        "ids": [
-          "d",
-          "c"
-        ]
-      },
-      "profile": "ack",
-      "health": {
-        "state": "degraded",
-        "opened": "at rest, without locks (immutable=1, verified unchanged)",
-        "problems": [
-          "1 rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected"
-        ]
-      }
+      "current_scope": "ledger",
+      "detected_by": "projects `ledger-api`"
     }
-  ],
-  "current_scope": "ledger",
-  "detected_by": "projects `ledger-api`"
-}
 "#);
 }
 
@@ -165,54 +165,54 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         .map(|scope| json!({ scope["name"].as_str().unwrap(): scope["health"] }))
         .collect();
     insta::assert_json_snapshot!(neutral(&root, &json!(health)), @r#"
-[
-  {
-    "absent": {
-      "state": "unavailable",
-      "problems": [
-        "Memory database not found: `ROOT/scopes/absent/memory.db`; create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
-      ]
-    }
-  },
-  {
-    "empty": {
-      "state": "unavailable",
-      "problems": [
-        "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; wait until its program has written to it, or import into it with `ack-memory import FILE --scope NAME`"
-      ]
-    }
-  },
-  {
-    "foreign": {
-      "state": "unavailable",
-      "problems": [
-        "`ROOT/scopes/foreign/memory.db` holds no memories: none of its tables (`recipes`) has an id and a title; check the scope's `store` path; the tables this program reads are described in schemas/scope.sql"
-      ]
-    }
-  },
-  {
-    "good": {
-      "state": "ok",
-      "opened": "at rest, without locks (immutable=1, verified unchanged)"
-    }
-  },
-  {
-    "text": {
-      "state": "unavailable",
-      "problems": [
-        "`ROOT/scopes/text/memory.db` is not an SQLite database; check the scope's `store` path; restore the file from a backup if it should be a database"
-      ]
-    }
-  },
-  {
-    "typo": {
-      "state": "unavailable",
-      "problems": [
-        "`ROOT/scopes/typo/scope.toml`: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`"
-      ]
-    }
-  }
-]
+    [
+      {
+        "absent": {
+          "state": "unavailable",
+          "problems": [
+            "Memory database not found: `ROOT/scopes/absent/memory.db`; create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+          ]
+        }
+      },
+      {
+        "empty": {
+          "state": "unavailable",
+          "problems": [
+            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; wait until its program has written to it, or import into it with `ack-memory import FILE --scope NAME`"
+          ]
+        }
+      },
+      {
+        "foreign": {
+          "state": "unavailable",
+          "problems": [
+            "`ROOT/scopes/foreign/memory.db` holds no memories: none of its tables (`recipes`) has an id and a title; check the scope's `store` path; the tables this program reads are described in schemas/scope.sql"
+          ]
+        }
+      },
+      {
+        "good": {
+          "state": "ok",
+          "opened": "at rest, without locks (immutable=1, verified unchanged)"
+        }
+      },
+      {
+        "text": {
+          "state": "unavailable",
+          "problems": [
+            "`ROOT/scopes/text/memory.db` is not an SQLite database; check the scope's `store` path; restore the file from a backup if it should be a database"
+          ]
+        }
+      },
+      {
+        "typo": {
+          "state": "unavailable",
+          "problems": [
+            "`ROOT/scopes/typo/scope.toml`: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`; did you mean `visibility`?"
+          ]
+        }
+      }
+    ]
 "#);
     let found = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
     assert_eq!((&found["total"], &found["searched"]["scopes"]), (&json!(1), &json!(["good"])));
