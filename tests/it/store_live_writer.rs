@@ -207,9 +207,9 @@ fn every_change_by_another_process_shows_in_the_very_next_answer() {
             ));
             assert!(approved(&service, &word).is_empty(), "{journal} {number}: not approved yet");
             other.sql(&format!("UPDATE memories SET status = 'approved' WHERE id = '{id}'"));
-            assert_eq!(approved(&service, &word), [id.clone()], "{journal} {number}: approved");
+            assert_eq!(approved(&service, &word), std::slice::from_ref(&id), "{journal} {number}: approved");
             other.sql(&format!("UPDATE memories SET title = '{later} found' WHERE id = '{id}'"));
-            assert_eq!(approved(&service, &later), [id.clone()], "{journal} {number}: edited");
+            assert_eq!(approved(&service, &later), std::slice::from_ref(&id), "{journal} {number}: edited");
             assert!(approved(&service, &word).is_empty(), "{journal} {number}: the old title is gone");
             other.sql(&format!("UPDATE memories SET status = 'rejected' WHERE id = '{id}'"));
             assert!(approved(&service, &later).is_empty(), "{journal} {number}: rejected");
@@ -219,7 +219,11 @@ fn every_change_by_another_process_shows_in_the_very_next_answer() {
             );
             assert_eq!(get(&service, &id).unwrap_err().code(), "memory_not_served", "{journal} {number}");
             other.sql(&format!("UPDATE memories SET status = 'promoted' WHERE id = '{id}'"));
-            assert_eq!(approved(&service, &later), [id.clone()], "{journal} {number}: promoted");
+            assert_eq!(
+                approved(&service, &later),
+                std::slice::from_ref(&id),
+                "{journal} {number}: promoted"
+            );
             other.sql(&format!("DELETE FROM memories WHERE id = '{id}'"));
             assert!(approved(&service, &later).is_empty(), "{journal} {number}: deleted");
             assert_eq!(get(&service, &id).unwrap_err().code(), "memory_not_found", "{journal} {number}");
