@@ -14,6 +14,9 @@ pub const BLOCK_CAP: usize = 24_000;
 /// Makes one line of text safe: cleaned, white space folded to single blanks, at most `cap` characters (an ellipsis
 /// marks the cut).
 pub fn line(raw: &str, cap: usize) -> String {
+    if is_plain_line(raw, cap) {
+        return raw.to_owned();
+    }
     let safe = clean(raw);
     let mut out = String::with_capacity(safe.len().min(cap * 4));
     let mut count = 0;
@@ -35,6 +38,17 @@ pub fn line(raw: &str, cap: usize) -> String {
         count += lead + length;
     }
     out
+}
+
+/// Whether a line is as [`line`] would leave it, as nearly every one is: short, plain ASCII, single blanks.
+fn is_plain_line(raw: &str, cap: usize) -> bool {
+    let mut blank = true;
+    let plain = raw.bytes().all(|byte| {
+        let two = blank && byte == b' ';
+        blank = byte == b' ';
+        !two && (byte.is_ascii_graphic() || blank)
+    });
+    plain && !(blank && !raw.is_empty()) && raw.len() <= cap
 }
 
 /// Makes a long text safe: cleaned, `\r\n` as `\n`, outer blank lines gone. Its length is left as it is.
@@ -208,6 +222,9 @@ mod tests {
     #[test]
     fn lines_fold_and_keep_their_cap() {
         assert_eq!(line("  a\n\tb  ", 100), "a b");
+        for (raw, expected) in [("", ""), (" ", ""), ("a b", "a b"), ("a  b", "a b"), (" a", "a"), ("a ", "a")] {
+            assert_eq!(line(raw, 100), expected, "{raw:?}");
+        }
         let long = line(&"x".repeat(100_000), 50);
         assert_eq!(long.chars().count(), 50);
         assert!(long.ends_with('…'));

@@ -194,6 +194,10 @@ fn word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
 /// A word, and where it is in camel case its parts too.
 fn camel_word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     word(part, emit);
+    // Nearly every word is written in one case.
+    if !part.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
+        return;
+    }
     let camel = camel_parts(part);
     if camel.len() > 1 {
         camel
