@@ -162,9 +162,9 @@ fn the_project_comes_from_the_flag_then_the_environment_then_the_working_directo
 fn the_longest_path_wins_whatever_its_spelling() {
     let root = Root::new();
     let home = folder(&root, "home");
-    let service = folder(&root, "home/work/mono/services/ledger/src");
-    folder(&root, "home/work/kiosk-web");
-    symlink(root.path().join("home/work"), root.path().join("short")).unwrap();
+    let service = folder(&root, "home/code/mono/services/ledger/src");
+    folder(&root, "home/code/kiosk-web");
+    symlink(root.path().join("home/code"), root.path().join("short")).unwrap();
     let check = |manifests: &[(&str, &str)], project: &Path, expected: &str| {
         for (name, text) in manifests {
             root.store_folder_with(name, &text.replace("ROOT", root.path().to_str().unwrap()));
@@ -177,39 +177,39 @@ fn the_longest_path_wins_whatever_its_spelling() {
     };
     check(
         &[
-            ("a", "paths = ['ROOT/home/work']"),
-            ("b", "paths = ['ROOT/home/work/mono/services']"),
-            ("c", "paths = ['ROOT/home/work/mono']"),
+            ("a", "paths = ['ROOT/home/code']"),
+            ("b", "paths = ['ROOT/home/code/mono/services']"),
+            ("c", "paths = ['ROOT/home/code/mono']"),
         ],
         &service,
         "b",
     );
     check(
-        &[("a", "paths = ['~/work/mono/*/ledger']"), ("b", "paths = ['~/work/mono/services']")],
+        &[("a", "paths = ['~/code/mono/*/ledger']"), ("b", "paths = ['~/code/mono/services']")],
         &service,
         "a",
     );
     check(
-        &[("a", "paths = ['~/work/**']"), ("b", "paths = ['~/work/mono/services']")],
+        &[("a", "paths = ['~/code/**']"), ("b", "paths = ['~/code/mono/services']")],
         &service,
         "a",
     );
-    check(&[("a", "paths = ['~/work/m?n[opq]']"), ("b", "paths = ['~/work']")], &service, "a");
-    check(&[("a", "paths = ['~/work/{mono,poly}']")], &service, "a");
-    check(&[("a", "paths = ['~/work/*']")], &root.path().join("home/work"), "none");
+    check(&[("a", "paths = ['~/code/m?n[opq]']"), ("b", "paths = ['~/code']")], &service, "a");
+    check(&[("a", "paths = ['~/code/{mono,poly}']")], &service, "a");
+    check(&[("a", "paths = ['~/code/*']")], &root.path().join("home/code"), "none");
     check(
-        &[("a", "paths = ['~/work/kiosk-*']")],
-        &root.path().join("home/work/kiosk-web"),
+        &[("a", "paths = ['~/code/kiosk-*']")],
+        &root.path().join("home/code/kiosk-web"),
         "a",
     );
     check(
-        &[("a", "paths = ['~/work/kiosk']")],
-        &root.path().join("home/work/kiosk-web"),
+        &[("a", "paths = ['~/code/kiosk']")],
+        &root.path().join("home/code/kiosk-web"),
         "none",
     );
-    check(&[("a", "paths = ['~/work/mono/']")], &service, "a");
+    check(&[("a", "paths = ['~/code/mono/']")], &service, "a");
     check(
-        &[("a", "paths = ['~']"), ("b", "paths = ['~/nowhere', '~/work/mono']")],
+        &[("a", "paths = ['~']"), ("b", "paths = ['~/nowhere', '~/code/mono']")],
         &service,
         "b",
     );
@@ -217,7 +217,7 @@ fn the_longest_path_wins_whatever_its_spelling() {
     // Through symbolic links, on either side.
     check(&[("a", "paths = ['ROOT/short/mono']")], &service, "a");
     check(&[("a", "paths = ['ROOT/short/mono/*']")], &service, "a");
-    check(&[("a", "paths = ['~/work/mono']")], &root.path().join("short/mono/services"), "a");
+    check(&[("a", "paths = ['~/code/mono']")], &root.path().join("short/mono/services"), "a");
     // A folder that does not exist any more is still known by its path.
     check(&[("a", "paths = ['ROOT/gone']")], &root.path().join("gone/deeper"), "a");
     check(&[("a", "paths = ['']"), ("b", "paths = ['[']")], &service, "none");
