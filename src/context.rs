@@ -58,13 +58,13 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         selection: &selection,
         most,
     };
-    let mut own = chooser.choose(true, &signals)?;
+    let mut own = chooser.choose(true, &signals, &mut notes)?;
     let mut cross = if request.include_cross_project.unwrap_or(true) {
-        chooser.choose(false, &signals)?
+        chooser.choose(false, &signals, &mut notes)?
     } else {
         Vec::new()
     };
-    let mut sessions = chooser.sessions()?;
+    let mut sessions = chooser.sessions();
     let own_scope = selection.current.scope.as_ref();
     let pending = own_scope
         .and_then(|scope| opened.iter().find(|(known, _)| known.name == scope.name))
@@ -143,7 +143,7 @@ struct Chooser<'a> {
 
 impl Chooser<'_> {
     /// The project's own memories, or those of others: first what the signals find, then what is recent.
-    fn choose(&self, own: bool, wanted: &Wanted) -> Result<Vec<MemoryHit>, Error> {
+    fn choose(&self, own: bool, wanted: &Wanted, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
         let mut chosen: Vec<MemoryHit> = Vec::new();
         let recent = if own { "recent in this project" } else { "recent elsewhere" };
         let steps = [
@@ -174,7 +174,16 @@ impl Chooser<'_> {
                 mode_replaced: None,
             };
             let search = Search::new(self.opened, self.selection, &spec, None);
-            for hit in search.page(None, self.most + chosen.len())?.hits {
+            let page = search.page(None, self.most + chosen.len())?;
+            for (scope, reason) in page.failed {
+                if !notes
+                    .iter()
+                    .any(|note| note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope))
+                {
+                    notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
+                }
+            }
+            for hit in page.hits {
                 let mut hit = hit.hit;
                 let known = chosen.iter().any(|known| {
                     known.id == hit.id
@@ -210,20 +219,20 @@ impl Chooser<'_> {
     }
 
     /// The project's recent sessions, newest first.
-    fn sessions(&self) -> Result<Vec<SessionEntry>, Error> {
+    fn sessions(&self) -> Vec<SessionEntry> {
         let names = self.selection.current.names();
         let mut sessions = Vec::new();
         for (scope, _) in self.opened {
             let own = self.selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
-            sessions.extend(
-                scope
-                    .store
-                    .snapshot(|snapshot| snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS))?,
-            );
+            // Memories go before sessions: a store that cannot be read for these is named where its memories are read.
+            let read = scope
+                .store
+                .snapshot(|snapshot| snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS));
+            sessions.extend(read.unwrap_or_default());
         }
         sessions.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.session.cmp(&b.session)));
         sessions.truncate(SESSIONS);
-        Ok(sessions)
+        sessions
     }
 }
 

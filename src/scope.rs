@@ -10,7 +10,7 @@ pub mod resolve;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use walkdir::WalkDir;
 
@@ -19,8 +19,8 @@ use crate::config::{Config, expand_home};
 use crate::error::{SettingsError, StoreError};
 use crate::memory::{Visibility, fold_name};
 use crate::query::inverted::Index;
-use crate::store::Store;
 use crate::store::open::Stamp;
+use crate::store::{PATIENCE, Store};
 use crate::text;
 
 /// Names a database may have in a scope's folder.
@@ -78,6 +78,14 @@ impl Scope {
     /// # Errors
     /// Why the store cannot be read.
     pub fn index(&self) -> Result<IndexGuard<'_>, StoreError> {
+        self.index_within(PATIENCE)
+    }
+
+    /// As [`Scope::index`], giving up on a locked store after `patience`.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn index_within(&self, patience: Duration) -> Result<IndexGuard<'_>, StoreError> {
         let stamp = self.store.stamp()?;
         {
             let current = self.index.read().unwrap_or_else(PoisonError::into_inner);
@@ -87,16 +95,16 @@ impl Scope {
         }
         {
             let mut slot = self.index.write().unwrap_or_else(PoisonError::into_inner);
-            self.refresh(&mut slot)?;
+            self.refresh(&mut slot, patience)?;
         }
         Ok(IndexGuard(self.index.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    fn refresh(&self, slot: &mut Option<Indexed>) -> Result<(), StoreError> {
+    fn refresh(&self, slot: &mut Option<Indexed>, patience: Duration) -> Result<(), StoreError> {
         if let Some(indexed) = slot {
             let (stamp, changes) = self
                 .store
-                .snapshot(|snapshot| Ok((snapshot.stamp.clone(), indexed.index.changes(snapshot)?)))?;
+                .snapshot_within(patience, |snapshot| Ok((snapshot.stamp.clone(), indexed.index.changes(snapshot)?)))?;
             indexed.stamp = None;
             if indexed.index.apply(changes) {
                 indexed.stamp = Some(stamp);

@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::error::{Error, StoreError};
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope};
+use crate::store::PATIENCE;
 
 /// The service over one configuration.
 #[derive(Debug)]
@@ -110,7 +111,9 @@ pub(crate) fn open<'a>(
     let mut open = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
     for scope in scopes {
-        match scope.index() {
+        // Where others can answer, one that is locked is not waited for as long.
+        let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
+        match scope.index_within(patience) {
             Ok(guard) => open.push((scope.as_ref(), guard)),
             Err(error) => {
                 selection.skipped.push(Skipped {

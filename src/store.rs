@@ -27,7 +27,7 @@ use crate::error::StoreError;
 use crate::memory::Unreviewed;
 
 /// How long a read tries to get at a store that changes under it.
-const PATIENCE: Duration = Duration::from_secs(4);
+pub const PATIENCE: Duration = Duration::from_secs(4);
 /// How many readings without locks may be disturbed before a copy is made.
 const DISTURBANCES: u32 = 3;
 
@@ -116,7 +116,19 @@ impl Store {
     ///
     /// # Errors
     /// Why the store cannot be read, or what `read` returned.
-    pub fn snapshot<T>(&self, mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn snapshot<T>(&self, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.snapshot_within(PATIENCE, read)
+    }
+
+    /// As [`Store::snapshot`], giving up after `patience`.
+    ///
+    /// # Errors
+    /// Why the store cannot be read, or what `read` returned.
+    pub fn snapshot_within<T>(
+        &self,
+        patience: Duration,
+        mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let started = Instant::now();
         let path = self.real_path();
         let (mut attempts, mut disturbed) = (0, 0);
@@ -124,7 +136,7 @@ impl Store {
         let mut last: Option<StoreError> = None;
         loop {
             if attempts > 0 {
-                if started.elapsed() > PATIENCE {
+                if started.elapsed() > patience {
                     return Err(last.unwrap_or_else(|| StoreError::Unsteady {
                         path: self.path.clone(),
                         attempts,

@@ -48,7 +48,7 @@ fn is_plain_line(raw: &str, cap: usize) -> bool {
         blank = byte == b' ';
         !two && (byte.is_ascii_graphic() || blank)
     });
-    plain && !(blank && !raw.is_empty()) && raw.len() <= cap
+    plain && (raw.is_empty() || !blank) && raw.len() <= cap
 }
 
 /// Makes a long text safe: cleaned, `\r\n` as `\n`, outer blank lines gone. Its length is left as it is.

@@ -58,7 +58,7 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
         // The day after the last one that can be written is the end of time.
         return Some(day.checked_add(1.day()).ok().and_then(start).unwrap_or(Timestamp::MAX));
     }
-    start(day)
+    Some(start(day).unwrap_or(Timestamp::MAX))
 }
 
 fn start(day: Date) -> Option<Timestamp> {

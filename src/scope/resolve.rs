@@ -121,7 +121,9 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         .collect();
     if let Some(pinned) = &config.pinned {
         let scope = find(&scopes, &pinned.value).ok_or_else(|| not_found(&scopes, &pinned.value))?;
-        if let Some(named) = named.filter(|named| fold_name(named) != fold_name(&scope.name)) {
+        let other =
+            |named: &&str| find(&scopes, named).map_or(fold_name(named) != fold_name(&scope.name), |found| found.name != scope.name);
+        if let Some(named) = named.filter(other) {
             return Err(Error::ScopeRefused {
                 name: named.to_owned(),
                 pinned: scope.name.clone(),

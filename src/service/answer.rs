@@ -179,6 +179,10 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
 /// is cut.
 pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
     let over = |response: &crate::api::QueryResponse| cost(response).saturating_sub(bound);
+    response.notes.insert(
+        0,
+        Note::new(NoteKind::Cut, format!("cut to {bound} tokens; get_memory shows it in full")),
+    );
     if let Some(hit) = response.results.first_mut() {
         let own = cost(hit);
         let excess = over(response);
@@ -186,8 +190,9 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
             shrink(hit, own.saturating_sub(excess).max(40));
         }
         if over(response) > 0 {
-            response.notes.retain(|note| note.kind == NoteKind::ScopeUnavailable);
-            response.notes.push(Note::new(NoteKind::Cut, "cut: get_memory shows it in full"));
+            response
+                .notes
+                .retain(|note| matches!(note.kind, NoteKind::ScopeUnavailable | NoteKind::Cut));
         }
     }
     let steps: [fn(&mut crate::api::QueryResponse); 7] = [

@@ -60,9 +60,10 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         ));
     }
     let mut budget = BUDGET;
+    let mut failed = Vec::new();
     let mut found = Vec::new();
     for (position, id) in ids.iter().enumerate() {
-        let found_one = one(&opened, id, filter, include);
+        let found_one = one(&opened, id, filter, include, &mut failed);
         match found_one {
             Ok((memory, mut detail)) => {
                 // Each memory may take its share of what is left.
@@ -89,6 +90,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             Err(error) => return Err(error),
         }
     }
+    response.notes.extend(failed.into_iter().map(|(_, note)| note));
     let memories: Vec<(String, &Memory)> = found.iter().map(|(memory, detail)| (detail.memory.scope.clone(), memory)).collect();
     answer::note_repairs(&memories, &mut response.notes);
     if filter != StatusFilter::Approved {
@@ -104,11 +106,23 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
 }
 
 /// Finds one memory: the first scope that may show it, or the reason why none may.
-fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, include: &[Include]) -> Result<(Memory, MemoryDetail), Error> {
-    let mut refused = None;
+///
+/// A scope that cannot be read now is passed over, for the other ids of the request too; it is the error only where no other
+/// scope has the memory.
+fn one(
+    opened: &[(&Scope, IndexGuard<'_>)],
+    id: &str,
+    filter: StatusFilter,
+    include: &[Include],
+    failed: &mut Vec<(String, Note)>,
+) -> Result<(Memory, MemoryDetail), Error> {
+    let (mut refused, mut unreadable) = (None, None);
     for (scope, guard) in opened {
         let Some(index) = guard.get() else { continue };
-        let found = scope.store.snapshot(|snapshot| {
+        if failed.iter().any(|(name, _)| *name == scope.name) {
+            continue;
+        }
+        let found = match scope.store.snapshot(|snapshot| {
             let Some(memory) = fetch(snapshot, index, id)? else {
                 return Ok(None);
             };
@@ -117,7 +131,15 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
             }
             let detail = detail(snapshot, index, &scope.name, &memory, filter, include)?;
             Ok(Some(Ok((memory, detail))))
-        })?;
+        }) {
+            Ok(found) => found,
+            Err(error) => {
+                let message = text::line(&format!("{error}; {}", error.hint()), 500);
+                failed.push((scope.name.clone(), Note::about(NoteKind::ScopeUnavailable, &scope.name, message)));
+                unreadable.get_or_insert(error);
+                continue;
+            }
+        };
         match found {
             Some(Ok(found)) => return Ok(found),
             Some(Err((status, word))) => {
@@ -130,9 +152,16 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter, incl
             None => {}
         }
     }
+    if let (None, Some(error)) = (&refused, unreadable) {
+        return Err(error.into());
+    }
+    let read = opened
+        .iter()
+        .map(|(scope, _)| scope.name.clone())
+        .filter(|name| !failed.iter().any(|(other, _)| other == name));
     Err(refused.unwrap_or_else(|| Error::MemoryNotFound {
         id: text::line(id, 200),
-        scopes: opened.iter().map(|(scope, _)| scope.name.clone()).collect(),
+        scopes: read.collect(),
         nearest: like(opened, id, filter),
     }))
 }

@@ -3,7 +3,7 @@
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
 use super::{Service, answer, note_missing_status, open};
-use crate::api::{Note, NoteKind, QueryRequest, QueryResponse};
+use crate::api::{Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, fold_name, nearest};
 use crate::query::page::Cursor;
@@ -37,6 +37,14 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         searched: selection.searched(spec.filters.status),
         ..QueryResponse::default()
     };
+    for (scope, reason) in &page.failed {
+        response.searched.scopes.retain(|name| name != scope);
+        response.searched.skipped.push(Skipped {
+            scope: scope.clone(),
+            reason: crate::text::line(reason, 300),
+        });
+        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
+    }
     search.notes(&selection, &page, &mut notes);
     if page.hits.is_empty() && cursor.is_none() {
         response.suggestions = search.suggestions(request, &page);

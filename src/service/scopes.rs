@@ -36,13 +36,17 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     }
     let named = request.scope.as_deref().map(str::trim).filter(|name| !name.is_empty());
     if let Some(name) = named {
-        let scope = find(&scopes, name).ok_or_else(|| match &service.config.pinned {
-            Some(_) => Error::ScopeRefused {
-                name: name.to_owned(),
-                pinned: response.current_scope.clone().unwrap_or_default(),
-            },
-            None => not_found(&all, name),
-        })?;
+        // Looked up among all of them, so that a name is not taken for one like it.
+        let wanted = find(&all, name).map_or_else(|| name.to_owned(), |scope| scope.name.clone());
+        let scope = find(&scopes, &wanted)
+            .filter(|scope| scope.name == wanted)
+            .ok_or_else(|| match &service.config.pinned {
+                Some(_) => Error::ScopeRefused {
+                    name: name.to_owned(),
+                    pinned: response.current_scope.clone().unwrap_or_default(),
+                },
+                None => not_found(&all, name),
+            })?;
         scopes = vec![scope];
     }
     for scope in &scopes {

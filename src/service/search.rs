@@ -50,6 +50,8 @@ pub(crate) struct Page {
     pub hidden: Hidden,
     /// Matches that were gone, or had another status, when their record was read.
     pub gone: usize,
+    /// Scopes whose records could not be read, with the reason.
+    pub failed: Vec<(String, String)>,
     /// The query was nothing but stop words.
     pub only_stop_words: bool,
 }
@@ -171,12 +173,12 @@ impl<'a> Search<'a> {
         'page: while !rest.is_empty() {
             let (batch, behind) = rest.split_at(rest.len().min(limit + 2));
             rest = behind;
-            let mut records = self.records(batch)?;
+            let mut records = self.records(batch, &mut page.failed)?;
             for place in batch {
                 let (scope, id) = self.identity(place);
                 rank += 1;
                 let Some(memory) = records.remove(&(place.scored.scope, id)) else {
-                    page.gone += 1;
+                    page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
@@ -232,7 +234,10 @@ impl<'a> Search<'a> {
     }
 
     /// Reads the records of some places from their stores; the status allow-list is applied to what SQLite says now.
-    fn records(&self, places: &[Ranked]) -> Result<HashMap<(usize, String), Memory>, Error> {
+    ///
+    /// A scope that cannot be read now goes to `failed`, and its places are passed over; where it is the only one, that is the
+    /// error.
+    fn records(&self, places: &[Ranked], failed: &mut Vec<(String, String)>) -> Result<HashMap<(usize, String), Memory>, Error> {
         let mut records = HashMap::with_capacity(places.len());
         for (number, (scope, _)) in self.opened.iter().enumerate() {
             let wanted: Vec<(RowKey, &str)> = places
@@ -243,12 +248,20 @@ impl<'a> Search<'a> {
                     Some((doc.key, &*doc.id))
                 })
                 .collect();
-            if wanted.is_empty() {
+            if wanted.is_empty() || failed.iter().any(|(name, _)| *name == scope.name) {
                 continue;
             }
-            let found = scope
+            let found = match scope
                 .store
-                .snapshot(|snapshot| snapshot.memories(&wanted, self.spec.filters.status))?;
+                .snapshot(|snapshot| snapshot.memories(&wanted, self.spec.filters.status))
+            {
+                Ok(found) => found,
+                Err(error) if self.opened.len() > 1 => {
+                    failed.push((scope.name.clone(), crate::text::line(&format!("{error}; {}", error.hint()), 500)));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory)));
         }
         Ok(records)

@@ -56,6 +56,15 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut value
     }
     for (argument, value) in &mut values {
         let Some(schema) = properties.get(argument) else { continue };
+        // JSON Schema counts 5.0 as an integer.
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+        if accepts(schema, "integer")
+            && let Some(number) = value
+                .as_f64()
+                .filter(|number| value.is_f64() && number.fract() == 0.0 && number.abs() < 9e15)
+        {
+            *value = Value::from(number as i64);
+        }
         if value.is_string() && accepts(schema, "array") {
             *value = Value::Array(vec![value.take()]);
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_memory::api::{HealthState, ListScopesRequest, NoteKind, QueryRequest, QueryResponse};
+use ack_memory::api::{ContextRequest, GetRequest, HealthState, ListScopesRequest, NoteKind, QueryRequest, QueryResponse};
 use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -688,4 +688,37 @@ fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
         assert_eq!(state == HealthState::Ok, name == "one", "{name}");
     }
     assert!(path.exists());
+}
+
+#[test]
+fn a_store_that_is_locked_after_it_was_indexed_keeps_nothing_from_the_others() {
+    let root = Root::new();
+    root.store("good", &[memory("good_1", "A zebra rule", json!({}))]);
+    let path = root.store("bad", &[memory("bad_1", "Another zebra rule", json!({}))]);
+    let service = root.service();
+    let query = || {
+        service
+            .query_memories(&QueryRequest {
+                query: Some("zebra".to_owned()),
+                ..QueryRequest::default()
+            })
+            .unwrap()
+    };
+    assert_eq!(query().total, 2);
+    let mut other = Other::open(&path);
+    other.sql("BEGIN EXCLUSIVE");
+    let answer = query();
+    let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
+    assert_eq!(ids, ["good_1"]);
+    assert!(answer.searched.skipped.iter().any(|skipped| skipped.scope == "bad"), "{answer:?}");
+    let get = |ids: &[&str]| GetRequest {
+        ids: Some(ids.iter().map(|id| (*id).to_owned()).collect()),
+        ..GetRequest::default()
+    };
+    let answer = service.get_memory(&get(&["bad_1", "good_1"])).unwrap();
+    assert_eq!(answer.memories[0].memory.id, "good_1");
+    assert_eq!(answer.missing[0].id, "bad_1");
+    assert!(service.get_context(&ContextRequest::default()).is_ok());
+    other.sql("COMMIT");
+    assert_eq!(query().total, 2);
 }
