@@ -305,11 +305,18 @@ fn by_remote(scopes: &[Arc<Scope>], current: &Current) -> Option<(Arc<Scope>, St
 
 fn by_name(scopes: &[Arc<Scope>], current: &Current) -> Option<(Arc<Scope>, String)> {
     let name = fold_name(&current.name);
-    for scope in scopes {
+    // A path that does not exist is nobody's project: its last part alone opens no private scope.
+    let there = current.folder.is_dir();
+    let scopes = || {
+        scopes
+            .iter()
+            .filter(|scope| there || scope.manifest.visibility == Visibility::Shared)
+    };
+    for scope in scopes() {
         if let Some(project) = scope.manifest.projects.iter().find(|project| fold_name(project) == name) {
             return Some((Arc::clone(scope), format!("projects `{project}`")));
         }
     }
-    let scope = scopes.iter().find(|scope| fold_name(&scope.name) == name)?;
+    let scope = scopes().find(|scope| fold_name(&scope.name) == name)?;
     Some((Arc::clone(scope), format!("scope name `{}`", scope.name)))
 }
