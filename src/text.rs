@@ -40,7 +40,7 @@ pub fn line(raw: &str, cap: usize) -> String {
     out
 }
 
-/// Whether a line is as [`line`] would leave it, as nearly every one is: short, plain ASCII, single blanks.
+/// Whether a line is as [`line()`] would leave it, as nearly every one is: short, plain ASCII, single blanks.
 fn is_plain_line(raw: &str, cap: usize) -> bool {
     let mut blank = true;
     let plain = raw.bytes().all(|byte| {
