@@ -273,21 +273,9 @@ fn pack(
     response.recent_memories = std::mem::take(own);
     response.cross_project_learnings = std::mem::take(cross);
     response.recent_sessions = std::mem::take(sessions);
-    let bound = budget;
     let steps: [fn(&mut ContextResponse); 11] = [
-        |response| {
-            response
-                .searched
-                .skipped
-                .iter_mut()
-                .for_each(|skipped| skipped.reason = text::line(&skipped.reason, 24))
-        },
-        |response| {
-            response
-                .notes
-                .iter_mut()
-                .for_each(|note| note.message = text::line(&note.message, 60))
-        },
+        |response| answer::shorten_skipped(&mut response.searched),
+        |response| answer::shorten_notes(&mut response.notes),
         |response| response.searched.skipped.clear(),
         |response| response.notes.truncate(1),
         |response| response.project.path = text::line(&response.project.path, 40),
@@ -299,7 +287,7 @@ fn pack(
         |response| response.recent_memories.truncate(1),
     ];
     for step in steps {
-        if answer::cost(response) <= bound {
+        if answer::cost(response) <= budget {
             break;
         }
         step(response);

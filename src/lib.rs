@@ -32,11 +32,11 @@
 //!
 //! - Curation is decided by SQLite: a record enters an answer only through [`store::read`], with the status that the store
 //!   says in that snapshot. The in-memory index orders and filters; it never vouches for a status.
-//! - A store is opened only in [`store::open`], through a file layer that cannot write. [`import`] and [`demo`] write native
-//!   stores, and no request of an agent reaches them.
+//! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, or as a private
+//!   copy. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
 //! - Only [`mcp`] names rmcp. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
 //!   and versions are reported. Nothing names LanceDB yet.
-//! - The environment, the working directory, the clock and standard input and output belong to [`cli`] (and, for the
+//! - The environment, the working directory, the calendar and standard input and output belong to [`cli`] (and, for the
 //!   protocol, to [`mcp`]). The library never prints.
 //! - [`api`], [`memory`], [`text`] and [`time`] do no input or output.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].

@@ -11,7 +11,7 @@ pub(crate) mod validate;
 
 use std::path::Path;
 
-pub use self::validate::{Operation, arguments};
+pub use self::validate::arguments;
 
 use crate::api::{
     ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind, QueryRequest,

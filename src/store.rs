@@ -80,7 +80,7 @@ impl Store {
         }
     }
 
-    /// Removes the private copy, if there is one; a read that is still under way makes no other one.
+    /// Removes the private copy, if there is one and no read is making it at this moment.
     pub fn close(&self) {
         if let Ok(mut copy) = self.copy.try_lock() {
             *copy = None;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::api::{Detail, MemoryHit, Note, NoteKind};
+use crate::api::{Detail, MemoryHit, Note, NoteKind, Searched};
 use crate::memory::{Memory, StatusFilter};
 use crate::query::inverted::Index;
 use crate::query::lexical::Matcher;
@@ -175,6 +175,20 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
     }
 }
 
+/// Keeps the names of scopes that were left out and the beginning of each reason.
+pub fn shorten_skipped(searched: &mut Searched) {
+    for skipped in &mut searched.skipped {
+        skipped.reason = text::line(&skipped.reason, 24);
+    }
+}
+
+/// Keeps the kind of each note and the beginning of its message.
+pub fn shorten_notes(notes: &mut [Note]) {
+    for note in notes {
+        note.message = text::line(&note.message, 60);
+    }
+}
+
 /// The last means to keep an answer within its bound: what explains goes before what was asked for, and the one result left
 /// is cut.
 pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
@@ -197,19 +211,8 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
     }
     let steps: [fn(&mut crate::api::QueryResponse); 7] = [
         |response| response.suggestions.truncate(2),
-        |response| {
-            response
-                .searched
-                .skipped
-                .iter_mut()
-                .for_each(|skipped| skipped.reason = text::line(&skipped.reason, 24))
-        },
-        |response| {
-            response
-                .notes
-                .iter_mut()
-                .for_each(|note| note.message = text::line(&note.message, 60))
-        },
+        |response| shorten_skipped(&mut response.searched),
+        |response| shorten_notes(&mut response.notes),
         |response| response.searched.skipped.clear(),
         |response| response.suggestions.clear(),
         |response| response.notes.truncate(1),

@@ -1,6 +1,7 @@
 //! Arguments: decoded strictly, checked once, with errors that say what is allowed and give a corrected example.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -18,22 +19,11 @@ const LONGEST_QUERY: usize = 8_000;
 /// Most entries of a list argument.
 const MOST_ENTRIES: usize = 50;
 
-/// An operation by its tool name, with the schema of its arguments.
-pub struct Operation {
-    /// The tool's name.
-    pub name: &'static str,
-    /// JSON Schema of its arguments.
-    pub schema: Value,
-}
-
-impl Operation {
-    /// The operation whose arguments are a `T`.
-    pub fn of<T: JsonSchema>(name: &'static str) -> Self {
-        Self {
-            name,
-            schema: schemars::schema_for!(T).to_value(),
-        }
-    }
+/// The schema of an operation's arguments, made once: every call is checked against it.
+fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
+    static KNOWN: Mutex<BTreeMap<&'static str, Arc<Value>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(known.entry(name).or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())))
 }
 
 /// Decodes the arguments of an operation. Unknown arguments and wrong types are refused by name; a list may be given as
@@ -42,9 +32,9 @@ impl Operation {
 /// # Errors
 /// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
 pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut values: Map<String, Value>) -> Result<T, Error> {
-    let operation = Operation::of::<T>(name);
+    let schema = schema::<T>(name);
     let empty = Map::new();
-    let properties = operation.schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     for argument in values.keys() {
         if !properties.contains_key(argument) {
             return Err(Error::UnknownArgument {
@@ -55,20 +45,20 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut value
         }
     }
     for (argument, value) in &mut values {
-        let Some(schema) = properties.get(argument) else { continue };
+        let Some(property) = properties.get(argument) else { continue };
         // JSON Schema counts 5.0 as an integer.
         #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
-        if accepts(schema, "integer")
+        if accepts(property, "integer")
             && let Some(number) = value
                 .as_f64()
                 .filter(|number| value.is_f64() && number.fract() == 0.0 && number.abs() < 9e15)
         {
             *value = Value::from(number as i64);
         }
-        if value.is_string() && accepts(schema, "array") {
+        if value.is_string() && accepts(property, "array") {
             *value = Value::Array(vec![value.take()]);
         }
-        check(name, argument, value, schema, &operation.schema)?;
+        check(name, argument, value, property, &schema)?;
     }
     serde_json::from_value(Value::Object(values)).map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
 }
