@@ -1,0 +1,49 @@
+"""The encoder as a reader of the artifact sees it: numpy only, besides the tokenizer."""
+import json
+import struct
+
+import numpy as np
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+DAMPING = {"count": lambda c: c, "sqrt": np.sqrt, "log": lambda c: 1 + np.log(c)}
+
+
+class Static:
+    def __init__(self, path):
+        t = load_file(path)
+        with open(path, "rb") as f:
+            n = struct.unpack("<Q", f.read(8))[0]
+            self.meta = json.loads(f.read(n))["__metadata__"]
+        self.rows, self.scales, self.mean = t["rows"], t["scales"], t["mean"]
+        self.projection = t.get("projection")
+        self.all_vocab = bytes(t["all_vocab"]).decode().split("\n")
+        self.kept = t["kept"]
+        self.row_of = np.full(len(self.all_vocab), -1, np.int64)
+        self.row_of[self.kept] = np.arange(len(self.kept))
+        self.damping = DAMPING[self.meta["damping"]]
+        vocab = {w: i for i, w in enumerate(self.all_vocab)}
+        self.tok = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]", max_input_chars_per_word=100))
+        self.tok.normalizer = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True)
+        self.tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+
+    def ids(self, texts):
+        return [e.ids for e in self.tok.encode_batch(texts, add_special_tokens=False)]
+
+    def encode(self, texts, limit=None):
+        out = np.zeros((len(texts), self.rows.shape[1]), np.float32)
+        for i, ids in enumerate(self.ids(texts)):
+            u, c = np.unique(np.array(ids[:limit], np.int64), return_counts=True)
+            r = self.row_of[u] if len(u) else np.zeros(0, np.int64)
+            u, c = r[r >= 0], c[r >= 0].astype(np.float32)
+            if len(u):
+                v = (self.damping(c) * self.scales[u]) @ self.rows[u].astype(np.float32)
+                out[i] = v / max(np.linalg.norm(v), 1e-12)
+        return out
+
+    def project(self, teacher):
+        """Teacher vectors in the space of the static ones."""
+        x = teacher - self.mean
+        if self.projection is not None:
+            x = x @ self.projection.T
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
