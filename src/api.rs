@@ -10,7 +10,7 @@ mod response;
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_IDS, MAX_LIMIT, MatchTags, Mode, QueryRequest};
 pub use response::{
-    Also, ContextResponse, Counts, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo, LegExplanation,
-    LinkEntry, ListScopesResponse, MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse, ScopeInfo, Searched,
-    SessionContext, SessionEntry, Skipped, TagCount, Timeline, TimelineEntry,
+    Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo,
+    LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse,
+    RelatedEntry, ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, Stage, TagCount, Timeline, TimelineEntry,
 };

@@ -4,7 +4,9 @@
 mod add;
 pub mod args;
 mod doctor;
+mod eval;
 mod import;
+mod index;
 mod render;
 mod show;
 
@@ -14,8 +16,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use serde::Serialize;
 
-use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, QueryArgs, ScopesCommand, StatusArg};
-use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, QueryRequest};
+use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg};
+use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, QueryRequest};
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::error::Error;
 use crate::memory::StatusFilter;
@@ -114,6 +116,8 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
             print(&service.0.get_context(&context_request(&args))?, json, render::context)
         }
         Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
+        Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
+        Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
         Command::Doctor => doctor::run(inputs(&cli.global)?, json),
     }
 }
@@ -168,12 +172,17 @@ fn query_request(args: QueryArgs) -> QueryRequest {
         since: args.since,
         until: args.until,
         session: args.session,
-        like: None,
-        mode: None,
+        like: args.like,
+        mode: args.mode.map(|mode| match mode {
+            ModeArg::Hybrid => Mode::Hybrid,
+            ModeArg::Semantic => Mode::Semantic,
+            ModeArg::Lexical => Mode::Lexical,
+        }),
         detail: args.full.then_some(Detail::Full),
         max_tokens: args.max_tokens,
         cursor: args.cursor,
         explain: args.explain.then_some(true),
+        expect: args.expect,
     }
 }
 

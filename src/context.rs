@@ -8,7 +8,7 @@ mod signals;
 use std::path::PathBuf;
 
 use self::signals::Signals;
-use crate::api::{ContextRequest, ContextResponse, Detail, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo, SessionEntry};
+use crate::api::{ContextRequest, ContextResponse, Detail, MAX_LIMIT, MemoryHit, Mode, Note, NoteKind, ProjectInfo, SessionEntry};
 use crate::config::expand_home;
 use crate::error::Error;
 use crate::memory::{StatusFilter, Visibility, fold_name};
@@ -22,6 +22,10 @@ use crate::text;
 
 /// Memories of a list where a request names no number.
 const DEFAULT_MEMORIES: u32 = 5;
+/// Why a memory is there that was searched for.
+const FOCUS: &str = "matches the focus";
+/// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more than a farther one.
+const FOCUS_FLOOR: f32 = 0.35;
 /// Sessions in an answer.
 const SESSIONS: usize = 3;
 
@@ -40,7 +44,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let signals = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
         Some(focus) => Wanted {
             first: Some(text::line(focus, 2_000)),
-            reason: "matches the focus",
+            reason: FOCUS,
             further: None,
         },
         None => {
@@ -171,7 +175,15 @@ impl Chooser<'_> {
                 tokens: usize::MAX,
                 detail: Detail::Concise,
                 explain: false,
-                mode_replaced: None,
+                // A focus is a question; a branch's name and a list of dependencies are words.
+                mode: if step == 0 && wanted.reason == FOCUS {
+                    Mode::Hybrid
+                } else {
+                    Mode::Lexical
+                },
+                like: None,
+                expect: None,
+                floor: Some(FOCUS_FLOOR),
             };
             let search = Search::new(self.opened, self.selection, &spec, None);
             let page = search.page(None, self.most + chosen.len())?;

@@ -39,16 +39,6 @@ pub enum Error {
         /// What does not fit.
         reason: &'static str,
     },
-    /// Something that is not available in this build or with this store.
-    #[error("`{argument}: {value}` is not available yet")]
-    NotAvailable {
-        /// The argument's name.
-        argument: &'static str,
-        /// The value asked for.
-        value: String,
-        /// What works instead.
-        instead: &'static str,
-    },
     /// A scope nobody knows.
     #[error("there is no scope `{name}`")]
     ScopeNotFound {
@@ -125,6 +115,14 @@ pub enum Error {
         operation: String,
         /// What the panic said.
         message: String,
+    },
+    /// The vector table of a scope cannot be built.
+    #[error("the vector table of scope `{scope}` cannot be built: {source}")]
+    Table {
+        /// The scope.
+        scope: String,
+        /// Why.
+        source: crate::table::TableError,
     },
     /// The client went away or took the request back.
     #[error("the request was cancelled")]
@@ -300,7 +298,6 @@ impl Error {
             Self::InvalidArgument { .. } => "invalid_argument",
             Self::UnknownArgument { .. } => "unknown_argument",
             Self::InvalidCursor { .. } => "invalid_cursor",
-            Self::NotAvailable { .. } => "not_available",
             Self::ScopeNotFound { .. } => "scope_not_found",
             Self::ScopeRefused { .. } => "scope_refused",
             Self::ScopeUnusable { .. } => "scope_unusable",
@@ -311,6 +308,7 @@ impl Error {
             Self::Settings(_) => "invalid_settings",
             Self::Import(_) => "import_refused",
             Self::Internal { .. } => "internal_error",
+            Self::Table { .. } => "index_failed",
             Self::Cancelled => "cancelled",
             Self::Io { .. } => "io_error",
         }
@@ -321,7 +319,6 @@ impl Error {
         Some(match self {
             Self::InvalidArgument { .. } | Self::UnknownArgument { .. } => return None,
             Self::InvalidCursor { .. } => "leave `cursor` out to start from the first page, and repeat the other arguments unchanged".into(),
-            Self::NotAvailable { instead, .. } => (*instead).into(),
             Self::ScopeNotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
             Self::ScopeRefused { pinned, .. } => format!("leave `scope` out, or start a server without `--scope {pinned}`"),
             Self::ScopeUnusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
@@ -340,6 +337,10 @@ impl Error {
             Self::Settings(_) => "correct the file; the README lists its keys".into(),
             Self::Import(error) => error.hint().into(),
             Self::Internal { .. } => "the server goes on; please report this message with the request that caused it".into(),
+            Self::Table { source: crate::table::TableError::Busy, .. } => "wait until it has finished; what it does is not lost".into(),
+            Self::Table { .. } => {
+                "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged".into()
+            }
             Self::Cancelled => return None,
             Self::Io { .. } => "check that the path exists and may be used".into(),
         })
@@ -380,10 +381,6 @@ impl Error {
                 body.example = Some(example(operation));
                 body.nearest = crate::memory::nearest(argument, known.iter().map(String::as_str), 2);
                 body.allowed.clone_from(known);
-            }
-            Self::NotAvailable { argument, value, .. } => {
-                body.argument = Some((*argument).to_owned());
-                body.value = Some(text::line(value, 200));
             }
             Self::ScopeNotFound { name, known } => {
                 body.value = Some(text::line(name, 200));

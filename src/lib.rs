@@ -5,10 +5,11 @@
 //! In the order in which a request flows through it:
 //!
 //! ```text
-//! cli ─┐                 scope.rs       query/lexical.rs ─┐
-//!      ├─► service.rs ─► resolve.rs ──►  (semantic leg)  ─┴─► query::order ─► store (records, status re-checked) ─► api
-//! mcp ─┘   (api types)   (scopes)        (candidates)         (total order)
-//! cli ──► import.rs, demo.rs  (the only writers; unreachable from service and mcp)
+//! cli ─┐                 scope.rs       query/lexical.rs  ─┐
+//!      ├─► service.rs ─► resolve.rs ──► query/semantic.rs ─┴─► query/retrieve.rs ─► query::order ─► store ─► api
+//! mcp ─┘   (api types)   (scopes)        (legs)                (fusion)             (total order)   (records, status re-checked)
+//! cli ──► import.rs, demo.rs  (write stores), table/build.rs (writes vector tables); unreachable from service and mcp
+//! cli ──► eval.rs ──► service.rs
 //! ```
 //!
 //! - [`api`]: the contract. Requests, answers, notes and the error body, exactly as they travel; no logic.
@@ -21,26 +22,30 @@
 //!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
 //!   questions asked ([`store::read`]).
 //! - [`query`]: retrieval, stage by stage. Each scope has an index in memory ([`query::inverted`]) that follows its store.
+//! - [`encoder`]: from text to a vector, with the table that the binary carries.
+//! - [`table`]: the LanceDB table beside a store, from which an index is read faster than from the store, and `index`, which
+//!   builds it.
+//! - [`eval`]: measures retrieval on somebody's questions.
 //! - [`service`]: one method an operation; [`context`] chooses what a session needs.
 //! - [`cli`] and [`mcp`]: adapters. They decode, call the service, and encode.
 //! - [`import`] and [`demo`]: build native stores.
-//!
-//! A vector table beside the store (`lance/` in a scope's folder) has its place in [`scope::Scope::lance_folder`] and in
-//! [`api::IndexInfo`]; the semantic leg joins [`query`] with the candidates that [`query::lexical`] returns.
 //!
 //! # Invariants
 //!
 //! - Curation is decided by SQLite: a record enters an answer only through [`store::read`], with the status that the store
 //!   says in that snapshot. The in-memory index orders and filters; it never vouches for a status.
+//! - The vector table is a cache: what an index takes from it is compared with the store row by row, by the hash of all
+//!   values and the status, before anything is answered.
 //! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, or as a private
 //!   copy. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
 //! - Only [`mcp`] names rmcp. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
-//!   and versions are reported. Nothing names LanceDB yet.
+//!   and versions are reported. Only [`table`] names LanceDB and arrow.
 //! - The environment, the working directory, the calendar and standard input and output belong to [`cli`] (and, for the
 //!   protocol, to [`mcp`]). The library never prints.
 //! - [`api`], [`memory`], [`text`] and [`time`] do no input or output.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
-//! - A request runs on one blocking thread from beginning to end; the async threads only move messages.
+//! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
+//!   store takes a few more ([`query::prepare`]), and LanceDB has a runtime of its own that such a thread waits for.
 //! - `unsafe` code is in [`store::vfs`] alone.
 
 #![deny(unsafe_code, missing_docs)]
@@ -71,7 +76,9 @@ pub mod cli;
 pub mod config;
 pub mod context;
 pub mod demo;
+pub mod encoder;
 pub mod error;
+pub mod eval;
 pub mod import;
 pub mod mcp;
 pub mod memory;
@@ -79,5 +86,6 @@ pub mod query;
 pub mod scope;
 pub mod service;
 pub mod store;
+pub mod table;
 pub mod text;
 pub mod time;

@@ -15,12 +15,15 @@ pub mod fold;
 pub mod inverted;
 pub mod lexical;
 pub mod page;
+pub mod prepare;
+pub mod retrieve;
+pub mod semantic;
 
 use std::cmp::Ordering;
 
 use self::inverted::Doc;
-use self::lexical::{Scored, View};
 use self::page::Cursor;
+use self::retrieve::{Scored, View};
 
 /// Scores closer than this are a tie, which the current project wins.
 const TIE: f32 = 0.01;

@@ -16,11 +16,14 @@ use walkdir::WalkDir;
 
 use self::manifest::Manifest;
 use crate::config::{Config, expand_home};
+use crate::encoder::Encoder;
 use crate::error::{SettingsError, StoreError};
 use crate::memory::{Visibility, fold_name};
 use crate::query::inverted::Index;
 use crate::store::open::Stamp;
 use crate::store::{PATIENCE, Store};
+use crate::table::load::TableInfo;
+use crate::table::{self, TableStamp};
 use crate::text;
 
 /// Names a database may have in a scope's folder.
@@ -47,6 +50,19 @@ struct Indexed {
     /// `None` after a change that could not be read to its end.
     stamp: Option<Stamp>,
     index: Index,
+    table_stamp: TableStamp,
+    table: TableState,
+}
+
+/// What became of a scope's vector table when its index was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableState {
+    /// There is none.
+    Absent,
+    /// It cannot be used, and why. The index was made from the store alone.
+    Unusable(String),
+    /// What fitted the store was taken from it.
+    Used(TableInfo),
 }
 
 /// A scope's index, as of the last commit before it was asked for.
@@ -56,6 +72,11 @@ impl IndexGuard<'_> {
     /// The index.
     pub fn get(&self) -> Option<&Index> {
         self.0.as_ref().map(|indexed| &indexed.index)
+    }
+
+    /// What became of the vector table.
+    pub fn table(&self) -> Option<&TableState> {
+        self.0.as_ref().map(|indexed| &indexed.table)
     }
 }
 
@@ -87,20 +108,43 @@ impl Scope {
     /// Why the store cannot be read.
     pub fn index_within(&self, patience: Duration) -> Result<IndexGuard<'_>, StoreError> {
         let stamp = self.store.stamp()?;
+        let table_stamp = TableStamp::of(&self.lance_folder());
         {
             let current = self.index.read().unwrap_or_else(PoisonError::into_inner);
-            if current.as_ref().is_some_and(|indexed| indexed.stamp.as_ref() == Some(&stamp)) {
+            let fits = |indexed: &Indexed| indexed.stamp.as_ref() == Some(&stamp) && indexed.table_stamp == table_stamp;
+            if current.as_ref().is_some_and(fits) {
                 return Ok(IndexGuard(current));
             }
         }
         {
             let mut slot = self.index.write().unwrap_or_else(PoisonError::into_inner);
-            self.refresh(&mut slot, patience)?;
+            self.refresh(&mut slot, table_stamp, patience)?;
         }
         Ok(IndexGuard(self.index.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    fn refresh(&self, slot: &mut Option<Indexed>, patience: Duration) -> Result<(), StoreError> {
+    fn refresh(&self, slot: &mut Option<Indexed>, table_stamp: TableStamp, patience: Duration) -> Result<(), StoreError> {
+        // A table that came, changed or went is looked at once.
+        let mut table = TableState::Absent;
+        if slot.as_ref().is_none_or(|indexed| indexed.table_stamp != table_stamp) {
+            let (state, index) = self.read_table(&table_stamp);
+            match (index, slot.as_mut()) {
+                (Some(index), _) => {
+                    *slot = Some(Indexed {
+                        stamp: None,
+                        index,
+                        table_stamp: table_stamp.clone(),
+                        table: state,
+                    });
+                }
+                // What was taken from an earlier table is as good as before.
+                (None, Some(indexed)) => {
+                    indexed.table = state;
+                    indexed.table_stamp = table_stamp.clone();
+                }
+                (None, None) => table = state,
+            }
+        }
         if let Some(indexed) = slot {
             let (stamp, changes) = self
                 .store
@@ -111,12 +155,33 @@ impl Scope {
                 return Ok(());
             }
         }
-        *slot = None;
+        if let Some(indexed) = slot.take() {
+            table = indexed.table;
+        }
         let (stamp, index) = self
             .store
             .snapshot(|snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
-        *slot = Some(Indexed { stamp: Some(stamp), index });
+        *slot = Some(Indexed {
+            stamp: Some(stamp),
+            index,
+            table_stamp,
+            table,
+        });
         Ok(())
+    }
+
+    /// Reads the vector table, if there is one that can be used.
+    fn read_table(&self, stamp: &TableStamp) -> (TableState, Option<Index>) {
+        if !stamp.is_some() {
+            return (TableState::Absent, None);
+        }
+        let Some(encoder) = Encoder::embedded() else {
+            return (TableState::Unusable("the encoder inside this binary is damaged".to_owned()), None);
+        };
+        match table::load::load(&self.lance_folder(), encoder) {
+            Ok((index, info)) => (TableState::Used(info), Some(index)),
+            Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
+        }
     }
 }
 

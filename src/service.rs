@@ -3,6 +3,7 @@
 //! Every method is synchronous and touches only the file system; adapters keep it off their async threads.
 
 pub(crate) mod answer;
+mod explain;
 mod get;
 mod query;
 pub(crate) mod scopes;
@@ -20,7 +21,7 @@ use crate::api::{
 use crate::config::Config;
 use crate::error::{Error, StoreError};
 use crate::scope::resolve::{Selection, select};
-use crate::scope::{IndexGuard, Registry, Scope};
+use crate::scope::{IndexGuard, Registry, Scope, TableState};
 use crate::store::PATIENCE;
 
 /// The service over one configuration.
@@ -114,7 +115,16 @@ pub(crate) fn open<'a>(
         // Where others can answer, one that is locked is not waited for as long.
         let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
         match scope.index_within(patience) {
-            Ok(guard) => open.push((scope.as_ref(), guard)),
+            Ok(guard) => {
+                if let Some(TableState::Unusable(reason)) = guard.table() {
+                    notes.push(Note::about(
+                        NoteKind::IndexUnusable,
+                        &scope.name,
+                        scopes::unusable_table(&scope.name, reason),
+                    ));
+                }
+                open.push((scope.as_ref(), guard));
+            }
             Err(error) => {
                 selection.skipped.push(Skipped {
                     scope: scope.name.clone(),

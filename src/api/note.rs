@@ -51,6 +51,10 @@ pub enum NoteKind {
     Cut,
     /// Something asked for is not available; the note says what was done instead.
     NotAvailable,
+    /// The question has no vector: no word of it is known to the encoder. Its words were searched.
+    NoSemanticLeg,
+    /// A scope's vector table cannot be used; everything was searched all the same.
+    IndexUnusable,
     /// The query held nothing to search for.
     EmptyQuery,
     /// The query's words are all so common that they were searched as they stand.

@@ -51,10 +51,10 @@ pub struct QueryRequest {
     /// Only of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Memory id: what is near it (not available yet).
+    /// Memory id: what is near it in meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
-    /// Only lexical is available yet.
+    /// Default hybrid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// full adds narrative, files.
@@ -70,6 +70,9 @@ pub struct QueryRequest {
     /// Say how each was ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<bool>,
+    /// Id you miss: says where it was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<String>,
 }
 
 /// How several tags combine.
@@ -123,7 +126,7 @@ pub struct GetRequest {
     /// Default approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
-    /// timeline: neighbours in time; links: provenance; history: curation log; related: not available yet.
+    /// timeline: neighbours in time; links: provenance; history: curation log; related: near in meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<Include>>,
 }

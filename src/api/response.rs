@@ -122,8 +122,12 @@ pub struct MemoryHit {
 /// How a result was ranked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// The retrieval legs that found it.
+    /// Place in the order, from 1.
+    pub rank: u64,
+    /// The retrieval legs that ran.
     pub legs: Vec<LegExplanation>,
+    /// How their scores became one.
+    pub fusion: String,
 }
 
 /// What one retrieval leg made of a result.
@@ -131,13 +135,53 @@ pub struct Explanation {
 pub struct LegExplanation {
     /// `lexical` or `semantic`.
     pub leg: String,
-    /// Rank in this leg, from 1.
-    pub rank: u64,
-    /// Score in this leg (BM25 for `lexical`).
+    /// Rank in this leg, from 1; absent where the leg did not find it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u64>,
+    /// Score in this leg: BM25 for `lexical`, the cosine for `semantic`.
     pub score: f64,
     /// Query terms that matched, with each term's part of the score.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<String>,
+}
+
+/// What became of a memory that was expected (`expect`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Expected {
+    /// Its id.
+    pub id: String,
+    /// The scope that holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Where it was lost, or that it was not.
+    pub stage: Stage,
+    /// The same in a sentence.
+    pub message: String,
+    /// What the legs made of it, where it came so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
+}
+
+/// The stages of retrieval at which a memory can be lost, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// No scope that was searched holds it.
+    NotFound,
+    /// The status filter left it out.
+    HiddenByStatus,
+    /// Another filter left it out.
+    Filtered,
+    /// A newer memory takes its place.
+    Superseded,
+    /// No leg found it.
+    NotRetrieved,
+    /// It was found, and ranks behind the page.
+    BehindPage,
+    /// It says the same as another result and is in that one's `also`.
+    Folded,
+    /// It is in the answer.
+    Returned,
 }
 
 /// Answer of `query_memories`.
@@ -161,6 +205,9 @@ pub struct QueryResponse {
     /// Matches that were left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<Hidden>,
+    /// What became of the memory that `expect` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Box<Expected>>,
     /// What else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -193,15 +240,30 @@ pub struct MemoryDetail {
     /// Neighbours in time (`include: timeline`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// Memories near in meaning (`include: related`).
+    /// Memories near in meaning, in any scope searched, the nearest first (`include: related`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub related: Vec<TimelineEntry>,
+    pub related: Vec<RelatedEntry>,
     /// Provenance, nearest first (`include: links`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkEntry>,
     /// Curation log, oldest first (`include: history`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryEntry>,
+}
+
+/// A memory near another one in meaning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RelatedEntry {
+    /// Its id.
+    pub id: String,
+    /// Its scope.
+    pub scope: String,
+    /// Its title.
+    pub title: String,
+    /// Its status.
+    pub status: Status,
+    /// Cosine of the two vectors: 1 is the same, 0 unrelated.
+    pub similarity: f64,
 }
 
 /// What a session was about.

@@ -54,8 +54,12 @@ pub enum Command {
     Context(ContextArgs),
     /// Import memories from JSON lines into a scope
     Import(ImportArgs),
+    /// Build or update the vector table of a scope (--scope NAME) or of every one (--all)
+    Index(IndexArgs),
     /// Say how each scope was opened, what is wrong and what to do
     Doctor,
+    /// Measure retrieval on questions of your own
+    Eval(EvalArgs),
     /// Build sample scopes and show what the tools answer
     Demo(DemoArgs),
     /// Print a completion script for a shell
@@ -72,6 +76,22 @@ pub enum StatusArg {
     Approved,
     Staging,
     All,
+}
+
+/// The legs of retrieval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum ModeArg {
+    Hybrid,
+    Semantic,
+    Lexical,
+}
+
+/// Arguments of `eval`.
+#[derive(Debug, Clone, Args)]
+pub struct EvalArgs {
+    /// The questions, one JSON object a line: text, relevant (ids), and where they matter project, filter, category
+    pub queries: PathBuf,
 }
 
 /// Arguments of `query`.
@@ -124,6 +144,15 @@ pub struct QueryArgs {
     /// Say how each result was ranked
     #[arg(long)]
     pub explain: bool,
+    /// Memories near this one in meaning, instead of or beside a query
+    #[arg(long, value_name = "ID")]
+    pub like: Option<String>,
+    /// Which legs of retrieval run [default: hybrid]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// A memory that should be there: say where it was lost
+    #[arg(long, value_name = "ID")]
+    pub expect: Option<String>,
 }
 
 /// Arguments of `get`.
@@ -240,6 +269,20 @@ pub struct ImportArgs {
     /// Say what would be done and write nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Arguments of `index`.
+#[derive(Debug, Clone, Args)]
+pub struct IndexArgs {
+    /// Every scope
+    #[arg(long)]
+    pub all: bool,
+    /// Say what would be done and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Make the table anew, whatever is there
+    #[arg(long)]
+    pub rebuild: bool,
 }
 
 /// Arguments of `demo`.

@@ -97,14 +97,17 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
         for line in layout {
             let _ = writeln!(out, "    columns   {line}");
         }
-        let lance = scope.lance_folder();
         let _ = writeln!(
             out,
             "    vectors   {}",
-            if lance.is_dir() {
-                "a `lance` folder is there and is not used yet"
-            } else {
-                "none (searched by words)"
+            match info.get("index") {
+                Some(index) => format!(
+                    "table of {} rows, {:.1} % of the store, built {}",
+                    index.get("rows").and_then(Value::as_u64).unwrap_or_default(),
+                    index.get("coverage").and_then(Value::as_f64).unwrap_or_default() * 100.0,
+                    text("/index/built_at")
+                ),
+                None => "no table; made in memory (`ack-memory index` makes one, which shortens the first search)".to_owned(),
             }
         );
         for problem in info

@@ -6,7 +6,8 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::api::{
-    ContextResponse, ErrorBody, GetResponse, HealthState, ListScopesResponse, MemoryDetail, MemoryHit, Note, QueryResponse, Searched,
+    ContextResponse, ErrorBody, GetResponse, HealthState, LegExplanation, ListScopesResponse, MemoryDetail, MemoryHit, Note, QueryResponse,
+    Searched,
 };
 use crate::memory::{Status, StatusFilter, Visibility};
 
@@ -157,19 +158,19 @@ fn hit(hit: &MemoryHit, place: Option<usize>) -> String {
         let _ = writeln!(out, "{}", paint(DIM, wrapped(&format!("why: {why}"), indent)));
     }
     for leg in hit.explanation.iter().flat_map(|explanation| &explanation.legs) {
-        let _ = writeln!(
-            out,
-            "{}",
-            paint(
-                DIM,
-                wrapped(
-                    &format!("{}: rank {}, score {:.3}; {}", leg.leg, leg.rank, leg.score, leg.terms.join(", ")),
-                    indent
-                )
-            )
-        );
+        let _ = writeln!(out, "{}", paint(DIM, wrapped(&leg_line(leg), indent)));
     }
     out
+}
+
+fn leg_line(leg: &LegExplanation) -> String {
+    let rank = leg.rank.map_or_else(|| "not found".to_owned(), |rank| format!("rank {rank}"));
+    let terms = if leg.terms.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", leg.terms.join(", "))
+    };
+    format!("{}: {rank}, score {:.3}{terms}", leg.leg, leg.score)
 }
 
 /// `get`.

@@ -137,22 +137,20 @@ impl<'a> Resolved<'a> {
 
     /// Whether a document passes every filter but the one on status.
     pub fn passes(&self, doc: &Doc) -> bool {
-        if self.closed {
-            return false;
-        }
-        if let Some((names, here, own)) = &self.belonging {
-            let mine =
-                names.contains(&self.index.fold(doc.project)) || names.contains(&self.index.fold(doc.alias)) || (*here && doc.project == 0);
-            if mine != *own {
-                return false;
-            }
+        self.refusal(doc).is_none()
+    }
+
+    /// The first filter that a document does not pass, by the name of its argument; the one on status is not asked.
+    pub fn refusal(&self, doc: &Doc) -> Option<&'static str> {
+        if self.closed || !self.belongs(doc) {
+            return Some("project");
         }
         if let Some(project) = &self.project {
             let named =
                 project.contains(&self.index.fold(doc.project)) || (doc.alias != 0 && project.contains(&self.index.fold(doc.alias)));
             let unnamed = doc.project == 0 && self.owns_unnamed;
             if !(unnamed || (named && doc.project != 0)) {
-                return false;
+                return Some("project");
             }
         }
         if !self.tags.is_empty() {
@@ -162,30 +160,33 @@ impl<'a> Resolved<'a> {
                 MatchTags::Any => self.tags.iter().any(has),
             };
             if !pass {
-                return false;
+                return Some("tags");
             }
         }
         if self.kind.is_some_and(|kind| kind != Some(self.index.fold(doc.kind))) {
-            return false;
+            return Some("type");
         }
         if let Some(session) = self.session
             && session.is_none_or(|session| session != doc.session && session != doc.session_id)
         {
-            return false;
+            return Some("session");
         }
-        if self.filters.since.is_some_and(|since| doc.created < since)
-            || self
-                .filters
-                .until
-                .is_some_and(|until| doc.created >= until || doc.created == i64::MIN)
-        {
-            return false;
+        if self.filters.since.is_some_and(|since| doc.created < since) {
+            return Some("since");
         }
-        self.filters.files.is_empty()
-            || doc
-                .files
-                .iter()
-                .any(|file| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file))))
+        let late = |until: i64| doc.created >= until || doc.created == i64::MIN;
+        if self.filters.until.is_some_and(late) {
+            return Some("until");
+        }
+        let about = |file: &Name| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file)));
+        (!self.filters.files.is_empty() && !doc.files.iter().any(about)).then_some("files")
+    }
+
+    fn belongs(&self, doc: &Doc) -> bool {
+        let Some((names, here, own)) = &self.belonging else { return true };
+        let mine =
+            names.contains(&self.index.fold(doc.project)) || names.contains(&self.index.fold(doc.alias)) || (*here && doc.project == 0);
+        mine == *own
     }
 }
 

@@ -6,21 +6,19 @@
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::analysis::{self, Kind, Side, Token};
+use super::prepare::{Prepared, Team, unpack};
+use super::semantic::{Code, Vectors};
+use crate::encoder::Encoder;
 use crate::error::StoreError;
 use crate::memory::{Memory, Status, StatusFilter, fold_name};
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
 
-/// Weights of the fields, in half units: title, facts and concepts, subtitle, body, files.
-const TITLE: u32 = 8;
-const FACTS: u32 = 4;
-const SUBTITLE: u32 = 3;
-const BODY: u32 = 2;
-const FILES: u32 = 2;
-
 /// When more than this share of the documents is dead, the index is built anew.
 const DEAD_SHARE: usize = 8;
+
+/// Rows that are prepared together.
+const BATCH: usize = 2_048;
 
 /// Number of a document within one index.
 pub type DocId = u32;
@@ -76,11 +74,15 @@ pub struct Index {
     rejected: HashSet<Box<str>>,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Vec<Posting>>,
+    /// The vector of each document.
+    vectors: Vectors,
     names: HashMap<Box<str>, Name>,
     name_list: Vec<Box<str>>,
     /// The folded name of each name.
     folded: Vec<Name>,
     dead: usize,
+    /// So many documents came from the vector table; the others were read from the store.
+    loaded: usize,
     /// Live documents of each status, and their tokens.
     sizes: HashMap<Status, (u64, u64)>,
     /// Ids that stand twice in the store; the first row is the one that counts.
@@ -92,18 +94,23 @@ pub struct Index {
 }
 
 impl Index {
+    /// An index of nothing.
+    pub fn new() -> Self {
+        Self {
+            name_list: vec![Box::from("")],
+            folded: vec![0],
+            names: std::iter::once((Box::from(""), 0)).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Builds the index of everything a snapshot holds.
     ///
     /// # Errors
     /// Why the store cannot be read.
     pub fn build(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
-        let mut index = Self {
-            name_list: vec![Box::from("")],
-            folded: vec![0],
-            names: std::iter::once((Box::from(""), 0)).collect(),
-            ..Self::default()
-        };
-        let mut writer = Writer::default();
+        let mut index = Self::new();
+        let mut builder = Builder::default();
         let mut duplicates = 0;
         snapshot.scan(|row| {
             if row.status == Status::Rejected {
@@ -115,17 +122,27 @@ impl Index {
                 index.without_id += 1;
                 return Ok(());
             }
-            if index.by_id.contains_key(memory.id.as_str()) {
+            if index.by_id.contains_key(memory.id.as_str()) || !builder.ids.insert(memory.id.as_str().into()) {
                 duplicates += 1;
                 return Ok(());
             }
-            index.add(&mut writer, row.key, row.fingerprint, &memory);
+            builder.batch.push((row.key, row.fingerprint, memory));
+            if builder.batch.len() >= BATCH {
+                builder.flush(&mut index);
+            }
             Ok(())
         })?;
+        builder.flush(&mut index);
         index.duplicate_ids = duplicates;
         index.has_status = snapshot.layout.has_status();
-        index.postings.iter_mut().for_each(Vec::shrink_to_fit);
+        index.shrink();
         Ok(index)
+    }
+
+    /// Gives back memory that growth left over.
+    pub fn shrink(&mut self) {
+        self.postings.iter_mut().for_each(Vec::shrink_to_fit);
+        self.vectors.shrink();
     }
 
     /// Reads what changed since the index was made: the rows to add or replace, and the ids that are gone. Nothing is
@@ -134,7 +151,10 @@ impl Index {
     /// # Errors
     /// Why the store cannot be read.
     pub fn changes(&self, snapshot: &Snapshot<'_>) -> Result<Changes, StoreError> {
-        let mut changes = Changes::default();
+        let mut changes = Changes {
+            has_status: snapshot.layout.has_status(),
+            ..Changes::default()
+        };
         let mut seen = vec![false; self.docs.len()];
         let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
         let mut added: HashSet<Box<str>> = HashSet::default();
@@ -145,7 +165,9 @@ impl Index {
             }
             // Nearly every row is as it was, and costs no more than this.
             if let Some(number) = self.by_row.get(&row.key)
-                && self.doc(*number).is_some_and(|doc| !doc.dead && doc.fingerprint == row.fingerprint)
+                && self
+                    .doc(*number)
+                    .is_some_and(|doc| !doc.dead && doc.fingerprint == row.fingerprint && doc.status == row.status)
             {
                 mark(*number);
                 return Ok(());
@@ -188,14 +210,19 @@ impl Index {
         self.rejected = changes.rejected;
         self.duplicate_ids = changes.duplicate_ids;
         self.without_id = changes.without_id;
+        self.has_status = changes.has_status;
         for id in changes.removed {
             self.kill(&id);
         }
-        let mut writer = Writer::default();
-        for (key, fingerprint, memory) in changes.added {
-            self.kill(&memory.id);
-            self.add(&mut writer, key, fingerprint, &memory);
+        let mut builder = Builder::default();
+        for row in changes.added {
+            self.kill(&row.2.id);
+            builder.batch.push(row);
+            if builder.batch.len() >= BATCH {
+                builder.flush(self);
+            }
         }
+        builder.flush(self);
         true
     }
 
@@ -215,48 +242,72 @@ impl Index {
         }
     }
 
-    fn add(&mut self, writer: &mut Writer, key: RowKey, fingerprint: u64, memory: &Memory) {
+    /// Adds a memory with its terms as this index numbers them.
+    fn add(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) {
         // 24 bits are 16 million documents; beyond that a scope is not searched in memory.
         let Ok(number) = DocId::try_from(self.docs.len()) else { return };
         if number >= 1 << 24 {
             return;
         }
-        let length = writer.count(memory, |kind, text| self.term(kind, text));
-        for (term, weight) in writer.weights.drain() {
+        for (term, weight) in terms {
             if let Some(list) = self.postings.get_mut(term as usize) {
                 list.push(number << 8 | weight.min(255));
             }
         }
+        self.vectors.push(entry.code.as_ref());
         let doc = Doc {
-            key,
-            fingerprint,
-            id: memory.id.as_str().into(),
-            created: memory.created_at.map_or(i64::MIN, jiff::Timestamp::as_millisecond),
-            updated: memory.updated_at.map_or(i64::MIN, jiff::Timestamp::as_millisecond),
-            length,
-            status: memory.status,
+            key: entry.key,
+            fingerprint: entry.fingerprint,
+            id: entry.id.into(),
+            created: entry.created,
+            updated: entry.updated,
+            length: entry.length,
+            status: entry.status,
             dead: false,
-            project: self.intern(memory.project.as_deref().unwrap_or_default()),
-            alias: self.intern(memory.project_alias.as_deref().unwrap_or_default()),
-            session: self.intern(memory.session.as_deref().unwrap_or_default()),
-            session_id: self.intern(memory.session_id.as_deref().unwrap_or_default()),
-            kind: self.intern(memory.kind.as_deref().unwrap_or_default()),
-            tags: memory.concepts.iter().map(|tag| self.intern(tag)).collect(),
-            files: memory.files.iter().map(|file| self.intern(file)).collect(),
-            superseded_by: memory.superseded_by.as_deref().filter(|newer| *newer != memory.id).map(Box::from),
+            project: self.intern(entry.project),
+            alias: self.intern(entry.alias),
+            session: self.intern(entry.session),
+            session_id: self.intern(entry.session_id),
+            kind: self.intern(entry.kind),
+            tags: entry.tags.iter().map(|tag| self.intern(tag)).collect(),
+            files: entry.files.iter().map(|file| self.intern(file)).collect(),
+            superseded_by: entry.superseded_by.filter(|newer| *newer != entry.id).map(Box::from),
         };
         let size = self.sizes.entry(doc.status).or_default();
-        *size = (size.0 + 1, size.1 + u64::from(length));
+        *size = (size.0 + 1, size.1 + u64::from(doc.length));
         self.by_id.insert(doc.id.clone(), number);
-        if key.rowid != 0 {
-            self.by_row.insert(key, number);
+        if doc.key.rowid != 0 {
+            self.by_row.insert(doc.key, number);
         }
         self.docs.push(doc);
     }
 
-    fn term(&mut self, kind: Kind, text: &str) -> u32 {
-        let key = term_key(kind, text);
-        if let Some(term) = self.terms.get(key.as_ref()) {
+    /// Adds a row of the vector table. One whose id is known already is left to the store to decide.
+    pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: &[(&str, u8)]) {
+        if entry.key.rowid == 0 || self.by_id.contains_key(entry.id) || self.by_row.contains_key(&entry.key) {
+            return;
+        }
+        let numbered: Vec<(u32, u32)> = terms.iter().map(|(term, weight)| (self.term(term), u32::from(*weight))).collect();
+        self.add(entry, numbered.into_iter());
+    }
+
+    /// Says that everything so far came from the vector table.
+    pub fn set_loaded(&mut self) {
+        self.loaded = self.docs.len();
+        self.shrink();
+    }
+
+    /// Share of the memories that came from the vector table as they are, 0 to 1.
+    pub fn coverage(&self) -> f64 {
+        let live = |docs: &[Doc]| docs.iter().filter(|doc| !doc.dead).count();
+        let (loaded, all) = (live(self.docs.get(..self.loaded).unwrap_or_default()), live(&self.docs));
+        #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
+        let share = if all == 0 { 1.0 } else { loaded as f64 / all as f64 };
+        share
+    }
+
+    fn term(&mut self, key: &str) -> u32 {
+        if let Some(term) = self.terms.get(key) {
             return *term;
         }
         let term = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
@@ -338,6 +389,11 @@ impl Index {
         Some((number, self.doc(number)?))
     }
 
+    /// Whether the store holds a rejected row of this id.
+    pub fn is_rejected(&self, id: &str) -> bool {
+        self.rejected.contains(id)
+    }
+
     /// Every live document.
     pub fn live(&self) -> impl Iterator<Item = (DocId, &Doc)> {
         (0..).zip(self.docs.iter()).filter(|(_, doc)| !doc.dead)
@@ -376,6 +432,11 @@ impl Index {
         list.iter().map(|posting| (posting >> 8, (posting & 0xff) as f32 / 2.0))
     }
 
+    /// The vectors, one a document in the order of their numbers.
+    pub const fn vectors(&self) -> &Vectors {
+        &self.vectors
+    }
+
     /// The weighted frequency of a term in one document.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
         let list = self.postings.get(*self.terms.get(key)? as usize)?;
@@ -409,62 +470,121 @@ impl Index {
     }
 }
 
+/// A row of a store with its fingerprint.
+type Row = (RowKey, u64, Memory);
+
+/// What the index keeps of a memory, before it is numbered.
+pub struct Entry<'a> {
+    /// Where the row lies.
+    pub key: RowKey,
+    /// Hash of the row.
+    pub fingerprint: u64,
+    /// Public id.
+    pub id: &'a str,
+    /// As in [`Doc`].
+    pub created: i64,
+    /// As in [`Doc`].
+    pub updated: i64,
+    /// Number of tokens.
+    pub length: u32,
+    /// Curation status.
+    pub status: Status,
+    /// Empty where unknown, as the next four.
+    pub project: &'a str,
+    /// The project's second name.
+    pub alias: &'a str,
+    /// Session name.
+    pub session: &'a str,
+    /// Session id.
+    pub session_id: &'a str,
+    /// Type.
+    pub kind: &'a str,
+    /// Tags.
+    pub tags: Vec<&'a str>,
+    /// Files.
+    pub files: Vec<&'a str>,
+    /// Id of the memory that replaces this one.
+    pub superseded_by: Option<&'a str>,
+    /// Its vector.
+    pub code: Option<Code>,
+}
+
+impl<'a> Entry<'a> {
+    fn of((key, fingerprint, memory): &'a Row, prepared: &Prepared) -> Self {
+        let instant = |time: Option<jiff::Timestamp>| time.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
+        Self {
+            key: *key,
+            fingerprint: *fingerprint,
+            id: &memory.id,
+            created: instant(memory.created_at),
+            updated: instant(memory.updated_at),
+            length: prepared.length,
+            status: memory.status,
+            project: memory.project.as_deref().unwrap_or_default(),
+            alias: memory.project_alias.as_deref().unwrap_or_default(),
+            session: memory.session.as_deref().unwrap_or_default(),
+            session_id: memory.session_id.as_deref().unwrap_or_default(),
+            kind: memory.kind.as_deref().unwrap_or_default(),
+            tags: memory.concepts.iter().map(String::as_str).collect(),
+            files: memory.files.iter().map(String::as_str).collect(),
+            superseded_by: memory.superseded_by.as_deref(),
+            code: prepared.code(),
+        }
+    }
+}
+
+/// Collects rows and adds them to an index in batches, prepared on several threads.
+struct Builder {
+    team: Team,
+    batch: Vec<Row>,
+    /// Ids in the batch.
+    ids: HashSet<Box<str>>,
+    /// What the index calls the terms of each analyst.
+    translate: Vec<Vec<u32>>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            team: Team::new(Encoder::embedded()),
+            batch: Vec::new(),
+            ids: HashSet::default(),
+            translate: Vec::new(),
+        }
+    }
+}
+
+impl Builder {
+    fn flush(&mut self, index: &mut Index) {
+        let memories: Vec<&Memory> = self.batch.iter().map(|(_, _, memory)| memory).collect();
+        let prepared = self.team.prepare(&memories);
+        for (row, (analyst, prepared)) in self.batch.iter().zip(&prepared) {
+            if self.translate.len() <= *analyst {
+                self.translate.resize_with(analyst + 1, Vec::new);
+            }
+            let Some(translate) = self.translate.get_mut(*analyst) else {
+                continue;
+            };
+            let known = translate.len();
+            let new = self.team.terms(*analyst).get(known..).unwrap_or_default();
+            translate.extend(new.iter().map(|term| index.term(term)));
+            let own = |term: u32| translate.get(term as usize).copied();
+            let terms = prepared.terms.iter().map(|weighted| unpack(*weighted));
+            let terms = terms.filter_map(|(term, weight)| Some((own(term)?, weight)));
+            index.add(&Entry::of(row, prepared), terms);
+        }
+        self.batch.clear();
+        self.ids.clear();
+    }
+}
+
 /// What changed in a store since its index was made.
 #[derive(Debug, Default)]
 pub struct Changes {
-    added: Vec<(RowKey, u64, Memory)>,
+    added: Vec<Row>,
     removed: Vec<Box<str>>,
     rejected: HashSet<Box<str>>,
     duplicate_ids: usize,
     without_id: usize,
-}
-
-/// How a term is written in the index: words as they are (stemmed), identifiers behind `=`.
-pub fn term_key(kind: Kind, text: &str) -> std::borrow::Cow<'_, str> {
-    match kind {
-        Kind::Word => analysis::stem(text),
-        Kind::Identifier => std::borrow::Cow::Owned(format!("={text}")),
-    }
-}
-
-/// Counts the terms of one memory after the other; remembers which term a word is, so that a word is stemmed once.
-#[derive(Default)]
-struct Writer {
-    words: HashMap<Box<str>, Option<u32>>,
-    identifiers: HashMap<Box<str>, Option<u32>>,
-    weights: HashMap<u32, u32>,
-}
-
-impl Writer {
-    /// Fills `weights` with the weighted frequency of every term; returns the number of tokens.
-    fn count(&mut self, memory: &Memory, mut term: impl FnMut(Kind, &str) -> u32) -> u32 {
-        let Self {
-            words,
-            identifiers,
-            weights,
-        } = self;
-        weights.clear();
-        let mut length = 0;
-        let mut field = |text: &str, weight: u32| {
-            analysis::tokenize(text, Side::Document, &mut |token: Token<'_>| {
-                let seen = if token.kind == Kind::Word { &mut *words } else { &mut *identifiers };
-                let number = seen.get(token.text.as_ref()).copied().unwrap_or_else(|| {
-                    let stop = token.kind == Kind::Word && analysis::is_stop_word(&token.text);
-                    let number = (!stop).then(|| term(token.kind, &token.text));
-                    seen.insert(token.text.into_owned().into(), number);
-                    number
-                });
-                if let Some(number) = number {
-                    *weights.entry(number).or_default() += weight;
-                    length += 1;
-                }
-            });
-        };
-        field(&memory.title, TITLE);
-        memory.subtitle.iter().for_each(|text| field(text, SUBTITLE));
-        memory.facts.iter().chain(&memory.concepts).for_each(|text| field(text, FACTS));
-        memory.narrative.iter().for_each(|text| field(text, BODY));
-        memory.files.iter().for_each(|text| field(text, FILES));
-        length
-    }
+    has_status: bool,
 }

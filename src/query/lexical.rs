@@ -14,9 +14,10 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Kind, Side};
-use super::filter::{Filters, Resolved};
-use super::inverted::{DocId, Index, term_key};
-use crate::api::Hidden;
+use super::filter::Filters;
+use super::inverted::{DocId, Index};
+use super::prepare::term_key;
+use super::retrieve::View;
 use crate::memory::StatusFilter;
 
 const K1: f32 = 1.2;
@@ -30,6 +31,8 @@ const AMONG_WORDS: f32 = 1.5;
 const BARE: usize = 2;
 /// The unit of weights.
 const UNIT: f32 = 1.0 / 512.0;
+/// The unit of the best score: whole multiples of it, so that a cursor carries it exactly.
+const TOP_UNIT: f32 = 1.0 / 64.0;
 /// Weight of a term that stands in for one that no memory holds.
 const STAND_IN: f32 = 0.5;
 
@@ -40,6 +43,16 @@ pub struct Term {
     pub key: String,
     /// Multiplies its part of the score.
     pub weight: f32,
+    /// It is a specific identifier.
+    pub specific: bool,
+}
+
+/// Whether an identifier is written as a command-line flag in the query: with a dash before it.
+fn is_flag(query: &str, identifier: &str) -> bool {
+    let lower = query.to_lowercase();
+    lower
+        .match_indices(identifier)
+        .any(|(start, _)| lower.get(..start).is_some_and(|before| before.ends_with('-')))
 }
 
 /// A query after analysis.
@@ -54,8 +67,8 @@ pub struct Terms {
 impl Terms {
     /// Analyses the text of a query.
     pub fn parse(query: &str) -> Self {
-        let mut weights: BTreeMap<String, f32> = BTreeMap::new();
-        let mut stops: BTreeMap<String, f32> = BTreeMap::new();
+        let mut weights: BTreeMap<String, (f32, bool)> = BTreeMap::new();
+        let mut stops: BTreeMap<String, (f32, bool)> = BTreeMap::new();
         let identifier = if query.split_whitespace().count() <= BARE {
             IDENTIFIER
         } else {
@@ -63,57 +76,35 @@ impl Terms {
         };
         analysis::tokenize(query, Side::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
-            match token.kind {
-                Kind::Word if analysis::is_stop_word(&token.text) => _ = stops.insert(key, 1.0),
-                Kind::Word if !analysis::is_specific(&token.text) => _ = weights.insert(key, 1.0),
-                Kind::Word | Kind::Identifier => {
-                    let weight = if analysis::is_specific(&token.text) { identifier } else { 1.0 };
-                    weights.insert(key, weight);
-                }
+            if token.kind == Kind::Word && analysis::is_stop_word(&token.text) {
+                stops.insert(key, (1.0, false));
+            } else {
+                let specific = analysis::is_specific(&token.text) || (token.kind == Kind::Identifier && is_flag(query, &token.text));
+                weights.insert(key, if specific { (identifier, true) } else { (1.0, false) });
             }
         });
         let only_stop_words = weights.is_empty() && !stops.is_empty();
         let chosen = if only_stop_words { stops } else { weights };
         Self {
-            terms: chosen.into_iter().map(|(key, weight)| Term { key, weight }).collect(),
+            terms: chosen
+                .into_iter()
+                .map(|(key, (weight, specific))| Term { key, weight, specific })
+                .collect(),
             only_stop_words,
         }
     }
 }
 
-/// One scope of a search.
-pub struct View<'a> {
-    /// Its index.
-    pub index: &'a Index,
-    /// The request's filters, resolved for it.
-    pub filter: Resolved<'a>,
-}
-
-/// A candidate of one scope.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scored {
-    /// Position of the scope in the list of views.
-    pub scope: usize,
-    /// The document.
-    pub doc: DocId,
-    /// BM25; 0 where nothing was searched for.
-    pub score: f32,
-}
-
-/// What the leg found, not yet in order.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// Every document that matches and may be shown.
-    pub candidates: Vec<Scored>,
-    /// Matches that may not.
-    pub hidden: Hidden,
-}
-
 /// Weight of each term over all scopes, and the mean length of a memory.
+#[derive(Debug)]
 pub struct Statistics {
     /// Terms with their inverse document frequency (times the term's weight), in the order of the query.
     pub terms: Vec<(String, f32)>,
     mean_length: f32,
+    /// The specific identifiers of the query that some memory holds.
+    pub anchors: Vec<String>,
+    /// The best score of the first page, which fusion divides by; not set until then.
+    pub top: Option<f32>,
 }
 
 /// Counts what the score needs: how many memories there are, how long they are, how many hold each term. A term that no
@@ -143,8 +134,12 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
     let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
+    let mut anchors = Vec::new();
     for term in &terms.terms {
         if known(&term.key) {
+            if term.specific {
+                anchors.push(term.key.clone());
+            }
             weighted.push((term.key.clone(), idf(frequency(&term.key)) * term.weight));
         } else if !term.key.starts_with('=') {
             for like in stand_ins(views, &term.key, filters) {
@@ -158,8 +153,10 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
         *weight = (*weight / UNIT).round() * UNIT;
     }
     Statistics {
+        anchors,
         terms: weighted,
         mean_length: mean_length.round(),
+        top: None,
     }
 }
 
@@ -216,8 +213,8 @@ fn begins_alike(word: &str, other: &str, length: usize) -> bool {
 }
 
 impl Statistics {
-    /// The weights and the mean length in a few characters.
-    pub fn freeze(&self) -> String {
+    /// The weights, the mean length and the best score in a few characters.
+    pub fn freeze(&self, top: f32) -> String {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -225,7 +222,8 @@ impl Statistics {
         )]
         let units = |value: f32| value as u16;
         let weights = self.terms.iter().map(|(_, weight)| units((weight / UNIT).round()));
-        let numbers = std::iter::once(units(self.mean_length)).chain(weights);
+        let top = units((top / TOP_UNIT).round());
+        let numbers = [units(self.mean_length), top].into_iter().chain(weights);
         STANDARD_NO_PAD.encode(numbers.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
     }
 
@@ -238,19 +236,44 @@ impl Statistics {
                 pair.last().copied().unwrap_or(0),
             ]))
         });
-        if bytes.len() != 2 + 2 * self.terms.len() {
+        if bytes.len() != 4 + 2 * self.terms.len() {
             return;
         }
         self.mean_length = numbers.next().unwrap_or(1.0).max(1.0);
+        self.top = numbers.next().map(|top| top * TOP_UNIT).filter(|top| *top > 0.0);
         for ((_, weight), frozen) in self.terms.iter_mut().zip(numbers) {
             *weight = frozen * UNIT;
         }
+    }
+
+    /// The best score as it is used and frozen: rounded up to its unit.
+    pub fn round_top(top: f32) -> f32 {
+        (top / TOP_UNIT).ceil() * TOP_UNIT
     }
 
     fn part(&self, weight: f32, frequency: f32, length: u32) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
         let norm = K1 * (1.0 - B + B * length as f32 / self.mean_length);
         weight * frequency * (K1 + 1.0) / (frequency + norm)
+    }
+
+    /// The documents of an index that hold a term, dead ones too, with their scores.
+    pub fn scores(&self, index: &Index) -> Vec<(DocId, f32)> {
+        let mut scores = vec![0f32; index.capacity()];
+        let mut touched: Vec<DocId> = Vec::new();
+        for (key, weight) in &self.terms {
+            for (number, frequency) in index.postings(key) {
+                let (Some(score), Some(doc)) = (scores.get_mut(number as usize), index.doc(number)) else {
+                    continue;
+                };
+                if *score == 0.0 {
+                    touched.push(number);
+                }
+                *score += self.part(*weight, frequency, doc.length);
+            }
+        }
+        let score = |number: DocId| scores.get(number as usize).copied().unwrap_or_default();
+        touched.into_iter().map(|number| (number, score(number))).collect()
     }
 
     /// What each term contributes to the score of one document, largest first.
@@ -263,55 +286,6 @@ impl Statistics {
             .collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         parts
-    }
-}
-
-/// Searches every scope; filters are applied before anything is counted or ordered.
-pub fn search(views: &[View<'_>], statistics: &Statistics, filters: &Filters) -> Found {
-    let mut found = Found::default();
-    for (scope, view) in views.iter().enumerate() {
-        let mut scores = vec![0f32; view.index.capacity()];
-        let mut touched: Vec<DocId> = Vec::new();
-        for (key, weight) in &statistics.terms {
-            for (number, frequency) in view.index.postings(key) {
-                let (Some(score), Some(doc)) = (scores.get_mut(number as usize), view.index.doc(number)) else {
-                    continue;
-                };
-                if *score == 0.0 {
-                    touched.push(number);
-                }
-                *score += statistics.part(*weight, frequency, doc.length);
-            }
-        }
-        for number in touched {
-            let score = scores.get(number as usize).copied().unwrap_or_default();
-            admit(&mut found, view, filters, Scored { scope, doc: number, score });
-        }
-    }
-    found
-}
-
-/// Everything that passes the filters, for a request that searches for nothing.
-pub fn everything(views: &[View<'_>], filters: &Filters) -> Found {
-    let mut found = Found::default();
-    for (scope, view) in views.iter().enumerate() {
-        for (doc, _) in view.index.live() {
-            admit(&mut found, view, filters, Scored { scope, doc, score: 0.0 });
-        }
-    }
-    found
-}
-
-fn admit(found: &mut Found, view: &View<'_>, filters: &Filters, scored: Scored) {
-    let Some(doc) = view.index.doc(scored.doc).filter(|doc| !doc.dead && view.filter.passes(doc)) else {
-        return;
-    };
-    if !filters.status.allows(doc.status) {
-        found.hidden.by_status += 1;
-    } else if view.index.is_superseded(doc, filters.status) {
-        found.hidden.superseded += 1;
-    } else {
-        found.candidates.push(scored);
     }
 }
 

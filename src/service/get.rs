@@ -1,10 +1,15 @@
 //! `get_memory`: memories by id, with their surroundings.
 
+use super::search::Search;
+use super::validate::QuerySpec;
 use super::{Service, answer, note_missing_status, open};
-use crate::api::{Detail, GetRequest, GetResponse, Include, MAX_IDS, MemoryDetail, MissingMemory, Note, NoteKind, Timeline, TimelineEntry};
+use crate::api::{
+    Detail, GetRequest, GetResponse, Include, MAX_IDS, MemoryDetail, MissingMemory, Note, NoteKind, RelatedEntry, Timeline, TimelineEntry,
+};
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, nearest};
 use crate::query::inverted::{Doc, DocId, Index};
+use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
@@ -14,6 +19,8 @@ use crate::{text, time};
 const NEIGHBOURS: usize = 3;
 /// Steps that links are followed.
 const LINK_DEPTH: u32 = 4;
+/// Memories near in meaning.
+const RELATED: usize = 5;
 /// Tokens that one answer may take.
 const BUDGET: usize = 11_000;
 
@@ -53,12 +60,6 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     // The current project's scope is looked at first, where two scopes hold the same id.
     let own = selection.current.scope.as_ref().map(|scope| scope.name.as_str());
     opened.sort_by_key(|(scope, _)| Some(scope.name.as_str()) != own);
-    if include.contains(&Include::Related) {
-        response.notes.push(Note::new(
-            NoteKind::NotAvailable,
-            "`include: related` is not available yet; search with the memory's title instead",
-        ));
-    }
     let mut budget = BUDGET;
     let mut failed = Vec::new();
     let mut found = Vec::new();
@@ -66,6 +67,9 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         let found_one = one(&opened, id, filter, include, &mut failed);
         match found_one {
             Ok((memory, mut detail)) => {
+                if include.contains(&Include::Related) {
+                    related(&opened, &selection, filter, &mut detail, &mut response.notes)?;
+                }
                 // Each memory may take its share of what is left.
                 let share = budget / (ids.len() - position);
                 if answer::cost(&detail) > share {
@@ -166,6 +170,42 @@ fn one(
     }))
 }
 
+/// Adds what is near a memory in meaning, in every scope of the request.
+fn related(
+    opened: &[(&Scope, IndexGuard<'_>)],
+    selection: &Selection,
+    filter: StatusFilter,
+    detail: &mut MemoryDetail,
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
+    let spec = QuerySpec::near(&detail.memory.id, &detail.memory.scope, filter, RELATED);
+    let search = Search::new(opened, selection, &spec, None);
+    if !search.has_meaning() {
+        notes.push(Note::about(
+            NoteKind::NoSemanticLeg,
+            &detail.memory.scope,
+            format!("`{}` has no vector, so nothing can be near it", detail.memory.id),
+        ));
+        return Ok(());
+    }
+    let page = search.page(None, RELATED)?;
+    for (scope, reason) in &page.failed {
+        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
+    }
+    detail.related = page
+        .hits
+        .into_iter()
+        .map(|hit| RelatedEntry {
+            similarity: hit.hit.score.unwrap_or_default(),
+            id: hit.hit.id,
+            scope: hit.hit.scope,
+            title: hit.hit.title,
+            status: hit.hit.status,
+        })
+        .collect();
+    Ok(())
+}
+
 /// Cuts a memory to a number of tokens: first what surrounds it, the oldest log lines and the farthest links, then its text.
 fn shrink(detail: &mut MemoryDetail, budget: usize) {
     for _ in 0..6 {
@@ -186,6 +226,7 @@ fn shrink(detail: &mut MemoryDetail, budget: usize) {
         detail.timeline = None;
         detail.history.truncate(1);
         detail.links.truncate(1);
+        detail.related.truncate(1);
         detail.session_context = None;
     }
 }

@@ -3,7 +3,7 @@
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
 use super::{Service, answer, note_missing_status, open};
-use crate::api::{Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use crate::api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, fold_name, nearest};
 use crate::query::page::Cursor;
@@ -23,18 +23,14 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
             "`query` is empty: these are the newest memories that pass the filters",
         ));
     }
-    if let Some(mode) = spec.mode_replaced {
-        let mode = format!("{mode:?}").to_lowercase();
-        notes.push(Note::new(
-            NoteKind::NotAvailable,
-            format!("`mode: {mode}` is not available yet; the search was lexical"),
-        ));
-    }
+    search.check_like()?;
+    search.note_legs(&mut notes);
     let page = search.page(cursor.as_ref(), spec.limit)?;
     let mut response = QueryResponse {
         total: page.total,
         hidden: (page.hidden != crate::api::Hidden::default()).then_some(page.hidden),
         searched: selection.searched(spec.filters.status),
+        expected: spec.expect.as_deref().map(|id| Box::new(search.expected(id, &page))),
         ..QueryResponse::default()
     };
     for (scope, reason) in &page.failed {
@@ -91,6 +87,38 @@ fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryRespon
 }
 
 impl Search<'_> {
+    /// Refuses a `like` that names nothing.
+    fn check_like(&self) -> Result<(), Error> {
+        match &self.spec.like {
+            Some(like) if self.like.is_none() => {
+                let ids = self
+                    .views
+                    .iter()
+                    .flat_map(|view| view.index.live())
+                    .filter(|(_, doc)| self.spec.filters.status.allows(doc.status));
+                Err(Error::MemoryNotFound {
+                    id: crate::text::line(&like.id, 200),
+                    scopes: self.names.clone(),
+                    nearest: nearest(&like.id, ids.map(|(_, doc)| &*doc.id), 3),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The note for a question that has no vector.
+    fn note_legs(&self, notes: &mut Vec<Note>) {
+        if self.spec.mode == Mode::Lexical || self.has_meaning() || !self.searches() {
+            return;
+        }
+        let message = if self.spec.like.is_some() {
+            "this memory has no vector: it holds no word that the encoder knows, so nothing can be near it"
+        } else {
+            "the query holds no word that the encoder knows; its words were searched as they stand"
+        };
+        notes.push(Note::new(NoteKind::NoSemanticLeg, message));
+    }
+
     /// The notes that follow from what was found.
     fn notes(&self, selection: &Selection, page: &Page, notes: &mut Vec<Note>) {
         let hits = &page.hits;

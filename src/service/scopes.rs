@@ -1,12 +1,12 @@
 //! `list_scopes`: which scopes there are, what they hold and how they fare.
 
 use super::Service;
-use crate::api::{Health, HealthState, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
+use crate::api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
 use crate::error::{Error, StoreError};
 use crate::memory::{Status, StatusFilter, Visibility};
 use crate::query::inverted::Index;
-use crate::scope::Scope;
 use crate::scope::resolve::{current, find, not_found};
+use crate::scope::{Scope, TableState};
 use crate::{text, time};
 
 /// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
@@ -131,8 +131,21 @@ pub fn describe(scope: &Scope, may_read: bool, most: usize) -> ScopeInfo {
     info
 }
 
+/// What to say of a vector table that cannot be used.
+pub fn unusable_table(scope: &str, reason: &str) -> String {
+    format!("its vector table is not used ({reason}); nothing is missing from answers, `ack-memory index --scope {scope}` mends it")
+}
+
 fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreError> {
     let guard = scope.index()?;
+    if let (Some(index), Some(TableState::Used(table))) = (guard.get(), guard.table()) {
+        info.index = Some(IndexInfo {
+            rows: table.rows,
+            coverage: Some((index.coverage() * 1000.0).floor() / 1000.0),
+            embedder: Some(table.encoder.clone()),
+            built_at: table.built_at.map(time::show),
+        });
+    }
     let Some(index) = guard.get() else { return Ok(()) };
     let (counts, profile, opening) = scope
         .store
@@ -150,6 +163,11 @@ fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreErr
     info.tags = tags(index, most);
     info.pending = Some(pending(index, most.min(20)));
     let mut problems = Vec::new();
+    let unusable = match guard.table() {
+        Some(TableState::Unusable(reason)) => Some(reason),
+        _ => None,
+    };
+    problems.extend(unusable.map(|reason| unusable_table(&scope.name, reason)));
     if !index.has_status {
         problems.push(format!(
             "the store keeps no review status; its rows count as `{}` (set `unreviewed` in scope.toml to change that)",
@@ -171,7 +189,7 @@ fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreErr
     if index.without_id > 0 {
         problems.push(format!("{} rows have no id and cannot be served", index.without_id));
     }
-    let state = if counts.unknown > 0 || index.duplicate_ids > 0 || index.without_id > 0 {
+    let state = if unusable.is_some() || counts.unknown > 0 || index.duplicate_ids > 0 || index.without_id > 0 {
         HealthState::Degraded
     } else {
         HealthState::Ok

@@ -4,14 +4,17 @@ use std::collections::HashMap;
 
 use super::answer;
 use super::validate::QuerySpec;
-use crate::api::{Also, Explanation, Hidden, LegExplanation, MemoryHit};
+use crate::api::{Also, Hidden, MemoryHit, Mode};
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::query::filter::Resolved;
 use crate::query::fold::Signature;
-use crate::query::inverted::Doc;
-use crate::query::lexical::{self, Matcher, Statistics, Terms, View};
+use crate::query::inverted::{Doc, DocId};
+use crate::query::lexical::{self, Matcher, Statistics, Terms};
 use crate::query::page::Cursor;
+use crate::query::retrieve::{Found, Question, Scored, View, retrieve};
+use crate::query::semantic::Code;
 use crate::query::{Ranked, order, resume};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
@@ -54,6 +57,8 @@ pub(crate) struct Page {
     pub failed: Vec<(String, String)>,
     /// The query was nothing but stop words.
     pub only_stop_words: bool,
+    /// The best lexical score of the first page.
+    top: f32,
 }
 
 impl Page {
@@ -77,7 +82,7 @@ impl Page {
     pub fn cursor(&self, request: &crate::api::QueryRequest, statistics: Option<&Statistics>) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
         let Ranked { rank, mine, created, .. } = last.ranked;
-        let weights = statistics.map(Statistics::freeze);
+        let weights = statistics.map(|statistics| statistics.freeze(self.top));
         Some(Cursor::new(request, (&last.scope, &last.id), (rank, mine, created), weights))
     }
 }
@@ -86,11 +91,15 @@ impl Page {
 pub(crate) struct Search<'a> {
     pub(super) opened: &'a [(&'a Scope, IndexGuard<'a>)],
     pub(super) views: Vec<View<'a>>,
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     mine: Vec<String>,
     own_scope: Option<String>,
     pub(super) spec: &'a QuerySpec,
     terms: Option<(Terms, Statistics)>,
+    /// The vector of what is asked for.
+    code: Option<Code>,
+    /// The memory whose neighbours are asked for: it is not its own neighbour.
+    pub(super) like: Option<(usize, DocId)>,
 }
 
 impl<'a> Search<'a> {
@@ -108,7 +117,18 @@ impl<'a> Search<'a> {
                 })
             })
             .collect();
-        let terms = spec.text.as_deref().map(|text| {
+        let like = spec.like.as_ref().and_then(|like| {
+            let within = |number: usize| like.scope.is_none() || names.get(number) == like.scope.as_ref();
+            let mut numbered = views.iter().enumerate().filter(|(number, _)| within(*number));
+            numbered.find_map(|(number, view)| view.index.find(&like.id).map(|(doc, _)| (number, doc)))
+        });
+        let code = match (spec.mode, like) {
+            (Mode::Lexical, _) => None,
+            (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.index.vectors().get(doc)),
+            _ => spec.text.as_deref().and_then(encode),
+        };
+        let words = spec.text.as_deref().filter(|_| spec.mode != Mode::Semantic || code.is_none());
+        let terms = words.map(|text| {
             let terms = Terms::parse(text);
             let mut statistics = lexical::statistics(&views, &terms, &spec.filters);
             // A later page weighs as the first one did, so that what was written meanwhile moves nothing.
@@ -126,7 +146,65 @@ impl<'a> Search<'a> {
             own_scope,
             spec,
             terms,
+            code,
+            like,
         }
+    }
+
+    /// Whether something is searched for, or everything listed.
+    pub(super) fn searches(&self) -> bool {
+        self.terms.is_some() || self.code.is_some() || self.spec.like.is_some()
+    }
+
+    /// What the legs are asked; `None` where nothing can be found.
+    pub(super) fn question(&self) -> Option<Question<'_>> {
+        let statistics = self.terms.as_ref().map(|(_, statistics)| statistics);
+        match (statistics, &self.code) {
+            (Some(statistics), Some(code)) => Some(Question::Both(statistics, code)),
+            (Some(statistics), None) => Some(Question::Words(statistics)),
+            (None, Some(code)) => Some(Question::Meaning(code)),
+            (None, None) if self.spec.like.is_none() => Some(Question::Everything),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether the semantic leg runs.
+    pub(super) const fn has_meaning(&self) -> bool {
+        self.code.is_some()
+    }
+
+    pub(super) fn has_vector(&self, scored: &Scored) -> bool {
+        self.views
+            .get(scored.scope)
+            .is_some_and(|view| view.index.vectors().has(scored.doc))
+    }
+
+    /// The cosine of a memory with the question.
+    pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
+        let own = self.views.get(scope).and_then(|view| view.index.vectors().get(doc));
+        own.zip(self.code.as_ref()).map_or(0.0, |(own, code)| own.cosine(code))
+    }
+
+    /// The scope and number of a memory, in the first scope that holds it.
+    pub(super) fn locate(&self, id: &str) -> Option<(usize, DocId)> {
+        let mut views = self.views.iter().enumerate();
+        views.find_map(|(number, view)| view.index.find(id).map(|(doc, _)| (number, doc)))
+    }
+
+    /// The name of a scope of the search.
+    pub(super) fn name(&self, scope: usize) -> Option<&str> {
+        self.names.get(scope).map(String::as_str)
+    }
+
+    pub(super) fn retrieve(&self) -> Found {
+        let Some(question) = self.question() else { return Found::default() };
+        let top = self.statistics().and_then(|statistics| statistics.top);
+        let mut found = retrieve(&self.views, question, &self.spec.filters, top);
+        let floor = self.spec.floor.filter(|_| self.has_meaning());
+        found
+            .candidates
+            .retain(|candidate| self.like != Some((candidate.scope, candidate.doc)) && floor.is_none_or(|floor| candidate.reaches(floor)));
+        found
     }
 
     /// Retrieves, orders and reads one page.
@@ -134,28 +212,26 @@ impl<'a> Search<'a> {
     /// # Errors
     /// A store that could be read a moment ago and cannot any more.
     pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
-        let found = match &self.terms {
-            Some((_, statistics)) => lexical::search(&self.views, statistics, &self.spec.filters),
-            None => lexical::everything(&self.views, &self.spec.filters),
-        };
+        let found = self.retrieve();
         let total = found.candidates.len();
         // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
         let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
         let mut ranked = order(found.candidates.clone(), &self.views, &self.names, mine, enough);
-        let mut page = self.read(&ranked, cursor, limit)?;
+        let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
         if page.hits.len() < limit && ranked.len() < total {
-            ranked = order(found.candidates, &self.views, &self.names, mine, None);
-            page = self.read(&ranked, cursor, limit)?;
+            ranked = order(found.candidates.clone(), &self.views, &self.names, mine, None);
+            page = self.read(&ranked, &found.candidates, cursor, limit)?;
         }
         page.more |= ranked.len() < total;
         page.total = total as u64;
+        page.top = found.top;
         page.hidden = found.hidden;
         page.only_stop_words = self.terms.as_ref().is_some_and(|(terms, _)| terms.only_stop_words);
         Ok(page)
     }
 
-    fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
+    pub(super) fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
         let Some(view) = self.views.get(scope) else { return false };
         let own = self.own_scope.as_ref().is_some_and(|own| self.names.get(scope) == Some(own));
         let named = |name| name != 0 && self.mine.iter().any(|mine| mine == view.index.name(view.index.fold(name)));
@@ -163,7 +239,7 @@ impl<'a> Search<'a> {
     }
 
     /// Reads records in order, folds near-duplicates, and stops when the page is full.
-    fn read(&self, ranked: &[Ranked], cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
+    fn read(&self, ranked: &[Ranked], candidates: &[Scored], cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
         let mut page = Page::default();
         let mut signatures: Vec<Signature> = Vec::new();
@@ -182,7 +258,7 @@ impl<'a> Search<'a> {
                     continue;
                 };
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
-                let signature = self.terms.as_ref().map(|_| Signature::of(&memory));
+                let signature = self.searches().then(|| Signature::of(&memory));
                 let same = signature
                     .as_ref()
                     .and_then(|signature| signatures.iter().position(|known| known.is_near(signature)));
@@ -202,7 +278,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 signatures.extend(signature);
-                let hit = self.hit(&memory, place, &scope, rank, &mut matcher);
+                let hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
                 page.hits.push(Hit {
                     hit,
                     memory,
@@ -267,31 +343,32 @@ impl<'a> Search<'a> {
         Ok(records)
     }
 
-    fn hit(&self, memory: &Memory, place: &Ranked, scope: &str, rank: usize, matcher: &mut Option<Matcher<'_>>) -> MemoryHit {
+    fn hit(
+        &self,
+        memory: &Memory,
+        place: &Ranked,
+        scope: &str,
+        (rank, candidates): (usize, &[Scored]),
+        matcher: &mut Option<Matcher<'_>>,
+    ) -> MemoryHit {
         let mut hit = answer::hit(memory, scope, self.spec.detail);
-        if let Some(view) = self.views.get(place.scored.scope) {
-            answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
+        let Some(view) = self.views.get(place.scored.scope) else {
+            return hit;
+        };
+        answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
+        if self.searches() {
+            hit.score = Some(f64::from((place.scored.score * 1000.0).round()) / 1000.0);
+            let words = matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
+            hit.why = words.or_else(|| self.code.as_ref().map(|_| format!("near in meaning ({:.2})", place.scored.cosine)));
         }
-        if let Some((_, statistics)) = &self.terms {
-            hit.score = Some(f64::from((place.scored.score * 100.0).round()) / 100.0);
-            hit.why = matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
-            if self.spec.explain
-                && let Some(view) = self.views.get(place.scored.scope)
-            {
-                let terms = statistics
-                    .explain(view.index, place.scored.doc)
-                    .into_iter()
-                    .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
-                    .collect();
-                let leg = LegExplanation {
-                    leg: "lexical".to_owned(),
-                    rank: rank as u64,
-                    score: f64::from(place.scored.score),
-                    terms,
-                };
-                hit.explanation = Some(Explanation { legs: vec![leg] });
-            }
+        if self.spec.explain && self.searches() {
+            hit.explanation = Some(self.explanation(&place.scored, rank, candidates));
         }
         hit
     }
+}
+
+/// The vector of a query, if the encoder knows a word of it.
+fn encode(text: &str) -> Option<Code> {
+    Encoder::embedded()?.query(text).as_deref().and_then(Code::quantize)
 }

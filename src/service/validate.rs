@@ -10,12 +10,14 @@ use serde_json::{Map, Value, json};
 use crate::api::{Detail, MAX_LIMIT, Mode, QueryRequest};
 use crate::config::Config;
 use crate::error::Error;
-use crate::memory::nearest;
+use crate::memory::{StatusFilter, nearest};
 use crate::query::filter::{FilePattern, Filters};
 use crate::time;
 
 /// Longest query text, in bytes.
 const LONGEST_QUERY: usize = 8_000;
+/// Longest id, in bytes.
+pub const LONGEST_ID: usize = 500;
 /// Most entries of a list argument.
 const MOST_ENTRIES: usize = 50;
 
@@ -222,28 +224,69 @@ pub struct QuerySpec {
     pub detail: Detail,
     /// Whether to explain the ranking.
     pub explain: bool,
-    /// The mode asked for is another than the one that runs.
-    pub mode_replaced: Option<Mode>,
+    /// Which legs run.
+    pub mode: Mode,
+    /// The memory whose neighbours are asked for.
+    pub like: Option<Like>,
+    /// The memory that is expected in the answer.
+    pub expect: Option<String>,
+    /// Least cosine of a memory that shares no word with the query.
+    pub floor: Option<f32>,
+}
+
+/// A memory whose neighbours are asked for.
+pub struct Like {
+    /// Its id.
+    pub id: String,
+    /// The scope that holds it; without one the first that does.
+    pub scope: Option<String>,
 }
 
 impl QuerySpec {
+    /// What is near a memory in meaning.
+    pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
+        Self {
+            text: None,
+            filters: Filters {
+                status,
+                ..Filters::default()
+            },
+            limit,
+            tokens: usize::MAX,
+            detail: Detail::Concise,
+            explain: false,
+            mode: Mode::Semantic,
+            like: Some(Like {
+                id: id.to_owned(),
+                scope: Some(scope.to_owned()),
+            }),
+            expect: None,
+            floor: None,
+        }
+    }
+
     /// Checks the arguments of `query_memories`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] or [`Error::NotAvailable`].
+    /// [`Error::InvalidArgument`].
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
-        if let Some(id) = request.like.as_ref().filter(|id| !id.trim().is_empty()) {
-            return Err(Error::NotAvailable {
-                argument: "like",
-                value: id.clone(),
-                instead: "search with `query`, using the memory's title or its most telling words",
+        let like = request.like.as_deref().map(str::trim).filter(|id| !id.is_empty());
+        if let Some(id) = like.filter(|id| id.len() > LONGEST_ID) {
+            return Err(Error::InvalidArgument {
+                argument: "like".to_owned(),
+                value: crate::text::line(id, 60),
+                allowed: "an id as query_memories returns it".to_owned(),
+                nearest: Vec::new(),
+                example: Some(json!({ "query": crate::text::line(id, 60) }).to_string()),
             });
         }
-        if request.mode == Some(Mode::Semantic) {
-            return Err(Error::NotAvailable {
-                argument: "mode",
-                value: "semantic".to_owned(),
-                instead: "use `mode: \"lexical\"`, or leave `mode` out",
+        if like.is_some() && request.mode == Some(Mode::Lexical) {
+            return Err(Error::InvalidArgument {
+                argument: "mode".to_owned(),
+                value: "lexical".to_owned(),
+                allowed: "semantic or hybrid together with `like`, which compares meanings".to_owned(),
+                nearest: vec!["semantic".to_owned()],
+                example: Some(json!({ "like": like, "mode": "semantic" }).to_string()),
             });
         }
         let text = request
@@ -309,7 +352,18 @@ impl QuerySpec {
             tokens: max_tokens(request.max_tokens, config)?,
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
-            mode_replaced: request.mode.filter(|mode| *mode != Mode::Lexical),
+            mode: request.mode.unwrap_or(Mode::Hybrid),
+            like: like.map(|id| Like {
+                id: id.to_owned(),
+                scope: None,
+            }),
+            expect: request
+                .expect
+                .as_deref()
+                .map(str::trim)
+                .filter(|id| !id.is_empty())
+                .map(str::to_owned),
+            floor: None,
         })
     }
 }

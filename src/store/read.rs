@@ -127,6 +127,28 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
+    /// Reads the rows at the given places with their fingerprints, whatever their status; those that are gone are not in the
+    /// result.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn rows(&self, wanted: &[RowKey]) -> Result<Vec<(RowKey, u64, Memory)>, StoreError> {
+        let mut found = Vec::with_capacity(wanted.len());
+        for (number, source) in self.sources() {
+            let Some(row_number) = &source.row_number else { continue };
+            let sql = format!("SELECT {} FROM {} WHERE {row_number} = ?1", source.select_list(), source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            for key in wanted.iter().filter(|key| key.source == number) {
+                let mut rows = self.fail(statement.query([key.rowid]))?;
+                if let Some(row) = self.fail(rows.next())? {
+                    let fingerprint = self.fail(record::fingerprint(row, source))?;
+                    found.push((*key, fingerprint, self.fail(record::memory(row, source, self.unreviewed))?));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// The memory with this id, whatever its status. Callers check [`Memory::status`] before they show it.
     ///
     /// # Errors

@@ -108,8 +108,8 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "until": "2026-02-29" }),
         json!({ "since": "2026-03-02", "until": "2026-03-01" }),
         json!({ "session": 5 }),
-        json!({ "like": "ack_1" }),
-        json!({ "mode": "semantic" }),
+        json!({ "like": "x".repeat(600) }),
+        json!({ "like": "ack_1", "mode": "lexical" }),
         json!({ "mode": "fuzzy" }),
         json!({ "detail": "huge" }),
         json!({ "max_tokens": 199 }),
@@ -324,6 +324,9 @@ fn harmless_oddities_are_understood() {
         json!({ "query": "x".repeat(8_000) }),
         json!({ "limit": 50, "max_tokens": 20_000 }),
         json!({ "mode": "hybrid", "query": "lock" }),
+        json!({ "mode": "semantic", "query": "lock" }),
+        json!({ "like": "ack_1" }),
+        json!({ "like": "ack_1", "query": "lock", "expect": "ack_2" }),
     ] {
         if let Err(error) = call(&service, "query_memories", arguments.clone()) {
             panic!("{arguments}: {error}");
@@ -417,7 +420,8 @@ fn an_unknown_argument_is_named_with_the_nearest_one() {
         "detail",
         "max_tokens",
         "cursor",
-        "explain"
+        "explain",
+        "expect"
       ],
       "nearest": [
         "status"
@@ -545,19 +549,6 @@ fn a_damaged_cursor_says_how_to_start_over() {
   "code": "invalid_cursor",
   "message": "the cursor does not belong to this request: it is damaged",
   "hint": "leave `cursor` out to start from the first page, and repeat the other arguments unchanged"
-}
-"#);
-}
-
-#[test]
-fn what_is_not_available_yet_says_what_is() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "like": "ack_1" })), @r#"
-{
-  "code": "not_available",
-  "message": "`like: ack_1` is not available yet",
-  "hint": "search with `query`, using the memory's title or its most telling words",
-  "argument": "like",
-  "value": "ack_1"
 }
 "#);
 }

@@ -375,7 +375,7 @@ fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
 }
 
 #[test]
-fn history_is_told_oldest_first_and_related_says_that_it_is_not_there_yet() {
+fn history_is_told_oldest_first() {
     let root = Root::new();
     let writer = bulk(&root, "alpha", &[memory("a", "One", json!({})), memory("b", "Two", json!({}))]);
     writer
@@ -384,13 +384,8 @@ fn history_is_told_oldest_first_and_related_says_that_it_is_not_there_yet() {
              ('a', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z'), ('b', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z')",
         )
         .unwrap();
-    let answer = call(
-        &root.service(),
-        "get_memory",
-        json!({ "id": "a", "include": ["history", "related"] }),
-    )
-    .unwrap();
-    insta::assert_json_snapshot!(json!({ "history": answer["history"], "notes": answer["notes"] }), @r#"
+    let answer = call(&root.service(), "get_memory", json!({ "id": "a", "include": ["history"] })).unwrap();
+    insta::assert_json_snapshot!(json!({ "history": answer["history"] }), @r#"
 {
   "history": [
     {
@@ -406,12 +401,6 @@ fn history_is_told_oldest_first_and_related_says_that_it_is_not_there_yet() {
       "reason": "checked",
       "actor": "ines",
       "created_at": "2026-01-02T00:00:00Z"
-    }
-  ],
-  "notes": [
-    {
-      "kind": "not_available",
-      "message": "`include: related` is not available yet; search with the memory's title instead"
     }
   ]
 }

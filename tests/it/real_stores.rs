@@ -278,6 +278,7 @@ fn unreviewed_rows_are_hidden_counted_and_shown_on_demand() {
     let Some((root, service, _)) = in_place(CLAUDE, "") else { return };
     let request = QueryRequest {
         query: Some("postgres migration".to_owned()),
+        mode: Some(ack_memory::api::Mode::Lexical),
         ..QueryRequest::default()
     };
     let hidden = service.query_memories(&request).unwrap();

@@ -186,6 +186,7 @@ fn a_writer_that_opens_and_closes_a_store_with_a_rollback_journal_is_never_distu
 fn approved(service: &Service, word: &str) -> Vec<String> {
     let request = QueryRequest {
         status: None,
+        mode: Some(ack_memory::api::Mode::Lexical),
         ..words(word)
     };
     ids(&service.query_memories(&request).unwrap())

@@ -1,0 +1,104 @@
+//! `eval`: reads a file of questions, asks them in each mode, prints what came of it.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::EvalArgs;
+use super::write_out;
+use crate::api::Mode;
+use crate::config::Config;
+use crate::error::Error;
+use crate::eval::metrics::Estimate;
+use crate::eval::{ModeReport, Report, Scores, parse, run};
+use crate::service::Service;
+
+pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), Error> {
+    let file = File::open(&args.queries).map_err(|source| Error::Io {
+        action: "read",
+        path: args.queries.clone(),
+        source,
+    })?;
+    let queries = parse(BufReader::new(file))?;
+    let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
+    let service = super::Closing(Service::for_the_process(config));
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} questions, {eta} left");
+    let bar = ProgressBar::new((queries.len() * modes.len()) as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let report = run(service.0, &queries, &modes, &mut || bar.inc(1));
+    bar.finish_and_clear();
+    let report = report?;
+    if json {
+        return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
+    }
+    write_out(&render(&report))
+}
+
+fn render(report: &Report) -> String {
+    let mut table = Table::new();
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_style(presets::NOTHING)
+        .set_header(["", "queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10"]);
+    for mode in &report.modes {
+        row(&mut table, &name(mode), &mode.all);
+        for (category, scores) in &mode.categories {
+            row(&mut table, &format!("  {category}"), scores);
+        }
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut out = format!("{table}\nMeans with 95 % intervals.\n");
+    for mode in &report.modes {
+        let lost: Vec<String> = mode.lost.iter().map(|(stage, count)| format!("{count} {}", word(stage))).collect();
+        let lost = if lost.is_empty() { "none".to_owned() } else { lost.join(", ") };
+        let [half, most] = mode.milliseconds;
+        let _ = writeln!(
+            out,
+            "{}: relevant memories not among the first ten: {lost}; {half:.1} ms a query (p99 {most:.1})",
+            name(mode)
+        );
+        if mode.all.unanswerable > 0 {
+            let _ = writeln!(
+                out,
+                "  {} questions without an answer got {:.1} results each",
+                mode.all.unanswerable, mode.all.noise
+            );
+        }
+        if mode.leaks > 0 {
+            let _ = writeln!(out, "  {} forbidden results", mode.leaks);
+        }
+    }
+    out
+}
+
+fn row(table: &mut Table, name: &str, scores: &Scores) {
+    let cell = |estimate: Estimate| {
+        if scores.queries == 0 {
+            "-".to_owned()
+        } else {
+            format!("{:.3} ± {:.3}", estimate.mean, estimate.margin)
+        }
+    };
+    table.add_row([
+        name.to_owned(),
+        (scores.queries + scores.unanswerable).to_string(),
+        cell(scores.recall_5),
+        cell(scores.recall_10),
+        cell(scores.mrr_10),
+        cell(scores.ndcg_10),
+    ]);
+}
+
+fn name(mode: &ModeReport) -> String {
+    word(&mode.mode)
+}
+
+/// The word that a value has in answers, with blanks.
+fn word(value: &impl serde::Serialize) -> String {
+    let word = serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned));
+    word.unwrap_or_default().replace('_', " ")
+}

@@ -1,0 +1,94 @@
+//! `index`: which scopes, the progress bar, and the account of what was done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::IndexArgs;
+use super::{write_err, write_out};
+use crate::config::Config;
+use crate::error::Error;
+use crate::scope::resolve::find;
+use crate::scope::{Registry, Scope};
+use crate::table::build::{Options, Progress, Report, build};
+
+pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), Error> {
+    let registry = Registry::new(config);
+    let found = registry.discover().scopes;
+    let scopes: Vec<Arc<Scope>> = match (&config.pinned, args.all) {
+        (Some(pinned), false) => vec![find(&found, &pinned.value).ok_or_else(|| Error::ScopeNotFound {
+            name: pinned.value.clone(),
+            known: found.iter().map(|scope| scope.name.clone()).collect(),
+        })?],
+        (None, true) => found,
+        (None, false) if found.len() == 1 => found,
+        _ => {
+            return Err(Error::InvalidArgument {
+                argument: "--scope".to_owned(),
+                value: if args.all { "given together with --all" } else { "missing" }.to_owned(),
+                allowed: "one scope by its name, or --all".to_owned(),
+                nearest: found.iter().map(|scope| scope.name.clone()).take(5).collect(),
+                example: Some("ack-memory index --all".to_owned()),
+            });
+        }
+    };
+    let mut failed = None;
+    let mut reports = Vec::new();
+    for scope in &scopes {
+        match one(scope, args) {
+            Ok(report) => {
+                if !json {
+                    write_out(&account(&report, args.dry_run))?;
+                }
+                reports.push(report);
+            }
+            Err(error) => {
+                // The others are built all the same.
+                if scopes.len() > 1 {
+                    write_err(&format!("{}: {error}\n", scope.name));
+                }
+                failed = Some(error);
+            }
+        }
+    }
+    registry.close();
+    if json {
+        write_out(&(serde_json::to_string_pretty(&reports).unwrap_or_default() + "\n"))?;
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+fn one(scope: &Scope, args: &IndexArgs) -> Result<Report, Error> {
+    if let Some(problem) = &scope.problem {
+        return Err(Error::ScopeUnusable {
+            name: scope.name.clone(),
+            reason: problem.to_string(),
+        });
+    }
+    let bar = ProgressBar::no_length();
+    let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} rows, {per_sec}, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(scope.name.clone());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let options = Options {
+        dry_run: args.dry_run,
+        rebuild: args.rebuild,
+    };
+    let report = build(scope, options, &mut |progress| match progress {
+        Progress::Begin(rows) => bar.set_length(rows as u64),
+        Progress::Added(rows) => bar.inc(rows as u64),
+        Progress::Indexing => bar.set_message(format!("{}: indexes", scope.name)),
+    });
+    bar.finish_and_clear();
+    report
+}
+
+fn account(report: &Report, dry_run: bool) -> String {
+    let done = if dry_run { "would be" } else { "were" };
+    let anew = report.anew.as_ref().map_or_else(String::new, |why| format!("; made anew: {why}"));
+    format!(
+        "{}: {} rows {done} added, {} removed, {} were there already{anew}\n",
+        report.scope, report.added, report.removed, report.kept
+    )
+}

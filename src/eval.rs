@@ -1,0 +1,310 @@
+//! `eval`: how well the questions of a file find what their author marked as relevant.
+//!
+//! One JSON object a line: `text`, `relevant` (ids), and where they matter `qid`, `category`, `project` or `projects` (the
+//! scopes to ask), `filter` (`tags_all`, `tags_any`, `since`, `until`) and `forbidden` (ids that must not come). Each query
+//! is asked as an agent would ask it, once in each mode.
+
+pub mod metrics;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use self::metrics::{Estimate, Measures};
+use crate::api::{MatchTags, Mode, QueryRequest, Stage};
+use crate::error::Error;
+use crate::memory::fold_name;
+use crate::service::Service;
+use crate::text;
+
+/// Results that are looked at.
+const DEPTH: i64 = 10;
+
+/// One question with what should be found.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Query {
+    /// Its name; the number of the line where there is none.
+    #[serde(default)]
+    pub qid: String,
+    /// What is asked; nothing: the newest.
+    pub text: String,
+    /// Ids that answer it; none: nothing does.
+    pub relevant: Vec<String>,
+    /// The scope to ask.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// The scopes to ask, in turn.
+    #[serde(default)]
+    pub projects: Option<Vec<String>>,
+    /// What else restricts the answer.
+    #[serde(default)]
+    pub filter: Option<Filter>,
+    /// Ids that must not be in the answer.
+    #[serde(default)]
+    pub forbidden: Option<Vec<String>>,
+    /// What kind of question it is.
+    #[serde(default)]
+    pub category: Option<String>,
+}
+
+/// The filters of a question.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Filter {
+    /// Every one of these tags.
+    pub tags_all: Option<Vec<String>>,
+    /// One of these tags.
+    pub tags_any: Option<Vec<String>>,
+    /// First day, or an instant on it.
+    pub since: Option<String>,
+    /// First day that is out, or an instant on it.
+    pub until: Option<String>,
+}
+
+/// What the questions of a file came to, one mode after the other.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The modes.
+    pub modes: Vec<ModeReport>,
+}
+
+/// What the questions came to in one mode.
+#[derive(Debug, Serialize)]
+pub struct ModeReport {
+    /// The mode.
+    pub mode: Mode,
+    /// Over all questions.
+    pub all: Scores,
+    /// By category, where the file has categories.
+    pub categories: BTreeMap<String, Scores>,
+    /// At which stage relevant memories that are not among the first ten were lost.
+    pub lost: BTreeMap<Stage, u64>,
+    /// Forbidden ids that came.
+    pub leaks: u64,
+    /// Milliseconds a question took, half of them and 99 of 100 of them at most.
+    pub milliseconds: [f64; 2],
+    /// The answers in order, for a tool of your own.
+    #[serde(skip)]
+    pub runs: Vec<Run>,
+}
+
+/// One answered question.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The question.
+    pub qid: String,
+    /// What it found, in order.
+    pub ranked: Vec<String>,
+    /// Its measures; `None` where nothing is relevant.
+    pub measures: Option<Measures>,
+}
+
+/// Means over questions.
+#[derive(Debug, Default, Serialize)]
+pub struct Scores {
+    /// Questions that have an answer.
+    pub queries: u64,
+    /// Share of the relevant memories among the first five.
+    pub recall_5: Estimate,
+    /// Among the first ten.
+    pub recall_10: Estimate,
+    /// Mean reciprocal rank of the first relevant one, cut at ten.
+    pub mrr_10: Estimate,
+    /// Normalised discounted cumulative gain, cut at ten.
+    pub ndcg_10: Estimate,
+    /// Questions without an answer.
+    pub unanswerable: u64,
+    /// Results that those got, in the mean.
+    pub noise: f64,
+}
+
+/// Reads questions.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] with the line that is no question.
+pub fn parse(input: impl BufRead) -> Result<Vec<Query>, Error> {
+    let mut queries = Vec::new();
+    for (number, line) in (1..).zip(input.lines()) {
+        let refuse = |reason: String| Error::InvalidArgument {
+            argument: format!("line {number}"),
+            value: reason,
+            allowed: "a JSON object with `text` and `relevant` (a list of ids)".to_owned(),
+            nearest: Vec::new(),
+            example: Some(r#"{"qid": "1", "text": "why does the build fail", "relevant": ["ack_1"]}"#.to_owned()),
+        };
+        let line = line.map_err(|error| refuse(error.to_string()))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let mut query: Query = serde_json::from_str(&line).map_err(|error| refuse(text::line(&error.to_string(), 200)))?;
+        if query.qid.is_empty() {
+            query.qid = number.to_string();
+        }
+        queries.push(query);
+    }
+    if queries.is_empty() {
+        return Err(Error::invalid("QUERIES", "no question in it", "one JSON object a line"));
+    }
+    Ok(queries)
+}
+
+/// Asks every question in each mode.
+///
+/// # Errors
+/// What the service says of a question.
+pub fn run(service: &Service, queries: &[Query], modes: &[Mode], progress: &mut dyn FnMut()) -> Result<Report, Error> {
+    let scopes: Vec<String> = service.registry.discover().scopes.iter().map(|scope| scope.name.clone()).collect();
+    let mut report = Report { modes: Vec::new() };
+    for mode in modes {
+        let mut lost: BTreeMap<Stage, u64> = BTreeMap::new();
+        let (mut leaks, mut times, mut runs) = (0, Vec::new(), Vec::new());
+        for query in queries {
+            let requests = requests(query, *mode, &scopes);
+            let started = Instant::now();
+            let ranked = ask(service, &requests)?;
+            times.push(started.elapsed().as_secs_f64() * 1000.0);
+            leaks += ranked
+                .iter()
+                .filter(|id| query.forbidden.iter().flatten().any(|bad| bad == *id))
+                .count() as u64;
+            let relevant: BTreeSet<&str> = query.relevant.iter().map(String::as_str).collect();
+            for id in relevant.iter().filter(|id| !ranked.iter().any(|found| found == *id)) {
+                *lost.entry(stage(service, &requests, id)?).or_default() += 1;
+            }
+            runs.push(Run {
+                qid: query.qid.clone(),
+                measures: Measures::of(&ranked, &relevant),
+                ranked,
+            });
+            progress();
+        }
+        let mut categories: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+        for (query, run) in queries.iter().zip(&runs) {
+            if let Some(category) = &query.category {
+                categories.entry(category).or_default().push(run);
+            }
+        }
+        report.modes.push(ModeReport {
+            mode: *mode,
+            all: Scores::over(&runs.iter().collect::<Vec<_>>()),
+            categories: categories
+                .into_iter()
+                .map(|(name, runs)| (name.to_owned(), Scores::over(&runs)))
+                .collect(),
+            lost,
+            leaks,
+            milliseconds: [metrics::percentile(&mut times, 0.5), metrics::percentile(&mut times, 0.99)],
+            runs,
+        });
+    }
+    Ok(report)
+}
+
+impl Scores {
+    fn over(runs: &[&Run]) -> Self {
+        let measured: Vec<&Measures> = runs.iter().filter_map(|run| run.measures.as_ref()).collect();
+        let estimate = |value: fn(&Measures) -> f64| Estimate::of(&measured.iter().map(|measures| value(measures)).collect::<Vec<_>>());
+        let unanswered: Vec<f64> = runs
+            .iter()
+            .filter(|run| run.measures.is_none())
+            .map(|run| metrics::count(run.ranked.len()))
+            .collect();
+        Self {
+            queries: measured.len() as u64,
+            recall_5: estimate(|measures| measures.recall_5),
+            recall_10: estimate(|measures| measures.recall_10),
+            mrr_10: estimate(|measures| measures.reciprocal_rank),
+            ndcg_10: estimate(|measures| measures.ndcg_10),
+            unanswerable: unanswered.len() as u64,
+            noise: Estimate::of(&unanswered).mean,
+        }
+    }
+}
+
+/// What an agent would ask: one request for each scope that the question names, or one without a scope.
+fn requests(query: &Query, mode: Mode, scopes: &[String]) -> Vec<QueryRequest> {
+    let filter = query.filter.clone().unwrap_or_default();
+    let (tags, match_tags) = match (filter.tags_all, filter.tags_any) {
+        (Some(all), _) => (Some(all), Some(MatchTags::All)),
+        (None, Some(any)) => (Some(any), Some(MatchTags::Any)),
+        (None, None) => (None, None),
+    };
+    let request = QueryRequest {
+        query: Some(query.text.clone()),
+        tags,
+        match_tags,
+        since: filter.since.as_deref().map(day),
+        until: filter.until.as_deref().map(day_before),
+        limit: Some(DEPTH),
+        mode: Some(mode),
+        ..QueryRequest::default()
+    };
+    let named: Vec<&String> = query.projects.iter().flatten().chain(&query.project).collect();
+    if named.is_empty() {
+        return vec![request];
+    }
+    let one = |name: &String| {
+        let folded = fold_name(name);
+        match scopes.iter().find(|scope| fold_name(scope) == folded) {
+            Some(scope) => QueryRequest {
+                scope: Some(scope.clone()),
+                ..request.clone()
+            },
+            None => QueryRequest {
+                project: Some(name.clone()),
+                ..request.clone()
+            },
+        }
+    };
+    named.into_iter().map(one).collect()
+}
+
+/// The ids that the requests find: those of several are taken in turn, because scores of different answers do not compare.
+fn ask(service: &Service, requests: &[QueryRequest]) -> Result<Vec<String>, Error> {
+    let mut pages: Vec<Vec<String>> = Vec::new();
+    for request in requests {
+        let answer = service.query_memories(request)?;
+        pages.push(answer.results.into_iter().map(|hit| hit.id).collect());
+    }
+    let longest = pages.iter().map(Vec::len).max().unwrap_or_default();
+    let mut ranked: Vec<String> = Vec::new();
+    for place in 0..longest {
+        for id in pages.iter().filter_map(|page| page.get(place)) {
+            if !ranked.contains(id) {
+                ranked.push(id.clone());
+            }
+        }
+    }
+    ranked.truncate(usize::try_from(DEPTH).unwrap_or(10));
+    Ok(ranked)
+}
+
+/// Where a relevant memory was lost: the farthest that it came in any of the requests.
+fn stage(service: &Service, requests: &[QueryRequest], id: &str) -> Result<Stage, Error> {
+    let mut farthest = Stage::NotFound;
+    for request in requests {
+        let request = QueryRequest {
+            expect: Some(id.to_owned()),
+            ..request.clone()
+        };
+        if let Some(expected) = service.query_memories(&request)?.expected {
+            farthest = farthest.max(expected.stage);
+        }
+    }
+    // It is in one page, and pages taken in turn left it behind the tenth place.
+    Ok(if farthest == Stage::Returned { Stage::BehindPage } else { farthest })
+}
+
+/// The calendar day of a day or an instant.
+fn day(text: &str) -> String {
+    text.get(..10).unwrap_or(text).to_owned()
+}
+
+/// The last day that is in, where the file names the first that is out.
+fn day_before(text: &str) -> String {
+    let day = day(text);
+    let before = day.parse::<jiff::civil::Date>().ok().and_then(|day| day.yesterday().ok());
+    before.map_or(day, |before| before.to_string())
+}

@@ -1,0 +1,125 @@
+//! The semantic leg: how near two texts are in meaning, as the cosine of their vectors.
+//!
+//! Vectors lie in memory as signed bytes, a quarter of what single precision takes. A code's scale is the inverse of its
+//! own norm, so that the cosine of two codes is exact and never beyond 1.
+
+use multiversion::multiversion;
+
+/// One vector as signed bytes, of norm 1 once multiplied by `scale`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Code {
+    /// The components.
+    pub bytes: Box<[i8]>,
+    /// What makes the norm 1.
+    pub scale: f32,
+}
+
+impl Code {
+    /// Quantizes a vector. `None` where it has no direction: no components, all zero, or not finite.
+    pub fn quantize(vector: &[f32]) -> Option<Self> {
+        let largest = vector.iter().fold(0f32, |largest, value| largest.max(value.abs()));
+        if !largest.is_finite() || largest <= f32::MIN_POSITIVE || vector.iter().any(|value| value.is_nan()) {
+            return None;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
+        let bytes: Box<[i8]> = vector.iter().map(|value| (value / largest * 127.0).round() as i8).collect();
+        let square: i64 = bytes.iter().map(|byte| i64::from(*byte) * i64::from(*byte)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
+        let scale = 1.0 / (square as f32).sqrt();
+        Some(Self { bytes, scale })
+    }
+
+    /// The cosine of two vectors; 0 where they are of different dimension.
+    pub fn cosine(&self, other: &Self) -> f32 {
+        similarity(&self.bytes, self.scale, &other.bytes, other.scale)
+    }
+}
+
+/// The vectors of an index, one a document; a document may have none.
+#[derive(Debug, Default)]
+pub struct Vectors {
+    dimension: usize,
+    bytes: Vec<i8>,
+    /// 0 where a document has no vector.
+    scales: Vec<f32>,
+}
+
+impl Vectors {
+    /// Appends the vector of the next document.
+    pub fn push(&mut self, code: Option<&Code>) {
+        if self.dimension == 0
+            && let Some(code) = code
+        {
+            self.dimension = code.bytes.len();
+            self.bytes.resize(self.scales.len() * self.dimension, 0);
+        }
+        match code.filter(|code| code.bytes.len() == self.dimension) {
+            Some(code) => {
+                self.bytes.extend_from_slice(&code.bytes);
+                self.scales.push(code.scale);
+            }
+            None => {
+                self.bytes.resize(self.bytes.len() + self.dimension, 0);
+                self.scales.push(0.0);
+            }
+        }
+    }
+
+    /// The vector of a document.
+    pub fn get(&self, number: u32) -> Option<Code> {
+        let number = number as usize;
+        let scale = *self.scales.get(number).filter(|scale| **scale > 0.0)?;
+        let start = number * self.dimension;
+        let bytes = self.bytes.get(start..start + self.dimension)?;
+        Some(Code {
+            bytes: bytes.into(),
+            scale,
+        })
+    }
+
+    /// Whether a document has a vector.
+    pub fn has(&self, number: u32) -> bool {
+        self.scales.get(number as usize).is_some_and(|scale| *scale > 0.0)
+    }
+
+    /// The cosine of every document with a query, in the order of the documents; 0 for one without a vector.
+    pub fn cosines(&self, query: &Code) -> Vec<f32> {
+        if self.dimension == 0 || query.bytes.len() != self.dimension {
+            return vec![0.0; self.scales.len()];
+        }
+        scan(&self.bytes, &self.scales, &query.bytes, query.scale)
+    }
+
+    /// Gives back memory that growth left over.
+    pub fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.scales.shrink_to_fit();
+    }
+}
+
+fn similarity(a: &[i8], a_scale: f32, b: &[i8], b_scale: f32) -> f32 {
+    if a.len() == b.len() {
+        product(a, b) * a_scale * b_scale
+    } else {
+        0.0
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
+#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+fn scan(bytes: &[i8], scales: &[f32], query: &[i8], scale: f32) -> Vec<f32> {
+    let mut cosines = Vec::with_capacity(scales.len());
+    for (row, row_scale) in bytes.chunks_exact(query.len()).zip(scales) {
+        let mut sum = 0i32;
+        for (a, b) in row.iter().zip(query) {
+            sum += i32::from(i16::from(*a) * i16::from(*b));
+        }
+        cosines.push(sum as f32 * row_scale * scale);
+    }
+    cosines
+}
+
+#[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
+fn product(a: &[i8], b: &[i8]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>() as f32
+}

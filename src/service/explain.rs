@@ -1,0 +1,139 @@
+//! `explain`: what each stage made of a result, and where a memory that was expected was lost.
+
+use super::search::{Page, Search};
+use crate::api::{Expected, Explanation, LegExplanation, Stage};
+use crate::memory::Status;
+use crate::query::inverted::DocId;
+use crate::query::retrieve::{NEAREST, Question, Scored, fusion};
+use crate::query::{order, retrieve};
+use crate::text;
+
+impl Search<'_> {
+    /// What the stages made of a candidate.
+    pub(super) fn explanation(&self, scored: &Scored, rank: usize, candidates: &[Scored]) -> Explanation {
+        let ahead = |better: &dyn Fn(&Scored) -> bool| 1 + candidates.iter().filter(|other| better(other)).count() as u64;
+        let mut legs = Vec::new();
+        if let (Some(statistics), Some(view)) = (self.statistics(), self.views.get(scored.scope)) {
+            let parts = statistics.explain(view.index, scored.doc).into_iter();
+            legs.push(LegExplanation {
+                leg: "lexical".to_owned(),
+                rank: (scored.lexical > 0.0).then(|| ahead(&|other| other.lexical > scored.lexical)),
+                score: round(scored.lexical),
+                terms: parts
+                    .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
+                    .collect(),
+            });
+        }
+        if self.has_meaning() {
+            legs.push(LegExplanation {
+                leg: "semantic".to_owned(),
+                rank: self.has_vector(scored).then(|| ahead(&|other| other.cosine > scored.cosine)),
+                score: round(scored.cosine),
+                terms: Vec::new(),
+            });
+        }
+        Explanation {
+            rank: rank as u64,
+            fusion: self
+                .question()
+                .map_or_else(String::new, |question| fusion(question, scored, self.top(candidates))),
+            legs,
+        }
+    }
+
+    /// What became of the memory `id`, which was expected in the answer.
+    pub(super) fn expected(&self, id: &str, page: &Page) -> Expected {
+        let mut expected = Expected {
+            id: text::line(id, 200),
+            scope: None,
+            stage: Stage::NotFound,
+            message: "no scope that was searched holds it".to_owned(),
+            explanation: None,
+        };
+        let Some((scope, doc)) = self.locate(id) else {
+            if self.views.iter().any(|view| view.index.is_rejected(id)) {
+                expected.stage = Stage::HiddenByStatus;
+                expected.message = "its curator rejected it; rejected memories are never served".to_owned();
+            }
+            return expected;
+        };
+        expected.scope = self.name(scope).map(str::to_owned);
+        let Some(view) = self.views.get(scope) else { return expected };
+        let Some(found) = view.index.doc(doc) else { return expected };
+        let filters = &self.spec.filters;
+        if !filters.status.allows(found.status) {
+            expected.stage = Stage::HiddenByStatus;
+            let status = if found.status == Status::Staging {
+                "not approved yet"
+            } else {
+                found.status.as_str()
+            };
+            expected.message = format!("it is {status}, and `status: \"{}\"` leaves that out", filters.status.as_str());
+            return expected;
+        }
+        if let Some(filter) = view.filter.refusal(found) {
+            expected.stage = Stage::Filtered;
+            expected.message = format!("`{filter}` leaves it out");
+            return expected;
+        }
+        if view.index.is_superseded(found, filters.status) {
+            expected.stage = Stage::Superseded;
+            expected.message = "a newer memory takes its place".to_owned();
+            return expected;
+        }
+        self.ranked_place(&mut expected, (scope, doc), page);
+        expected
+    }
+
+    /// The stages behind the filters: legs, order, folding, page.
+    fn ranked_place(&self, expected: &mut Expected, place: (usize, DocId), page: &Page) {
+        let found = self.retrieve();
+        let Some(scored) = found.candidates.iter().find(|other| (other.scope, other.doc) == place).copied() else {
+            let near = self.cosine_of(place);
+            expected.stage = Stage::NotRetrieved;
+            expected.message = match self.question() {
+                Some(Question::Words(_)) => "it shares no term with the query".to_owned(),
+                Some(Question::Both(..)) => {
+                    format!("it shares no term with the query, and {NEAREST} memories are nearer in meaning (its cosine is {near:.2})")
+                }
+                _ => format!("{NEAREST} memories are nearer in meaning (its cosine is {near:.2})"),
+            };
+            return;
+        };
+        let ranked = order(
+            found.candidates.clone(),
+            &self.views,
+            &self.names,
+            |scope, doc| self.is_mine(scope, doc),
+            None,
+        );
+        let position = ranked.iter().position(|other| (other.scored.scope, other.scored.doc) == place);
+        let rank = position.map_or(0, |position| position + 1);
+        expected.explanation = Some(self.explanation(&scored, rank, &found.candidates));
+        let hits = page.hits.iter();
+        let same = |scope: &str, id: &str| expected.scope.as_deref() == Some(scope) && expected.id == id;
+        if hits.clone().any(|hit| same(&hit.hit.scope, &hit.hit.id)) {
+            expected.stage = Stage::Returned;
+            expected.message = format!("it is in the answer, at place {rank} of {} before folding", ranked.len());
+        } else if let Some(hit) = hits.clone().find(|hit| hit.hit.also.iter().any(|also| same(&also.scope, &also.id))) {
+            expected.stage = Stage::Folded;
+            expected.message = format!("it says the same as `{}` and is folded into its `also`", hit.hit.id);
+        } else {
+            expected.stage = Stage::BehindPage;
+            expected.message = format!(
+                "it is at place {rank} of {}; `next_cursor` or a larger `limit` reaches it",
+                ranked.len()
+            );
+        }
+    }
+
+    fn top(&self, candidates: &[Scored]) -> f32 {
+        self.statistics()
+            .and_then(|statistics| statistics.top)
+            .unwrap_or_else(|| retrieve::top(candidates))
+    }
+}
+
+fn round(score: f32) -> f64 {
+    f64::from((score * 1000.0).round()) / 1000.0
+}

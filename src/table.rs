@@ -1,0 +1,173 @@
+//! The vector table: a LanceDB table beside a store, derived from it, which may be absent, stale or broken.
+//!
+//! It lies in the folder `lance/` of a scope and holds, for every row of the store, what is expensive to make: the terms
+//! of the text, its vector, and the columns that filters need. A reader takes from it what still fits the store, row by
+//! row, and makes the rest itself; so the table can cost time, never an answer.
+//!
+//! Only [`build`] writes it, and only with the lock in `lance/` held. What readers may see is the version that the tag
+//! [`PUBLISHED`] names: a build adds versions behind it and moves the tag at its end, in one step, so that a reader sees the
+//! old state or the new one, and a build that was killed leaves the old one and goes on from what it had written.
+
+pub mod build;
+pub mod columns;
+pub mod load;
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
+use tokio::runtime::Runtime;
+
+/// Name of the table in the folder.
+pub const TABLE: &str = "memories";
+/// The tag on the version that readers may see.
+pub const PUBLISHED: &str = "published";
+/// Memory that LanceDB may keep for indexes and metadata of all tables together.
+const INDEX_CACHE: usize = 128 << 20;
+const METADATA_CACHE: usize = 16 << 20;
+
+/// What went wrong with a vector table. No store is touched by it, and every memory is still found.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// LanceDB refused.
+    #[error("{action}: {}", crate::text::line(&.source.to_string(), 300))]
+    Lance {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: Box<lancedb::Error>,
+    },
+    /// It was made by another program, encoder or version.
+    #[error("it was made with {found}, this program needs {needed}")]
+    Mismatch {
+        /// What it says of itself.
+        found: String,
+        /// What is needed.
+        needed: String,
+    },
+    /// Its columns are not those of a table of ours.
+    #[error("its column `{column}` is missing or of another type")]
+    Column {
+        /// The column.
+        column: &'static str,
+    },
+    /// The library panicked on it.
+    #[error("it is damaged")]
+    Damaged,
+    /// No version of it was published yet.
+    #[error("its first build has not finished")]
+    Unpublished,
+    /// Another build is running.
+    #[error("another `index` is working on it")]
+    Busy,
+    /// A file could not be made, read or removed.
+    #[error("{action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl TableError {
+    /// Whether the table itself is at fault, and not the place it lies in or another build.
+    const fn is_of_the_table(&self) -> bool {
+        matches!(
+            self,
+            Self::Lance { .. } | Self::Mismatch { .. } | Self::Column { .. } | Self::Damaged
+        )
+    }
+
+    fn lance(action: &'static str) -> impl Fn(lancedb::Error) -> Self {
+        move |source| Self::Lance {
+            action,
+            source: Box::new(source),
+        }
+    }
+}
+
+/// The state of a table's published version, to see a change without opening it: the tag's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableStamp(Option<(u64, std::time::SystemTime)>);
+
+impl TableStamp {
+    /// Looks at the folder of a table.
+    pub fn of(folder: &Path) -> Self {
+        let metadata = std::fs::metadata(tag_file(folder)).ok();
+        Self(metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?))))
+    }
+
+    /// When it was published.
+    pub fn published_at(&self) -> Option<jiff::Timestamp> {
+        let (_, modified) = self.0?;
+        jiff::Timestamp::try_from(modified).ok()
+    }
+
+    /// Whether there is a published table.
+    pub const fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// The file of the tag.
+fn tag_file(folder: &Path) -> PathBuf {
+    folder.join(format!("{TABLE}.lance/_refs/tags/{PUBLISHED}.json"))
+}
+
+/// The runtime that LanceDB works on: one for the process, made when the first table is opened.
+fn runtime() -> std::io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 4))
+        .thread_name("lance")
+        .enable_all()
+        .build()?;
+    Ok(RUNTIME.get_or_init(|| made))
+}
+
+/// Runs LanceDB to the end of `work`. A panic of the library, which a damaged table can cause, is an error like others.
+fn wait<T: Send>(work: impl Future<Output = Result<T, TableError>> + Send) -> Result<T, TableError> {
+    let runtime = runtime().map_err(|source| TableError::Io {
+        action: "start the threads for",
+        path: PathBuf::from(TABLE),
+        source,
+    })?;
+    let guarded = std::panic::AssertUnwindSafe(|| runtime.block_on(work));
+    std::panic::catch_unwind(guarded).unwrap_or(Err(TableError::Damaged))
+}
+
+/// One set of caches for every table of the process, so that memory is bounded however many scopes there are.
+fn session() -> Arc<Session> {
+    static SESSION: OnceLock<Arc<Session>> = OnceLock::new();
+    Arc::clone(SESSION.get_or_init(|| Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(ObjectStoreRegistry::default())))))
+}
+
+/// Connects to an existing folder. LanceDB would make one that is not there.
+async fn connect(folder: &Path) -> Result<Connection, TableError> {
+    let absolute = std::path::absolute(folder).map_err(|source| TableError::Io {
+        action: "resolve",
+        path: folder.to_owned(),
+        source,
+    })?;
+    lancedb::connect(&absolute.to_string_lossy())
+        .session(session())
+        .execute()
+        .await
+        .map_err(TableError::lance("open the folder"))
+}
+
+async fn open(folder: &Path) -> Result<Table, TableError> {
+    let connection = connect(folder).await?;
+    connection
+        .open_table(TABLE)
+        .execute()
+        .await
+        .map_err(TableError::lance("open the table"))
+}

@@ -1,0 +1,492 @@
+//! Building and updating a vector table: what `index` does.
+//!
+//! The store is read twice: once for the fingerprints of its rows, in one short snapshot, then row by row in batches for
+//! what the table lacks. No snapshot lasts longer than a batch takes to read, so that a program that writes the store is
+//! not held up. Every batch is a version of the table; only the last step, the tag, shows them to readers.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, UInt8Type, UInt64Type};
+use futures::TryStreamExt;
+use lancedb::Table;
+use lancedb::database::CreateTableMode;
+use lancedb::index::Index;
+use lancedb::index::scalar::{BTreeIndexBuilder, BitmapIndexBuilder, FtsIndexBuilder, LabelListIndexBuilder};
+use lancedb::index::vector::IvfRqIndexBuilder;
+use lancedb::query::{ExecutableQuery, QueryBase, Select};
+use lancedb::table::OptimizeAction;
+use serde::Serialize;
+
+use super::columns::{self, READ, Written};
+use super::{PUBLISHED, TABLE, TableError, connect, open, tag_file, wait};
+use crate::encoder::Encoder;
+use crate::error::{Error, StoreError};
+use crate::memory::{Memory, Status};
+use crate::query::prepare::Team;
+use crate::scope::Scope;
+use crate::store::Snapshot;
+use crate::store::read::RowKey;
+
+/// Rows that become one version of the table.
+const BATCH: usize = 16_384;
+/// Rows named in one condition.
+const NAMED: usize = 1_000;
+/// From this size on a table gets indexes on its filter columns and its text.
+const SCALAR_FROM: usize = 10_000;
+/// From this size on it gets one on its vectors.
+const VECTOR_FROM: usize = 100_000;
+/// Versions of the table that are older than this are removed, the published one apart.
+const KEEP_HOURS: i64 = 1;
+
+/// How a build is to go.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Take nothing from the table that is there.
+    pub rebuild: bool,
+}
+
+/// What a build did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The scope.
+    pub scope: String,
+    /// Rows that were added or replaced.
+    pub added: usize,
+    /// Rows that were taken out: they changed, or are gone from the store, or were rejected.
+    pub removed: usize,
+    /// Rows that were there already.
+    pub kept: usize,
+    /// The table was made anew, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anew: Option<String>,
+    /// Version of the table that readers see now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+/// A step of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// So many rows are to be added.
+    Begin(usize),
+    /// So many more were.
+    Added(usize),
+    /// The rows are there; indexes are made.
+    Indexing,
+}
+
+/// What the table and the store have of each row.
+struct Plan {
+    /// Rows to add.
+    add: Vec<RowKey>,
+    /// Rows to take out first.
+    remove: Vec<RowKey>,
+    kept: usize,
+}
+
+/// Brings the vector table of a scope in step with its store.
+///
+/// # Errors
+/// Why the store cannot be read or the table not written. What readers see is unchanged then.
+pub fn build(scope: &Scope, options: Options, progress: &mut dyn FnMut(Progress)) -> Result<Report, Error> {
+    let encoder = Encoder::embedded().ok_or_else(|| Error::Internal {
+        operation: "index".to_owned(),
+        message: "the encoder inside this binary is damaged".to_owned(),
+    })?;
+    let folder = scope.lance_folder();
+    let fail = |source: TableError| Error::Table {
+        scope: scope.name.clone(),
+        source,
+    };
+    let wanted = scope.store.snapshot(fingerprints)?;
+    if options.dry_run {
+        let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
+            match wait(async { known(&open(&folder).await?, encoder).await }) {
+                Ok(known) => (known, None),
+                Err(error) => (Vec::new(), Some(error.to_string())),
+            }
+        } else {
+            (Vec::new(), None)
+        };
+        let plan = Plan::new(&wanted, &known);
+        return Ok(Report {
+            scope: scope.name.clone(),
+            added: plan.add.len(),
+            removed: plan.remove.len(),
+            kept: plan.kept,
+            anew,
+            version: None,
+        });
+    }
+    let _lock = lock(&folder).map_err(fail)?;
+    match write(scope, encoder, options.rebuild, &wanted, progress) {
+        // A table that cannot be added to is made anew behind the published version, which readers keep until then.
+        Err(Failure::Table(error)) if error.is_of_the_table() && !options.rebuild => {
+            let mut report = write(scope, encoder, true, &wanted, progress).map_err(|failure| failure.error(scope))?;
+            report.anew = Some(error.to_string());
+            Ok(report)
+        }
+        done => done.map_err(|failure| failure.error(scope)),
+    }
+}
+
+/// Why a build ended.
+enum Failure {
+    Store(StoreError),
+    Table(TableError),
+}
+
+impl Failure {
+    fn error(self, scope: &Scope) -> Error {
+        match self {
+            Self::Store(error) => error.into(),
+            Self::Table(source) => Error::Table {
+                scope: scope.name.clone(),
+                source,
+            },
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        Self::Table(error)
+    }
+}
+
+fn write(
+    scope: &Scope,
+    encoder: &'static Encoder,
+    rebuild: bool,
+    wanted: &[(RowKey, u64)],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, Failure> {
+    let mut writer = Writer::open(&scope.lance_folder(), encoder, rebuild)?;
+    let plan = Plan::new(wanted, &writer.known);
+    let mut report = Report {
+        scope: scope.name.clone(),
+        added: plan.add.len(),
+        removed: plan.remove.len(),
+        kept: plan.kept,
+        anew: writer.anew.take(),
+        version: None,
+    };
+    progress(Progress::Begin(plan.add.len()));
+    writer.remove(&plan.remove)?;
+    for keys in plan.add.chunks(BATCH) {
+        let rows = scope.store.snapshot(|snapshot| snapshot.rows(keys))?;
+        writer.append(&rows)?;
+        progress(Progress::Added(keys.len()));
+    }
+    progress(Progress::Indexing);
+    report.version = Some(writer.publish(&scope.lance_folder())?);
+    Ok(report)
+}
+
+/// The fingerprint of every row that may be served, in the order of the store; the first row of an id counts.
+fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
+    let mut rows = Vec::new();
+    let mut ids: HashSet<Box<str>> = HashSet::new();
+    snapshot.scan(|row| {
+        // Without a row number there is nothing to tell rows apart by.
+        if row.status != Status::Rejected && row.key.rowid != 0 {
+            let id = row.id()?;
+            if !id.is_empty() && ids.insert(id.into()) {
+                rows.push((row.key, row.fingerprint));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+impl Plan {
+    fn new(wanted: &[(RowKey, u64)], known: &[(RowKey, u64)]) -> Self {
+        let there: HashMap<RowKey, u64> = known.iter().copied().collect();
+        let needed: HashMap<RowKey, u64> = wanted.iter().copied().collect();
+        let add: Vec<RowKey> = wanted
+            .iter()
+            .filter(|(key, fingerprint)| there.get(key) != Some(fingerprint))
+            .map(|(key, _)| *key)
+            .collect();
+        // A row that stands twice in the table, after a build that was killed, is written anew.
+        let mut seen = HashSet::new();
+        let twice: HashSet<RowKey> = known.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
+        let stale = |(key, fingerprint): &&(RowKey, u64)| needed.get(key) != Some(fingerprint) || twice.contains(key);
+        let mut remove: Vec<RowKey> = known.iter().filter(stale).map(|(key, _)| *key).collect();
+        remove.sort_unstable_by_key(|key| (key.source, key.rowid));
+        remove.dedup();
+        let again = twice
+            .iter()
+            .filter(|key| needed.contains_key(key) && there.get(key) == needed.get(key));
+        let add: Vec<RowKey> = add.into_iter().chain(again.copied()).collect();
+        Self {
+            kept: wanted.len() - add.len(),
+            add,
+            remove,
+        }
+    }
+}
+
+/// Takes the lock that a build holds; it ends with the process, however that ends.
+fn lock(folder: &Path) -> Result<File, TableError> {
+    let io = |action: &'static str, path: &Path| {
+        let path = path.to_owned();
+        move |source| TableError::Io { action, path, source }
+    };
+    std::fs::create_dir_all(folder).map_err(io("make", folder))?;
+    let path = folder.join(".lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(io("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(TableError::Busy),
+        Err(TryLockError::Error(source)) => Err(io("lock", &path)(source)),
+    }
+}
+
+/// The table of a build, at its latest version.
+struct Writer {
+    table: Table,
+    encoder: &'static Encoder,
+    team: Team,
+    /// Rows that it holds.
+    known: Vec<(RowKey, u64)>,
+    /// Why it was made anew.
+    anew: Option<String>,
+}
+
+impl Writer {
+    /// Opens the table, or makes one: where there is none, where it is another encoder's, where it cannot be read.
+    fn open(folder: &Path, encoder: &'static Encoder, rebuild: bool) -> Result<Self, TableError> {
+        let place = folder.join(format!("{TABLE}.lance"));
+        let found = if rebuild || !place.is_dir() {
+            None
+        } else {
+            Some(wait(async {
+                let table = open(folder).await?;
+                let known = known(&table, encoder).await?;
+                Ok((table, known))
+            }))
+        };
+        let (table, known, anew) = match found {
+            Some(Ok((table, known))) => (table, known, None),
+            Some(Err(error)) => (create(folder, encoder, &place)?, Vec::new(), Some(error.to_string())),
+            None => {
+                let anew = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
+                (create(folder, encoder, &place)?, Vec::new(), anew)
+            }
+        };
+        Ok(Self {
+            table,
+            encoder,
+            team: Team::new(Some(encoder)),
+            known,
+            anew,
+        })
+    }
+
+    fn remove(&self, keys: &[RowKey]) -> Result<(), TableError> {
+        for keys in keys.chunks(NAMED) {
+            let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
+            for key in keys {
+                by_source.entry(key.source).or_default().push(key.rowid.to_string());
+            }
+            for (source, rows) in by_source {
+                // Numbers only: nothing of a store's text is in this condition.
+                let condition = format!("source = {source} AND row IN ({})", rows.join(", "));
+                wait(async {
+                    self.table
+                        .delete(condition.as_str())
+                        .await
+                        .map_err(TableError::lance("remove rows"))?;
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, rows: &[(RowKey, u64, Memory)]) -> Result<(), TableError> {
+        let rows: Vec<&(RowKey, u64, Memory)> = rows
+            .iter()
+            .filter(|(_, _, memory)| memory.status != Status::Rejected && !memory.id.is_empty())
+            .collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let memories: Vec<&Memory> = rows.iter().map(|row| &row.2).collect();
+        let prepared = self.team.prepare(&memories);
+        let written: Vec<Written<'_>> = rows
+            .iter()
+            .zip(&prepared)
+            .map(|((key, fingerprint, memory), (analyst, prepared))| Written {
+                key: *key,
+                fingerprint: *fingerprint,
+                memory,
+                prepared,
+                lexicon: self.team.terms(*analyst),
+            })
+            .collect();
+        let schema = columns::schema(self.encoder);
+        let batch = columns::batch(&schema, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
+        wait(async {
+            self.table.add(batch).execute().await.map_err(TableError::lance("add rows"))?;
+            Ok(())
+        })
+    }
+
+    /// Makes indexes where they pay, and shows the result to readers.
+    fn publish(&self, folder: &Path) -> Result<u64, TableError> {
+        wait(async {
+            let rows = self.table.count_rows(None).await.map_err(TableError::lance("count the rows"))?;
+            indexes(&self.table, rows).await?;
+            let version = self.table.version().await.map_err(TableError::lance("read the version"))?;
+            let mut tags = self.table.tags().await.map_err(TableError::lance("read the tags"))?;
+            let known = match tags.list().await {
+                Ok(known) => known,
+                Err(_) => {
+                    // A damaged tag names nothing that could be lost.
+                    let _ = std::fs::remove_file(tag_file(folder));
+                    tags.list().await.map_err(TableError::lance("read the tags"))?
+                }
+            };
+            let done = match known.get(PUBLISHED) {
+                Some(tag) if tag.version == version => Ok(()),
+                Some(_) => tags.update(PUBLISHED, version).await,
+                None => tags.create(PUBLISHED, version).await,
+            };
+            done.map_err(TableError::lance("publish the new version"))?;
+            // What is left of earlier versions is of no use to anybody; that it could not be removed is no failure.
+            let prune = OptimizeAction::Prune {
+                older_than: Some(chrono::Duration::hours(KEEP_HOURS)),
+                delete_unverified: None,
+                error_if_tagged_old_versions: None,
+            };
+            let _ = self.table.optimize(prune).await;
+            Ok(version)
+        })
+    }
+}
+
+/// Makes an empty table. One that is there keeps its published version until the new one is published; one that cannot
+/// even be replaced is put aside.
+fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, TableError> {
+    let make = || {
+        wait(async {
+            let connection = connect(folder).await?;
+            connection
+                .create_table(TABLE, RecordBatch::new_empty(columns::schema(encoder)))
+                .mode(CreateTableMode::Overwrite)
+                .execute()
+                .await
+                .map_err(TableError::lance("make the table"))
+        })
+    };
+    if place.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
+        let aside: PathBuf = folder.join(format!(".broken-{}", std::process::id()));
+        std::fs::rename(place, &aside).map_err(|source| TableError::Io {
+            action: "put aside",
+            path: place.to_owned(),
+            source,
+        })?;
+        let _ = std::fs::remove_dir_all(&aside);
+    }
+    make()
+}
+
+/// Where and what the rows of the latest version are.
+async fn known(table: &Table, encoder: &Encoder) -> Result<Vec<(RowKey, u64)>, TableError> {
+    let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
+    columns::check(schema.metadata(), encoder)?;
+    let mut batches = table
+        .query()
+        // Every column that readers need: what cannot be read is found now, and made anew.
+        .select(Select::columns(&READ))
+        .execute()
+        .await
+        .map_err(TableError::lance("read the rows"))?;
+    let mut known = Vec::new();
+    while let Some(batch) = batches.try_next().await.map_err(TableError::lance("read the rows"))? {
+        let source = batch
+            .column_by_name("source")
+            .and_then(|column| column.as_primitive_opt::<UInt8Type>());
+        let row = batch
+            .column_by_name("row")
+            .and_then(|column| column.as_primitive_opt::<Int64Type>());
+        let fingerprint = batch
+            .column_by_name("fingerprint")
+            .and_then(|column| column.as_primitive_opt::<UInt64Type>());
+        let (Some(source), Some(row), Some(fingerprint)) = (source, row, fingerprint) else {
+            return Err(TableError::Column { column: "fingerprint" });
+        };
+        for ((source, rowid), fingerprint) in source.values().iter().zip(row.values()).zip(fingerprint.values()) {
+            let key = RowKey {
+                source: *source,
+                rowid: *rowid,
+            };
+            known.push((key, *fingerprint));
+        }
+    }
+    Ok(known)
+}
+
+/// Makes the indexes that a table of this size lacks, and brings those it has up to date.
+async fn indexes(table: &Table, rows: usize) -> Result<(), TableError> {
+    if rows < SCALAR_FROM {
+        return Ok(());
+    }
+    let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
+    let has = |column: &str| there.iter().any(|index| index.columns.iter().any(|own| own == column));
+    let words = || {
+        // The terms are made by our own analysis; here they are only cut at the blanks.
+        FtsIndexBuilder::default()
+            .base_tokenizer("whitespace".to_owned())
+            .stem(false)
+            .remove_stop_words(false)
+            .ascii_folding(false)
+            .lower_case(false)
+            .max_token_length(None)
+            .with_position(false)
+    };
+    let mut wanted: Vec<(&str, Index)> = vec![
+        ("status", Index::Bitmap(BitmapIndexBuilder::default())),
+        ("project", Index::Bitmap(BitmapIndexBuilder::default())),
+        ("type", Index::Bitmap(BitmapIndexBuilder::default())),
+        ("tags", Index::LabelList(LabelListIndexBuilder::default())),
+        ("created", Index::BTree(BTreeIndexBuilder::default())),
+        ("terms", Index::FTS(words())),
+    ];
+    if rows >= VECTOR_FROM {
+        let vectors = IvfRqIndexBuilder::default().distance_type(lancedb::DistanceType::Cosine);
+        wanted.push(("vector", Index::IvfRq(vectors)));
+    }
+    for (column, index) in wanted {
+        if !has(column) {
+            let made = table.create_index(&[column], index).execute().await;
+            made.map_err(TableError::lance("make an index"))?;
+        }
+    }
+    if !there.is_empty() {
+        let updated = table
+            .optimize(OptimizeAction::Index(lancedb::table::OptimizeOptions::default()))
+            .await;
+        updated.map_err(TableError::lance("update the indexes"))?;
+    }
+    Ok(())
+}

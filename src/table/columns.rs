@@ -1,0 +1,405 @@
+//! The columns of a vector table: their names and types, how rows become batches, and what a batch says of a row.
+//!
+//! Version 1. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
+//! of that row, `content` that of the text which was encoded. `terms` are the distinct terms of the memory as this
+//! program's analysis writes them, with a blank between; `weights` holds one byte for each, its weighted frequency in half
+//! units. `vector` has norm 1; it is null where no word of the text is known to the encoder.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder, ListBuilder, RecordBatch,
+    StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
+};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, Float32Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type};
+
+use super::TableError;
+use crate::encoder::Encoder;
+use crate::memory::{Memory, Status};
+use crate::query::inverted::Entry;
+use crate::query::prepare::{Prepared, unpack};
+use crate::query::semantic::Code;
+use crate::store::read::RowKey;
+
+/// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
+pub const VERSION: &str = "1";
+
+/// Bytes of a memory's text that the table keeps for readers of its own.
+const TEXT_CAP: usize = 4_000;
+
+/// What a table says of itself, in the metadata of its schema.
+pub const META_VERSION: &str = "ack-memory.version";
+/// The encoder's name.
+pub const META_ENCODER: &str = "ack-memory.encoder";
+/// Hash of the encoder's weights.
+pub const META_WEIGHTS: &str = "ack-memory.weights";
+/// Number of components of a vector.
+pub const META_DIMENSION: &str = "ack-memory.dimension";
+/// What of a memory is encoded, in which order.
+pub const META_TEMPLATE: &str = "ack-memory.template";
+
+/// What is encoded of a memory.
+pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
+
+/// The columns that a reader needs to search in memory.
+pub const READ: [&str; 18] = [
+    "source",
+    "row",
+    "fingerprint",
+    "id",
+    "status",
+    "project",
+    "alias",
+    "session",
+    "session_id",
+    "type",
+    "tags",
+    "files",
+    "created",
+    "updated",
+    "superseded_by",
+    "length",
+    "terms",
+    "vector",
+];
+
+/// The schema of a table for an encoder.
+pub fn schema(encoder: &Encoder) -> SchemaRef {
+    let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
+    let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
+    let list = |name: &str| Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), true);
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let fields = vec![
+        Field::new("source", DataType::UInt8, false),
+        Field::new("row", DataType::Int64, false),
+        Field::new("fingerprint", DataType::UInt64, false),
+        Field::new("content", DataType::UInt64, false),
+        text("id", false),
+        text("status", false),
+        text("project", true),
+        text("alias", true),
+        text("session", true),
+        text("session_id", true),
+        text("type", true),
+        list("tags"),
+        list("files"),
+        Field::new("created", DataType::Int64, true),
+        Field::new("updated", DataType::Int64, true),
+        text("superseded_by", true),
+        Field::new("length", DataType::UInt32, false),
+        text("text", false),
+        text("terms", false),
+        Field::new("weights", DataType::Binary, false),
+        Field::new("vector", DataType::FixedSizeList(item, dimension), true),
+    ];
+    Arc::new(Schema::new_with_metadata(fields, metadata(encoder)))
+}
+
+/// What a table made now says of itself.
+pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
+    [
+        (META_VERSION, VERSION.to_owned()),
+        (META_ENCODER, encoder.name().to_owned()),
+        (META_WEIGHTS, encoder.weights().to_owned()),
+        (META_DIMENSION, encoder.dimension().to_string()),
+        (META_TEMPLATE, TEMPLATE.to_owned()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into()
+}
+
+/// Whether a table's vectors and terms are those that this program would make.
+///
+/// # Errors
+/// [`TableError::Mismatch`] with the first difference.
+pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), TableError> {
+    for (key, needed) in metadata(encoder) {
+        let value = found.get(&key).map_or("nothing", String::as_str);
+        if value != needed {
+            let name = key.rsplit('.').next().unwrap_or(&key);
+            return Err(TableError::Mismatch {
+                found: format!("{name} {}", crate::text::line(value, 60)),
+                needed: format!("{name} {}", crate::text::line(&needed, 60)),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A row to write.
+pub struct Written<'a> {
+    /// Where it lies.
+    pub key: RowKey,
+    /// Hash of the row.
+    pub fingerprint: u64,
+    /// The memory.
+    pub memory: &'a Memory,
+    /// Its terms and vector.
+    pub prepared: &'a Prepared,
+    /// What the numbers of its terms mean.
+    pub lexicon: &'a [Box<str>],
+}
+
+/// Rows as a batch of the table.
+///
+/// # Errors
+/// What arrow says of them.
+pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
+    let (mut fingerprint, mut content, mut length) = (UInt64Builder::new(), UInt64Builder::new(), UInt32Builder::new());
+    let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
+    let (mut tags, mut files) = (ListBuilder::new(StringBuilder::new()), ListBuilder::new(StringBuilder::new()));
+    let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
+    let mut weights = BinaryBuilder::new();
+    let dimension = match schema.field_with_name("vector")?.data_type() {
+        DataType::FixedSizeList(_, dimension) => usize::try_from(*dimension).unwrap_or_default(),
+        _ => 0,
+    };
+    let mut components: Vec<f32> = Vec::with_capacity(rows.len() * dimension);
+    let mut known: Vec<bool> = Vec::with_capacity(rows.len());
+    for written in rows {
+        let memory = written.memory;
+        source.append_value(written.key.source);
+        row.append_value(written.key.rowid);
+        fingerprint.append_value(written.fingerprint);
+        content.append_value(content_hash(memory));
+        length.append_value(written.prepared.length);
+        let (terms, bytes) = spell(written);
+        let values = [
+            Some(memory.id.as_str()),
+            Some(memory.status.as_str()),
+            memory.project.as_deref(),
+            memory.project_alias.as_deref(),
+            memory.session.as_deref(),
+            memory.session_id.as_deref(),
+            memory.kind.as_deref(),
+            memory.superseded_by.as_deref(),
+            None,
+            Some(terms.as_str()),
+        ];
+        for (place, (builder, value)) in texts.iter_mut().zip(values).enumerate() {
+            if place == 8 {
+                builder.append_value(text(memory));
+            } else {
+                builder.append_option(value);
+            }
+        }
+        weights.append_value(bytes);
+        for (list, values) in [(&mut tags, &memory.concepts), (&mut files, &memory.files)] {
+            values.iter().for_each(|value| list.values().append_value(value));
+            list.append(true);
+        }
+        created.append_option(memory.created_at.map(jiff::Timestamp::as_millisecond));
+        updated.append_option(memory.updated_at.map(jiff::Timestamp::as_millisecond));
+        let vector = written.prepared.vector.as_deref().filter(|vector| vector.len() == dimension);
+        known.push(vector.is_some());
+        match vector {
+            Some(vector) => components.extend_from_slice(vector),
+            None => components.resize(components.len() + dimension, 0.0),
+        }
+    }
+    let [id, status, project, alias, session, session_id, kind, superseded, text, terms] =
+        texts.map(|mut builder| Arc::new(builder.finish()) as ArrayRef);
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let vector = FixedSizeListArray::try_new(
+        item,
+        i32::try_from(dimension).unwrap_or_default(),
+        Arc::new(Float32Array::from(components)),
+        Some(NullBuffer::from(known)),
+    )?;
+    RecordBatch::try_new(
+        Arc::clone(schema),
+        vec![
+            Arc::new(source.finish()),
+            Arc::new(row.finish()),
+            Arc::new(fingerprint.finish()),
+            Arc::new(content.finish()),
+            id,
+            status,
+            project,
+            alias,
+            session,
+            session_id,
+            kind,
+            Arc::new(tags.finish()),
+            Arc::new(files.finish()),
+            Arc::new(created.finish()),
+            Arc::new(updated.finish()),
+            superseded,
+            Arc::new(length.finish()),
+            text,
+            terms,
+            Arc::new(weights.finish()),
+            Arc::new(vector),
+        ],
+    )
+}
+
+/// Terms with a blank between, and their weights.
+fn spell(written: &Written<'_>) -> (String, Vec<u8>) {
+    let mut terms = String::new();
+    let mut weights = Vec::with_capacity(written.prepared.terms.len());
+    for weighted in &written.prepared.terms {
+        let (term, weight) = unpack(*weighted);
+        // A term never holds a blank: analysis cuts there.
+        let Some(term) = written.lexicon.get(term as usize).filter(|term| !term.contains(' ')) else {
+            continue;
+        };
+        if !terms.is_empty() {
+            terms.push(' ');
+        }
+        terms.push_str(term);
+        weights.push(u8::try_from(weight).unwrap_or(u8::MAX));
+    }
+    (terms, weights)
+}
+
+/// The text of a memory, for readers of the table itself.
+fn text(memory: &Memory) -> String {
+    let parts = std::iter::once(memory.title.as_str())
+        .chain(memory.subtitle.as_deref())
+        .chain(memory.facts.iter().map(String::as_str))
+        .chain(memory.narrative.as_deref());
+    let whole = parts.collect::<Vec<_>>().join("\n");
+    crate::text::cut(&whole, TEXT_CAP).0.into_owned()
+}
+
+/// Hash of what is encoded of a memory: as long as it is the same, so is the vector.
+pub fn content_hash(memory: &Memory) -> u64 {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    let parts = std::iter::once(memory.title.as_str())
+        .chain(memory.subtitle.as_deref())
+        .chain(memory.facts.iter().map(String::as_str))
+        .chain(memory.narrative.as_deref())
+        .chain(memory.concepts.iter().map(String::as_str));
+    for part in parts {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.digest()
+}
+
+/// The rows of a batch that was read back.
+pub struct Rows<'a> {
+    batch: &'a RecordBatch,
+    weights: &'a BinaryArray,
+    vectors: &'a FixedSizeListArray,
+}
+
+/// What a table knows of one row, beyond its terms.
+pub struct Loaded<'a> {
+    /// What the index keeps.
+    pub entry: Entry<'a>,
+    /// Terms with their weights.
+    pub terms: Vec<(&'a str, u8)>,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of a batch.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn new(batch: &'a RecordBatch) -> Result<Self, TableError> {
+        let column = |name: &'static str| batch.column_by_name(name).ok_or(TableError::Column { column: name });
+        Ok(Self {
+            batch,
+            weights: column("weights")?.as_binary_opt().ok_or(TableError::Column { column: "weights" })?,
+            vectors: column("vector")?
+                .as_fixed_size_list_opt()
+                .ok_or(TableError::Column { column: "vector" })?,
+        })
+    }
+
+    fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    fn numbers<T: arrow::array::ArrowPrimitiveType>(&self, name: &'static str) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<T>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_list_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// Visits every row.
+    ///
+    /// # Errors
+    /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
+    pub fn visit(&self, mut each: impl FnMut(Loaded<'_>)) -> Result<(), TableError> {
+        let source = self.numbers::<UInt8Type>("source")?;
+        let row = self.numbers::<Int64Type>("row")?;
+        let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
+        let length = self.numbers::<UInt32Type>("length")?;
+        let created = self.numbers::<Int64Type>("created")?;
+        let updated = self.numbers::<Int64Type>("updated")?;
+        let id = self.texts("id")?;
+        let status = self.texts("status")?;
+        let optional = ["project", "alias", "session", "session_id", "type", "superseded_by"];
+        let optional = optional.map(|name| self.texts(name));
+        let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional else {
+            return Err(TableError::Column { column: "project" });
+        };
+        let terms = self.texts("terms")?;
+        let (tags, files) = (self.lists("tags")?, self.lists("files")?);
+        let components = self.vectors.values().as_primitive_opt::<Float32Type>();
+        let components = components.ok_or(TableError::Column { column: "vector" })?;
+        for place in 0..self.batch.num_rows() {
+            let text = |column: &'a arrow::array::StringArray| if column.is_null(place) { "" } else { column.value(place) };
+            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| (!column.is_null(place)).then(|| column.value(place));
+            let (tag_list, file_list) = (tags.value(place), files.value(place));
+            let vector = if self.vectors.is_null(place) {
+                None
+            } else {
+                let dimension = usize::try_from(self.vectors.value_length()).unwrap_or_default();
+                let start = (place + self.vectors.offset()) * dimension;
+                let values = components.values().get(start..start + dimension).ok_or(TableError::Damaged)?;
+                Code::quantize(values)
+            };
+            let weights = self.weights.value(place);
+            let spelled: Vec<(&str, u8)> = text(terms)
+                .split(' ')
+                .filter(|term| !term.is_empty())
+                .zip(weights.iter().copied())
+                .collect();
+            if spelled.len() != weights.len() {
+                return Err(TableError::Damaged);
+            }
+            let entry = Entry {
+                key: RowKey {
+                    source: source.value(place),
+                    rowid: row.value(place),
+                },
+                fingerprint: fingerprint.value(place),
+                id: text(id),
+                created: number(created).unwrap_or(i64::MIN),
+                updated: number(updated).unwrap_or(i64::MIN),
+                length: length.value(place),
+                status: Status::parse(text(status))
+                    .filter(|status| *status != Status::Rejected)
+                    .ok_or(TableError::Damaged)?,
+                project: text(project),
+                alias: text(alias),
+                session: text(session),
+                session_id: text(session_id),
+                kind: text(kind),
+                tags: strings(&tag_list)?,
+                files: strings(&file_list)?,
+                superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
+                code: vector,
+            };
+            each(Loaded { entry, terms: spelled });
+        }
+        Ok(())
+    }
+}
+
+fn strings(list: &ArrayRef) -> Result<Vec<&str>, TableError> {
+    let values = list.as_string_opt::<i32>().ok_or(TableError::Damaged)?;
+    Ok(values.iter().flatten().collect())
+}

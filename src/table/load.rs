@@ -1,0 +1,63 @@
+//! Reading the published version of a vector table into an index.
+
+use std::path::Path;
+
+use futures::TryStreamExt;
+use lancedb::query::{ExecutableQuery, QueryBase, Select};
+
+use super::columns::{self, META_ENCODER, READ, Rows};
+use super::{PUBLISHED, TABLE, TableError, TableStamp, connect, wait};
+use crate::encoder::Encoder;
+use crate::query::inverted::Index;
+
+/// What a table says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableInfo {
+    /// Rows of the published version.
+    pub rows: u64,
+    /// The version.
+    pub version: u64,
+    /// The encoder of its vectors.
+    pub encoder: String,
+    /// When it was published.
+    pub built_at: Option<jiff::Timestamp>,
+}
+
+/// Reads every row of the published version into an index that still has to be reconciled with the store.
+///
+/// # Errors
+/// Why the table cannot be used.
+pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), TableError> {
+    wait(async {
+        let connection = connect(folder).await?;
+        let table = connection
+            .open_table(TABLE)
+            .execute()
+            .await
+            .map_err(TableError::lance("open the table"))?;
+        table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
+        let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
+        columns::check(schema.metadata(), encoder)?;
+        let selected: Vec<&str> = READ.into_iter().chain(["weights"]).collect();
+        let mut batches = table
+            .query()
+            .select(Select::columns(&selected))
+            .execute()
+            .await
+            .map_err(TableError::lance("read the rows"))?;
+        let mut index = Index::new();
+        let mut rows = 0;
+        while let Some(batch) = batches.try_next().await.map_err(TableError::lance("read the rows"))? {
+            rows += batch.num_rows() as u64;
+            Rows::new(&batch)?.visit(|row| index.add_loaded(&row.entry, &row.terms))?;
+        }
+        index.set_loaded();
+        let info = TableInfo {
+            built_at: TableStamp::of(folder).published_at(),
+            rows,
+            version: table.version().await.map_err(TableError::lance("read the version"))?,
+            encoder: schema.metadata().get(META_ENCODER).cloned().unwrap_or_default(),
+        };
+        Ok((index, info))
+    })
+}

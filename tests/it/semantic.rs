@@ -1,0 +1,247 @@
+//! The encoder against its references, and what retrieval by meaning does: modes, `like`, `related`, `expect`.
+
+use ack_memory::encoder::Encoder;
+use ack_memory::service::Service;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::query::bulk;
+use crate::support::{Root, memory};
+
+const WORDPIECE: &str = include_str!("../../encoder/reference/wordpiece.json");
+const VECTORS: &str = include_str!("../../encoder/reference/vectors.json");
+
+fn cases(text: &str) -> Vec<Value> {
+    serde_json::from_str::<Value>(text).unwrap().as_array().unwrap().clone()
+}
+
+#[test]
+fn text_is_cut_into_tokens_exactly_as_the_teacher_does() {
+    let vocabulary = Encoder::embedded().unwrap().vocabulary();
+    let mut wrong = Vec::new();
+    let all = cases(WORDPIECE);
+    // The teacher's tokenizer takes a literal `[CLS]` in a text for its own mark; here it is text like any other.
+    let plain: Vec<&Value> = all.iter().filter(|case| case["special"] != json!(true)).collect();
+    assert!(plain.len() > 200, "{}", plain.len());
+    for case in plain {
+        let text = case["text"].as_str().unwrap();
+        let mut tokens = Vec::new();
+        vocabulary.tokenize(text, 100_000, &mut tokens);
+        let expected: Vec<u64> = case["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+        let found: Vec<u64> = tokens.iter().map(|id| u64::from(*id)).collect();
+        if found != expected {
+            wrong.push(format!("{text:?}: {found:?} instead of {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
+    let encoder = Encoder::embedded().unwrap();
+    for case in cases(VECTORS) {
+        let text = case["text"].as_str().unwrap();
+        let Some(components) = case["vector"].as_array() else {
+            assert!(encoder.query(text).is_none(), "{text:?} has no vector");
+            continue;
+        };
+        let expected: Vec<f32> = components.iter().map(|value| value.as_f64().unwrap() as f32).collect();
+        assert_eq!(expected.len(), encoder.dimension());
+        let mut tokens = Vec::new();
+        encoder.vocabulary().tokenize(text, 100_000, &mut tokens);
+        // A query is cut where a memory goes on; the references are whole texts.
+        let Some(vector) = encoder.encode_tokens(&mut tokens) else {
+            assert!(expected.iter().all(|component| *component == 0.0), "{text:?} has no vector");
+            continue;
+        };
+        let far = vector.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+        assert!(far < 2e-5, "{far} for {text:?}");
+    }
+}
+
+#[test]
+fn a_text_without_a_known_word_has_no_vector() {
+    let encoder = Encoder::embedded().unwrap();
+    for text in ["", "   ", "\u{1f980}\u{1f980}"] {
+        assert!(encoder.query(text).is_none(), "{text:?}");
+    }
+}
+
+/// Four memories on four matters, one of them twice in other words, one staged.
+fn root() -> Root {
+    let root = Root::new();
+    bulk(
+        &root,
+        "alpha",
+        &[
+            memory(
+                "pool",
+                "Connection pool is exhausted under load",
+                json!({ "facts": ["Raise the number of database connections"], "type": "bugfix" }),
+            ),
+            memory(
+                "deadlock",
+                "Two transactions wait for each other's row locks",
+                json!({ "facts": ["Lock rows in the same order"] }),
+            ),
+            memory(
+                "css",
+                "Flex children overflow their container",
+                json!({ "facts": ["Set min-width to zero"] }),
+            ),
+            memory(
+                "staged",
+                "Postgres refuses new sessions when too many are open",
+                json!({ "status": "staging" }),
+            ),
+        ],
+    );
+    bulk(
+        &root,
+        "beta",
+        &[memory(
+            "limit",
+            "Postgres runs out of client slots",
+            json!({ "facts": ["max_connections is reached"] }),
+        )],
+    );
+    root
+}
+
+fn query(service: &Service, arguments: Value) -> Value {
+    call(service, "query_memories", arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {error}"))
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn meaning_finds_what_shares_no_word_and_modes_keep_to_their_legs() {
+    let root = root();
+    let service = root.service();
+    let question = "the server has no free database handles left";
+    let semantic = query(&service, json!({ "query": question, "mode": "semantic" }));
+    assert!(["pool", "limit"].contains(&ids(&semantic)[0]), "{semantic:#}");
+    assert_eq!(ids(&semantic).len(), 4, "every memory has a vector and may be shown: {semantic:#}");
+    let lexical = query(
+        &service,
+        json!({ "query": "overflowing boxes", "mode": "lexical", "explain": true }),
+    );
+    assert_eq!(ids(&lexical), ["css"]);
+    assert_eq!(lexical["results"][0]["explanation"]["legs"].as_array().unwrap().len(), 1);
+    let unknown = query(&service, json!({ "query": "\u{1f980}", "mode": "semantic" }));
+    assert!(ids(&unknown).is_empty());
+    assert_eq!(unknown["notes"][0]["kind"], "no_semantic_leg", "{unknown:#}");
+}
+
+#[test]
+fn a_filter_costs_no_result_that_is_eligible_in_any_mode() {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..400)
+        .map(|n| {
+            let kind = if n % 50 == 0 { "decision" } else { "bugfix" };
+            memory(
+                &format!("m{n:03}"),
+                &format!("Cache entry {n} is evicted too early by the proxy"),
+                json!({ "type": kind, "facts": [format!("case {n}")] }),
+            )
+        })
+        .collect();
+    bulk(&root, "alpha", &memories);
+    let service = root.service();
+    for mode in ["lexical", "semantic", "hybrid"] {
+        let answer = query(
+            &service,
+            json!({ "query": "proxy evicts cache entry", "mode": mode, "type": "decision", "limit": 20, "max_tokens": 20_000 }),
+        );
+        let also: usize = answer["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["also"].as_array().map_or(0, Vec::len))
+            .sum();
+        assert_eq!(ids(&answer).len() + also, 8, "{mode}: {answer:#}");
+        let answer = query(
+            &service,
+            json!({ "query": "proxy evicts cache entry", "mode": mode, "type": "bugfix", "limit": 50, "max_tokens": 20_000 }),
+        );
+        let also: usize = answer["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["also"].as_array().map_or(0, Vec::len))
+            .sum();
+        assert!(
+            ids(&answer).len() + also >= 50 || answer["next_cursor"].is_string(),
+            "{mode}: {}",
+            ids(&answer).len()
+        );
+    }
+}
+
+#[test]
+fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itself() {
+    let root = root();
+    let service = root.service();
+    let like = query(&service, json!({ "like": "pool", "limit": 2 }));
+    assert_eq!(ids(&like)[0], "limit", "{like:#}");
+    assert!(!ids(&like).contains(&"pool") && !ids(&like).contains(&"staged"));
+    // A curator asks what a staged memory resembles among the approved ones.
+    let staged = query(&service, json!({ "like": "staged" }));
+    assert_eq!(ids(&staged)[0], "limit", "{staged:#}");
+    assert!(!ids(&staged).contains(&"staged"));
+    let all = query(&service, json!({ "like": "limit", "status": "all" }));
+    assert!(ids(&all).contains(&"staged"));
+    let both = query(&service, json!({ "like": "pool", "query": "flex" }));
+    assert!(ids(&both).contains(&"css"));
+    let missing = call(&service, "query_memories", json!({ "like": "pol" })).unwrap_err();
+    assert_eq!(missing.code(), "memory_not_found");
+    assert_eq!(missing.body().nearest, ["pool"]);
+    let detail = call(&service, "get_memory", json!({ "id": "pool", "include": ["related"] })).unwrap();
+    let related = detail["related"].as_array().unwrap();
+    assert_eq!(
+        (related[0]["id"].as_str(), related[0]["scope"].as_str()),
+        (Some("limit"), Some("beta")),
+        "{detail:#}"
+    );
+    assert!(related.iter().all(|entry| entry["id"] != "staged" && entry["id"] != "pool"));
+    assert!(related[0]["similarity"].as_f64().unwrap() > 0.2);
+}
+
+#[test]
+fn what_was_expected_says_where_it_was_lost() {
+    let root = root();
+    bulk(
+        &root,
+        "alpha",
+        &[
+            memory("gone", "Row locks are waited for", json!({ "status": "rejected" })),
+            memory("older", "Row locks, an older note", json!({ "superseded_by": "deadlock" })),
+        ],
+    );
+    let service = root.service();
+    let stage = |id: &str, rest: Value| {
+        let mut arguments = json!({ "query": "row locks", "expect": id });
+        rest.as_object()
+            .unwrap()
+            .iter()
+            .for_each(|(key, value)| arguments[key] = value.clone());
+        let answer = query(&service, arguments);
+        assert_eq!(answer["expected"]["id"], id);
+        answer["expected"]["stage"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(stage("deadlock", json!({})), "returned");
+    assert_eq!(stage("nobody", json!({})), "not_found");
+    assert_eq!(stage("staged", json!({})), "hidden_by_status");
+    assert_eq!(stage("gone", json!({ "status": "all" })), "hidden_by_status");
+    assert_eq!(stage("older", json!({})), "superseded");
+    assert_eq!(stage("deadlock", json!({ "type": "bugfix" })), "filtered");
+    assert_eq!(stage("css", json!({ "mode": "lexical" })), "not_retrieved");
+    assert_eq!(stage("css", json!({ "mode": "semantic", "limit": 1 })), "behind_page");
+}

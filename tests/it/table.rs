@@ -1,0 +1,378 @@
+//! The vector table and `index`: answers are the same with and without it, it is never trusted over the store, and neither
+//! a killed, a doubled nor a failed build, nor a damaged table, costs an answer.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use ack_memory::service::Service;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::query::bulk;
+use crate::support::{Root, fingerprint, memory};
+
+const SUBJECTS: [&str; 8] = [
+    "connection pool",
+    "row lock",
+    "flex layout",
+    "certificate",
+    "lock file",
+    "stack trace",
+    "cron job",
+    "feature flag",
+];
+const EVENTS: [&str; 7] = [
+    "times out",
+    "is lost after a restart",
+    "fails in production only",
+    "differs between machines",
+    "was renamed",
+    "leaks memory",
+    "is slow",
+];
+
+/// Memories on different matters.
+fn memories(count: usize) -> Vec<Value> {
+    (0..count)
+        .map(|n| {
+            let title = format!("The {} of service {} {}", SUBJECTS[n % 8], n % 97, EVENTS[(n / 8) % 7]);
+            let rest = json!({
+                "facts": [format!("seen {n} times with {}", SUBJECTS[(n * 5 + 3) % 8])], "concepts": [SUBJECTS[(n / 3) % 8].split(' ').next()],
+                "files": [format!("src/part{}/mod.rs", n % 11)], "project": format!("p{}", n % 5), "type": if n % 4 == 0 { "decision" } else { "bugfix" },
+                "status": (["approved", "approved", "promoted", "staging"][n % 4]), "created_at": format!("2026-01-{:02}T00:00:00Z", 1 + n % 28),
+                "narrative": format!("It {} whenever the {} changes. ", EVENTS[n % 7], SUBJECTS[(n / 5) % 8]).repeat(1 + n % 3),
+            });
+            memory(&format!("m{n:05}"), &title, rest)
+        })
+        .collect()
+}
+
+fn index(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
+    command
+        .env_clear()
+        .env("HOME", root)
+        .arg("--root")
+        .arg(root)
+        .arg("index")
+        .args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn done(output: &Output) -> String {
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+fn build(root: &Root) -> String {
+    done(&index(root.path(), &["--all"]).output().unwrap())
+}
+
+fn questions() -> Vec<Value> {
+    vec![
+        json!({ "query": "pool times out", "limit": 50, "max_tokens": 20_000 }),
+        json!({ "query": "the page layout breaks", "mode": "semantic", "limit": 50, "max_tokens": 20_000 }),
+        json!({ "query": "certificate restart", "mode": "lexical", "limit": 50, "max_tokens": 20_000 }),
+        json!({ "query": "src/part3/mod.rs stack trace", "project": "p2", "limit": 20 }),
+        json!({ "query": "memory leak", "status": "all", "type": "decision" }),
+        json!({ "like": "m00004", "limit": 20 }),
+        json!({ "tags": ["cron"], "limit": 20 }),
+        json!({ "query": "restrat of the crn job" }),
+    ]
+}
+
+fn answers(service: &Service) -> Vec<Value> {
+    questions()
+        .into_iter()
+        .map(|question| call(service, "query_memories", question).unwrap())
+        .collect()
+}
+
+fn ids(answer: &Value) -> Vec<String> {
+    answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn table(root: &Root) -> PathBuf {
+    root.scope_folder("alpha").join("lance/memories.lance")
+}
+
+/// What `list_scopes` says of the scope's table.
+fn info(service: &Service) -> Value {
+    call(service, "list_scopes", json!({ "scope": "alpha" })).unwrap()["scopes"][0].clone()
+}
+
+#[test]
+fn answers_are_the_same_with_a_table_and_without() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(1_500));
+    let without = answers(&root.service());
+    assert!(info(&root.service()).get("index").is_none());
+    let before = fingerprint(&root.scope_folder("alpha").join("memory.db"));
+    assert!(build(&root).contains("1500 rows were added, 0 removed, 0 were there already"));
+    assert_eq!(
+        before,
+        fingerprint(&root.scope_folder("alpha").join("memory.db")),
+        "the store is not touched"
+    );
+    let service = root.service();
+    assert_eq!(answers(&service), without);
+    let table = &info(&service)["index"];
+    assert_eq!((&table["rows"], &table["coverage"]), (&json!(1_500), &json!(1.0)));
+    assert_eq!(table["embedder"], "static-minilm");
+    assert!(build(&root).contains("0 rows were added, 0 removed, 1500 were there already"));
+    assert_eq!(answers(&service), without);
+}
+
+#[test]
+fn what_changes_after_a_build_is_found_as_if_it_were_indexed_and_what_was_rejected_is_gone() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(300));
+    build(&root);
+    let running = root.service();
+    answers(&running);
+    let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
+    store
+        .execute_batch(
+            "UPDATE memories SET title = 'Zeppelins are inflated with helium' WHERE id = 'm00010';
+             UPDATE memories SET status = 'rejected' WHERE id = 'm00001';
+             UPDATE memories SET status = 'approved' WHERE id = 'm00003';
+             DELETE FROM memories WHERE id = 'm00002';
+             INSERT INTO memories (id, title, status) VALUES ('new', 'A dirigible is filled with gas', 'approved');",
+        )
+        .unwrap();
+    let fresh = Root::new();
+    std::fs::copy(
+        root.scope_folder("alpha").join("memory.db"),
+        fresh.scope_folder("alpha").join("memory.db"),
+    )
+    .unwrap();
+    let expected = answers(&fresh.service());
+    for (what, service) in [("a running server", &running), ("a new one", &root.service())] {
+        assert_eq!(answers(service), expected, "{what}");
+        let airships = call(
+            service,
+            "query_memories",
+            json!({ "query": "airship balloon gas helium", "mode": "semantic", "limit": 2 }),
+        )
+        .unwrap();
+        let mut found = ids(&airships);
+        found.sort();
+        assert_eq!(found, ["m00010", "new"], "{what}: {airships:#}");
+        assert_eq!(
+            call(service, "get_memory", json!({ "id": "m00001", "status": "all" }))
+                .unwrap_err()
+                .code(),
+            "memory_not_served"
+        );
+    }
+    let coverage = info(&root.service())["index"]["coverage"].as_f64().unwrap();
+    assert!((0.97..1.0).contains(&coverage), "{coverage}");
+    let dry = done(&index(root.path(), &["--all", "--dry-run"]).output().unwrap());
+    assert!(dry.contains("3 rows would be added, 4 removed"), "{dry}");
+    assert!(build(&root).contains("3 rows were added, 4 removed, 296 were there already"));
+    assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
+    assert_eq!(answers(&running), expected);
+}
+
+#[test]
+fn the_policy_for_unreviewed_rows_is_read_anew() {
+    let root = Root::new();
+    let path = root.scope_folder("alpha").join("memory.db");
+    Connection::open(path)
+        .unwrap()
+        .execute_batch("CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT); INSERT INTO memories VALUES ('a', 'Certificates expire'), ('b', 'Pools drain')")
+        .unwrap();
+    root.manifest("alpha", "unreviewed = \"approved\"");
+    build(&root);
+    assert_eq!(
+        ids(&call(&root.service(), "query_memories", json!({ "query": "certificates" })).unwrap())[0],
+        "a"
+    );
+    root.manifest("alpha", "unreviewed = \"staging\"");
+    let answer = call(&root.service(), "query_memories", json!({ "query": "certificates" })).unwrap();
+    assert!(
+        ids(&answer).is_empty() && answer["hidden"]["by_status"].as_u64().unwrap() >= 1,
+        "{answer:#}"
+    );
+}
+
+#[test]
+fn a_damaged_removed_or_foreign_table_costs_a_note_at_most_and_is_mended() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(400));
+    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
+    build(&root);
+    let mut noted = 0;
+    let mut random = 2_463_534_242u32;
+    for turn in 0..60usize {
+        let files: Vec<PathBuf> = walkdir::WalkDir::new(table(&root))
+            .sort_by_file_name()
+            .into_iter()
+            .map(Result::unwrap)
+            .filter(|entry| entry.file_type().is_file() && entry.metadata().unwrap().len() > 0)
+            .map(walkdir::DirEntry::into_path)
+            .collect();
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        let file = &files[turn % files.len()];
+        let whole = std::fs::read(file).unwrap();
+        let cut = random as usize % whole.len();
+        std::fs::write(file, &whole[..cut]).unwrap();
+        let service = root.service();
+        let damaged = answers(&service);
+        assert_eq!(
+            damaged.iter().map(ids).collect::<Vec<_>>(),
+            expected,
+            "{} cut to {cut}",
+            file.display()
+        );
+        let notes = damaged[0]["notes"].as_array();
+        noted += usize::from(notes.is_some_and(|notes| notes.iter().any(|note| note["kind"] == "index_unusable")));
+        if turn % 3 == 0 {
+            build(&root);
+            let info = info(&root.service());
+            assert_eq!(
+                (&info["index"]["coverage"], &info["health"]["state"]),
+                (&json!(1.0), &json!("ok")),
+                "after {} was cut to {cut}",
+                file.display()
+            );
+        } else {
+            std::fs::write(file, &whole).unwrap();
+        }
+    }
+    assert!(noted > 5, "only {noted} of 60 cuts were noticed");
+    done(&index(root.path(), &["--all", "--rebuild"]).output().unwrap());
+    let running = root.service();
+    assert_eq!(answers(&running).iter().map(ids).collect::<Vec<_>>(), expected);
+    std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
+    assert_eq!(
+        answers(&running).iter().map(ids).collect::<Vec<_>>(),
+        expected,
+        "removed while it was in use"
+    );
+    std::fs::create_dir_all(table(&root).join("_refs/tags")).unwrap();
+    std::fs::write(table(&root).join("_refs/tags/published.json"), "{}").unwrap();
+    let answer = &answers(&running)[0];
+    assert_eq!(
+        (ids(answer), &answer["notes"][0]["kind"]),
+        (expected[0].clone(), &json!("index_unusable")),
+        "{answer:#}"
+    );
+    build(&root);
+    assert_eq!(info(&running)["index"]["rows"], 400);
+}
+
+#[test]
+fn a_build_that_is_killed_at_any_moment_leaves_a_table_that_readers_and_the_next_build_can_use() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(2_000));
+    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
+    let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
+    let running = root.service();
+    let mut random = 88_172_645_463_325_252u64;
+    let mut killed = 0;
+    for turn in 0..56 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        // What is to be done changes from turn to turn: a first build, an update, a build anew.
+        store
+            .execute(
+                "UPDATE memories SET confidence = ?1 WHERE rowid % 7 = ?2",
+                (f64::from(turn) / 100.0, turn % 7),
+            )
+            .unwrap();
+        let arguments: &[&str] = if turn % 10 == 9 { &["--all", "--rebuild"] } else { &["--all"] };
+        let mut build = index(root.path(), arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(5 + random % 300));
+        killed += usize::from(build.try_wait().unwrap().is_none());
+        build.kill().unwrap();
+        build.wait().unwrap();
+        if turn % 4 == 0 {
+            for (what, service) in [("running", &running), ("new", &root.service())] {
+                assert_eq!(
+                    answers(service).iter().map(ids).collect::<Vec<_>>(),
+                    expected,
+                    "{what} server after kill {turn}"
+                );
+            }
+        }
+    }
+    assert!(killed >= 25, "only {killed} builds were still running when they were killed");
+    build(&root);
+    let service = root.service();
+    assert_eq!(answers(&service).iter().map(ids).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        (&info(&service)["index"]["rows"], &info(&service)["index"]["coverage"]),
+        (&json!(2_000), &json!(1.0))
+    );
+}
+
+#[test]
+fn of_two_builds_at_once_one_waits_for_its_turn_and_a_server_answers_through_both() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(2_000));
+    let service = root.service();
+    let expected: Vec<Vec<String>> = answers(&service).iter().map(ids).collect();
+    let builds: Vec<_> = (0..2).map(|_| index(root.path(), &["--all"]).spawn().unwrap()).collect();
+    for _ in 0..5 {
+        assert_eq!(answers(&service).iter().map(ids).collect::<Vec<_>>(), expected);
+    }
+    let outputs: Vec<Output> = builds.into_iter().map(|build| build.wait_with_output().unwrap()).collect();
+    assert!(outputs.iter().any(|output| output.status.success()));
+    for output in outputs.iter().filter(|output| !output.status.success()) {
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            text.contains("another `index` is working on it") && text.contains("wait until"),
+            "{text}"
+        );
+    }
+    assert_eq!(info(&root.service())["index"]["rows"], 2_000);
+}
+
+#[test]
+fn a_full_disk_leaves_the_published_table_as_it_was() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(600));
+    build(&root);
+    let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
+    store.execute_batch("UPDATE memories SET title = title || ' again'").unwrap();
+    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
+    // Files may not grow beyond 64 kB, which is what a full disk is like to a writer.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 128; exec '{}' --root '{}' index --all",
+        env!("CARGO_BIN_EXE_ack-memory"),
+        root.path().display()
+    );
+    let output = Command::new("sh").arg("-c").arg(script).env("HOME", root.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "it was to fail: {text}");
+    assert!(
+        text.contains("cannot be built") && text.contains("searches go on without it"),
+        "{text}"
+    );
+    let service = root.service();
+    assert_eq!(answers(&service).iter().map(ids).collect::<Vec<_>>(), expected);
+    assert_eq!(info(&service)["index"]["rows"], 600, "the published version is still there");
+    build(&root);
+    assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
+}
