@@ -12,7 +12,7 @@
 //!
 //! A specific identifier (an error code, a path, a flag, a qualified name) is a question with one answer, and a memory that
 //! is merely about the same matter must not stand before the one that holds it: where the best memory of the lexical leg
-//! holds such identifiers of the query, no memory that lacks one of them is ranked before it ([`anchor`]).
+//! holds such identifiers of the query, no memory that lacks one of them is ranked before it (`anchor`).
 //!
 //! A memory that shares no term with the query must reach the cosine [`FLOOR`]; on the same sets any floor up to 0.45 left
 //! every nDCG@10 as it was, while questions without an answer get fewer results.

@@ -245,7 +245,12 @@ fn lock(folder: &Path) -> Result<File, TableError> {
         let path = path.to_owned();
         move |source| TableError::Io { action, path, source }
     };
-    std::fs::create_dir_all(folder).map_err(io("make", folder))?;
+    // It holds the text of memories: nobody but the owner reads what the store itself may keep from others.
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(io("make", folder))?;
     let path = folder.join(".lock");
     let file = File::options()
         .create(true)
