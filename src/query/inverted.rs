@@ -421,7 +421,7 @@ impl Index {
             .any(|(doc, _)| self.doc(doc).is_some_and(|doc| !doc.dead && filter.allows(doc.status)))
     }
 
-    /// The documents that hold a term (as [`term_key`] writes it), with the weighted frequency; dead documents too.
+    /// The documents that hold a term (as [`super::prepare::term_key`] writes it), with the weighted frequency; dead documents too.
     pub fn postings(&self, key: &str) -> impl Iterator<Item = (DocId, f32)> {
         let list = self
             .terms

@@ -2,7 +2,7 @@
 //!
 //! The lexical leg admits every memory that shares a term with the query. The semantic leg admits the [`NEAREST`] memories
 //! nearest in meaning, so that a filter that many memories pass always fills its page. Each candidate carries what both legs
-//! say of it; [`fuse`] makes one score of them.
+//! say of it; `fuse` makes one score of them.
 //!
 //! # Fusion
 //!

@@ -130,7 +130,11 @@ fn answers_are_the_same_with_a_table_and_without() {
     let lance = fingerprint(&root.scope_folder("alpha").join("lance"));
     let service = root.service();
     assert_eq!(answers(&service), without);
-    assert_eq!(lance, fingerprint(&root.scope_folder("alpha").join("lance")), "a reader writes nothing into the table either");
+    assert_eq!(
+        lance,
+        fingerprint(&root.scope_folder("alpha").join("lance")),
+        "a reader writes nothing into the table either"
+    );
     let table = &info(&service)["index"];
     assert_eq!((&table["rows"], &table["coverage"]), (&json!(1_500), &json!(1.0)));
     assert_eq!(table["embedder"], "static-minilm");
