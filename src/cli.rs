@@ -7,6 +7,7 @@ mod doctor;
 mod eval;
 mod import;
 mod index;
+mod model;
 mod render;
 mod show;
 
@@ -118,6 +119,7 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
         Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
         Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
+        Command::Model(args) => model::run(&args),
         Command::Doctor => doctor::run(inputs(&cli.global)?, json),
     }
 }

@@ -5,8 +5,9 @@
 //! transformer puts the text; the length of a token's vector is its weight. `encoder/MODEL_CARD.md` says how it was trained,
 //! on what, and how near it comes.
 //!
-//! [`wordpiece`] cuts text into tokens.
+//! [`wordpiece`] cuts text into tokens; [`transformer`] is the network itself, for `index --model`.
 
+pub mod transformer;
 pub mod wordpiece;
 
 use std::sync::OnceLock;
@@ -47,6 +48,9 @@ pub struct Encoder {
     damping: Damping,
     name: String,
     weights: String,
+    /// The mean of the transformer's vectors, and what projects them into this space: one row a component.
+    mean: Vec<f32>,
+    projection: Vec<f32>,
 }
 
 /// How a token that occurs several times in a text counts.
@@ -141,6 +145,8 @@ impl Encoder {
             scales,
             places,
             damping,
+            mean: floats(&tensor("mean")?),
+            projection: floats(&tensor("projection")?),
             name: described("name"),
             weights: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(artifact)),
         })
@@ -197,6 +203,19 @@ impl Encoder {
             }
             (title, rest) => title.or(rest),
         }
+    }
+
+    /// A memory's vector from both encoders: its static vector plus the transformer's of the same text, brought into this
+    /// space, each of norm 1.
+    pub fn with_transformer(&self, own: Option<&[f32]>, transformer: &[f32]) -> Option<Vec<f32>> {
+        let centred: Vec<f32> = transformer.iter().zip(&self.mean).map(|(value, mean)| value - mean).collect();
+        let rows = self.projection.chunks_exact(self.mean.len().max(1));
+        let projected: Vec<f32> = rows.map(|row| row.iter().zip(&centred).map(|(a, b)| a * b).sum()).collect();
+        let mut vector = normalize(projected)?;
+        if let Some(own) = own {
+            vector.iter_mut().zip(own).for_each(|(value, own)| *value += own);
+        }
+        normalize(vector)
     }
 
     /// The vector of tokens, of norm 1, whatever their order.

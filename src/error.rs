@@ -116,6 +116,12 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
+    /// A transformer that cannot be used.
+    #[error(transparent)]
+    Model(#[from] crate::encoder::transformer::ModelError),
+    /// A model that cannot be fetched.
+    #[error("cannot fetch the model: {0}")]
+    Fetch(String),
     /// The vector table of a scope cannot be built.
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
     Table {
@@ -309,6 +315,7 @@ impl Error {
             Self::Import(_) => "import_refused",
             Self::Internal { .. } => "internal_error",
             Self::Table { .. } => "index_failed",
+            Self::Model(_) | Self::Fetch(_) => "model_unusable",
             Self::Cancelled => "cancelled",
             Self::Io { .. } => "io_error",
         }
@@ -341,6 +348,8 @@ impl Error {
             Self::Table { .. } => {
                 "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged".into()
             }
+            Self::Model(_) => "`ack-memory model fetch --to DIR` gets the right one; without `--model` the static encoder is used".into(),
+            Self::Fetch(_) => "this needs a network; any copy of the model's `model.safetensors` in a folder does as well".into(),
             Self::Cancelled => return None,
             Self::Io { .. } => "check that the path exists and may be used".into(),
         })

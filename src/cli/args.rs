@@ -56,6 +56,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Build or update the vector table of a scope (--scope NAME) or of every one (--all)
     Index(IndexArgs),
+    /// Download the transformer that `index --model` can use
+    Model(ModelArgs),
     /// Say how each scope was opened, what is wrong and what to do
     Doctor,
     /// Measure retrieval on questions of your own
@@ -283,6 +285,28 @@ pub struct IndexArgs {
     /// Make the table anew, whatever is there
     #[arg(long)]
     pub rebuild: bool,
+    /// Folder with the transformer's model.safetensors, for better vectors
+    #[arg(long, value_name = "DIR")]
+    pub model: Option<PathBuf>,
+}
+
+/// Arguments of `model`.
+#[derive(Debug, Clone, Args)]
+pub struct ModelArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: ModelCommand,
+}
+
+/// The commands under `model`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ModelCommand {
+    /// Download the transformer (91 MB) for `index --model`; nothing else in this program uses the network
+    Fetch {
+        /// Folder to put it in
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
+    },
 }
 
 /// Arguments of `demo`.

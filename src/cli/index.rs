@@ -74,8 +74,9 @@ fn one(scope: &Scope, args: &IndexArgs) -> Result<Report, Error> {
     let options = Options {
         dry_run: args.dry_run,
         rebuild: args.rebuild,
+        model: args.model.clone(),
     };
-    let report = build(scope, options, &mut |progress| match progress {
+    let report = build(scope, &options, &mut |progress| match progress {
         Progress::Begin(rows) => bar.set_length(rows as u64),
         Progress::Added(rows) => bar.inc(rows as u64),
         Progress::Indexing => bar.set_message(format!("{}: indexes", scope.name)),

@@ -9,7 +9,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Int64Type, UInt8Type, UInt64Type};
+use arrow::datatypes::{Float32Type, Int64Type, UInt8Type, UInt64Type};
 use futures::TryStreamExt;
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
@@ -23,15 +23,18 @@ use serde::Serialize;
 use super::columns::{self, READ, Written};
 use super::{PUBLISHED, TABLE, TableError, connect, open, tag_file, wait};
 use crate::encoder::Encoder;
+use crate::encoder::transformer::{ModelError, Transformer};
 use crate::error::{Error, StoreError};
 use crate::memory::{Memory, Status};
-use crate::query::prepare::Team;
+use crate::query::prepare::{Prepared, Team};
 use crate::scope::Scope;
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
 
 /// Rows that become one version of the table.
 const BATCH: usize = 16_384;
+/// The same where a transformer embeds them, which takes long: what is done is kept.
+const BATCH_WITH_MODEL: usize = 256;
 /// Rows named in one condition.
 const NAMED: usize = 1_000;
 /// From this size on a table gets indexes on its filter columns and its text.
@@ -42,12 +45,14 @@ const VECTOR_FROM: usize = 100_000;
 const KEEP_HOURS: i64 = 1;
 
 /// How a build is to go.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Only say what would be done.
     pub dry_run: bool,
     /// Take nothing from the table that is there.
     pub rebuild: bool,
+    /// Folder of the transformer that embeds memories; none: the static encoder alone.
+    pub model: Option<PathBuf>,
 }
 
 /// What a build did.
@@ -93,7 +98,7 @@ struct Plan {
 ///
 /// # Errors
 /// Why the store cannot be read or the table not written. What readers see is unchanged then.
-pub fn build(scope: &Scope, options: Options, progress: &mut dyn FnMut(Progress)) -> Result<Report, Error> {
+pub fn build(scope: &Scope, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Report, Error> {
     let encoder = Encoder::embedded().ok_or_else(|| Error::Internal {
         operation: "index".to_owned(),
         message: "the encoder inside this binary is damaged".to_owned(),
@@ -106,7 +111,7 @@ pub fn build(scope: &Scope, options: Options, progress: &mut dyn FnMut(Progress)
     let wanted = scope.store.snapshot(fingerprints)?;
     if options.dry_run {
         let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
-            match wait(async { known(&open(&folder).await?, encoder).await }) {
+            match wait(async { known(&open(&folder).await?, encoder, None).await }) {
                 Ok(known) => (known, None),
                 Err(error) => (Vec::new(), Some(error.to_string())),
             }
@@ -123,11 +128,20 @@ pub fn build(scope: &Scope, options: Options, progress: &mut dyn FnMut(Progress)
             version: None,
         });
     }
+    let model = options
+        .model
+        .as_deref()
+        .map(|folder| Transformer::load(folder, encoder))
+        .transpose()?;
+    let maker = Maker {
+        encoder,
+        model: model.as_ref(),
+    };
     let _lock = lock(&folder).map_err(fail)?;
-    match write(scope, encoder, options.rebuild, &wanted, progress) {
+    match write(scope, maker, options.rebuild, &wanted, progress) {
         // A table that cannot be added to is made anew behind the published version, which readers keep until then.
         Err(Failure::Table(error)) if error.is_of_the_table() && !options.rebuild => {
-            let mut report = write(scope, encoder, true, &wanted, progress).map_err(|failure| failure.error(scope))?;
+            let mut report = write(scope, maker, true, &wanted, progress).map_err(|failure| failure.error(scope))?;
             report.anew = Some(error.to_string());
             Ok(report)
         }
@@ -135,8 +149,16 @@ pub fn build(scope: &Scope, options: Options, progress: &mut dyn FnMut(Progress)
     }
 }
 
+/// What makes vectors.
+#[derive(Clone, Copy)]
+struct Maker<'a> {
+    encoder: &'static Encoder,
+    model: Option<&'a Transformer>,
+}
+
 /// Why a build ended.
 enum Failure {
+    Model(ModelError),
     Store(StoreError),
     Table(TableError),
 }
@@ -145,6 +167,7 @@ impl Failure {
     fn error(self, scope: &Scope) -> Error {
         match self {
             Self::Store(error) => error.into(),
+            Self::Model(error) => error.into(),
             Self::Table(source) => Error::Table {
                 scope: scope.name.clone(),
                 source,
@@ -159,6 +182,12 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
 impl From<TableError> for Failure {
     fn from(error: TableError) -> Self {
         Self::Table(error)
@@ -167,12 +196,12 @@ impl From<TableError> for Failure {
 
 fn write(
     scope: &Scope,
-    encoder: &'static Encoder,
+    maker: Maker<'_>,
     rebuild: bool,
     wanted: &[(RowKey, u64)],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Failure> {
-    let mut writer = Writer::open(&scope.lance_folder(), encoder, rebuild)?;
+    let mut writer = Writer::open(&scope.lance_folder(), maker, rebuild)?;
     let plan = Plan::new(wanted, &writer.known);
     let mut report = Report {
         scope: scope.name.clone(),
@@ -184,7 +213,8 @@ fn write(
     };
     progress(Progress::Begin(plan.add.len()));
     writer.remove(&plan.remove)?;
-    for keys in plan.add.chunks(BATCH) {
+    let batch = if maker.model.is_some() { BATCH_WITH_MODEL } else { BATCH };
+    for keys in plan.add.chunks(batch) {
         let rows = scope.store.snapshot(|snapshot| snapshot.rows(keys))?;
         writer.append(&rows)?;
         progress(Progress::Added(keys.len()));
@@ -212,24 +242,24 @@ fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreErro
 }
 
 impl Plan {
-    fn new(wanted: &[(RowKey, u64)], known: &[(RowKey, u64)]) -> Self {
-        let there: HashMap<RowKey, u64> = known.iter().copied().collect();
+    fn new(wanted: &[(RowKey, u64)], known: &[Known]) -> Self {
+        let there: HashMap<RowKey, Option<u64>> = known.iter().copied().collect();
         let needed: HashMap<RowKey, u64> = wanted.iter().copied().collect();
         let add: Vec<RowKey> = wanted
             .iter()
-            .filter(|(key, fingerprint)| there.get(key) != Some(fingerprint))
+            .filter(|(key, fingerprint)| there.get(key) != Some(&Some(*fingerprint)))
             .map(|(key, _)| *key)
             .collect();
         // A row that stands twice in the table, after a build that was killed, is written anew.
         let mut seen = HashSet::new();
         let twice: HashSet<RowKey> = known.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
-        let stale = |(key, fingerprint): &&(RowKey, u64)| needed.get(key) != Some(fingerprint) || twice.contains(key);
+        let stale = |(key, fingerprint): &&Known| fingerprint.is_none() || needed.get(key) != fingerprint.as_ref() || twice.contains(key);
         let mut remove: Vec<RowKey> = known.iter().filter(stale).map(|(key, _)| *key).collect();
         remove.sort_unstable_by_key(|key| (key.source, key.rowid));
         remove.dedup();
         let again = twice
             .iter()
-            .filter(|key| needed.contains_key(key) && there.get(key) == needed.get(key));
+            .filter(|key| needed.contains_key(key) && there.get(key).copied().flatten() == needed.get(key).copied());
         let add: Vec<RowKey> = add.into_iter().chain(again.copied()).collect();
         Self {
             kept: wanted.len() - add.len(),
@@ -265,27 +295,33 @@ fn lock(folder: &Path) -> Result<File, TableError> {
     }
 }
 
+/// A row of the table with its fingerprint; without one where its vector is not the one that is wanted.
+type Known = (RowKey, Option<u64>);
+
 /// The table of a build, at its latest version.
-struct Writer {
+struct Writer<'a> {
     table: Table,
-    encoder: &'static Encoder,
+    maker: Maker<'a>,
     team: Team,
     /// Rows that it holds.
-    known: Vec<(RowKey, u64)>,
+    known: Vec<Known>,
+    /// Vectors that a transformer made, of rows that were taken out, by the hash of what was encoded.
+    spared: HashMap<u64, (Box<[f32]>, String)>,
     /// Why it was made anew.
     anew: Option<String>,
 }
 
-impl Writer {
+impl<'a> Writer<'a> {
     /// Opens the table, or makes one: where there is none, where it is another encoder's, where it cannot be read.
-    fn open(folder: &Path, encoder: &'static Encoder, rebuild: bool) -> Result<Self, TableError> {
+    fn open(folder: &Path, maker: Maker<'a>, rebuild: bool) -> Result<Self, TableError> {
+        let (encoder, wanted) = (maker.encoder, maker.model.map(Transformer::hash));
         let place = folder.join(format!("{TABLE}.lance"));
         let found = if rebuild || !place.is_dir() {
             None
         } else {
             Some(wait(async {
                 let table = open(folder).await?;
-                let known = known(&table, encoder).await?;
+                let known = known(&table, encoder, wanted).await?;
                 Ok((table, known))
             }))
         };
@@ -299,14 +335,15 @@ impl Writer {
         };
         Ok(Self {
             table,
-            encoder,
+            maker,
             team: Team::new(Some(encoder)),
             known,
+            spared: HashMap::new(),
             anew,
         })
     }
 
-    fn remove(&self, keys: &[RowKey]) -> Result<(), TableError> {
+    fn remove(&mut self, keys: &[RowKey]) -> Result<(), TableError> {
         for keys in keys.chunks(NAMED) {
             let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
             for key in keys {
@@ -315,6 +352,8 @@ impl Writer {
             for (source, rows) in by_source {
                 // Numbers only: nothing of a store's text is in this condition.
                 let condition = format!("source = {source} AND row IN ({})", rows.join(", "));
+                let vectors = wait(spare(&self.table, &condition))?;
+                self.spared.extend(vectors);
                 wait(async {
                     self.table
                         .delete(condition.as_str())
@@ -327,7 +366,7 @@ impl Writer {
         Ok(())
     }
 
-    fn append(&mut self, rows: &[(RowKey, u64, Memory)]) -> Result<(), TableError> {
+    fn append(&mut self, rows: &[(RowKey, u64, Memory)]) -> Result<(), Failure> {
         let rows: Vec<&(RowKey, u64, Memory)> = rows
             .iter()
             .filter(|(_, _, memory)| memory.status != Status::Rejected && !memory.id.is_empty())
@@ -336,11 +375,14 @@ impl Writer {
             return Ok(());
         }
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.2).collect();
-        let prepared = self.team.prepare(&memories);
+        let mut prepared = self.team.prepare(&memories);
+        let models = self.embed(&memories, &mut prepared)?;
         let written: Vec<Written<'_>> = rows
             .iter()
             .zip(&prepared)
-            .map(|((key, fingerprint, memory), (analyst, prepared))| Written {
+            .zip(&models)
+            .map(|(((key, fingerprint, memory), (analyst, prepared)), model)| Written {
+                model: model.as_deref(),
                 key: *key,
                 fingerprint: *fingerprint,
                 memory,
@@ -348,12 +390,44 @@ impl Writer {
                 lexicon: self.team.terms(*analyst),
             })
             .collect();
-        let schema = columns::schema(self.encoder);
+        let schema = columns::schema(self.maker.encoder);
         let batch = columns::batch(&schema, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
         wait(async {
             self.table.add(batch).execute().await.map_err(TableError::lance("add rows"))?;
             Ok(())
-        })
+        })?;
+        Ok(())
+    }
+
+    /// Replaces static vectors where the transformer takes part: by those it made before of the same text, or new ones.
+    /// Returns which transformer took part in each.
+    fn embed(&self, memories: &[&Memory], prepared: &mut [(usize, Prepared)]) -> Result<Vec<Option<String>>, ModelError> {
+        let mut models: Vec<Option<String>> = vec![None; memories.len()];
+        let mut missing: Vec<usize> = Vec::new();
+        for (place, ((memory, (_, prepared)), model)) in memories.iter().zip(prepared.iter_mut()).zip(&mut models).enumerate() {
+            let fits = |(_, made): &&(Box<[f32]>, String)| self.maker.model.is_none_or(|model| model.hash() == *made);
+            match self.spared.get(&columns::content_hash(memory)).filter(fits) {
+                Some((vector, made)) => {
+                    prepared.vector = Some(vector.clone());
+                    *model = Some(made.clone());
+                }
+                None => missing.push(place),
+            }
+        }
+        let Some(transformer) = self.maker.model else { return Ok(models) };
+        let texts: Vec<String> = missing
+            .iter()
+            .filter_map(|place| memories.get(*place))
+            .map(|memory| columns::encoded_text(memory))
+            .collect();
+        for (place, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
+            if let (Some((_, prepared)), Some(model)) = (prepared.get_mut(place), models.get_mut(place)) {
+                let both = self.maker.encoder.with_transformer(prepared.vector.as_deref(), &vector);
+                prepared.vector = both.map(Vec::into_boxed_slice);
+                *model = Some(transformer.hash().to_owned());
+            }
+        }
+        Ok(models)
     }
 
     /// Makes indexes where they pay, and shows the result to readers.
@@ -416,7 +490,7 @@ fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, Table
 }
 
 /// Where and what the rows of the latest version are.
-async fn known(table: &Table, encoder: &Encoder) -> Result<Vec<(RowKey, u64)>, TableError> {
+async fn known(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Result<Vec<Known>, TableError> {
     let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     let mut batches = table
@@ -440,15 +514,47 @@ async fn known(table: &Table, encoder: &Encoder) -> Result<Vec<(RowKey, u64)>, T
         let (Some(source), Some(row), Some(fingerprint)) = (source, row, fingerprint) else {
             return Err(TableError::Column { column: "fingerprint" });
         };
-        for ((source, rowid), fingerprint) in source.values().iter().zip(row.values()).zip(fingerprint.values()) {
+        let model = batch.column_by_name("model").and_then(|column| column.as_string_opt::<i32>());
+        let model = model.ok_or(TableError::Column { column: "model" })?;
+        for (((source, rowid), fingerprint), model) in source.values().iter().zip(row.values()).zip(fingerprint.values()).zip(model) {
             let key = RowKey {
                 source: *source,
                 rowid: *rowid,
             };
-            known.push((key, *fingerprint));
+            let fits = wanted.is_none() || wanted == model;
+            known.push((key, fits.then_some(*fingerprint)));
         }
     }
     Ok(known)
+}
+
+/// The vectors in which a transformer took part, of the rows that a condition names.
+async fn spare(table: &Table, condition: &str) -> Result<HashMap<u64, (Box<[f32]>, String)>, TableError> {
+    let mut batches = table
+        .query()
+        .only_if(format!("model IS NOT NULL AND ({condition})"))
+        .select(Select::columns(&["content", "vector", "model"]))
+        .execute()
+        .await
+        .map_err(TableError::lance("read the rows"))?;
+    let mut spared = HashMap::new();
+    while let Some(batch) = batches.try_next().await.map_err(TableError::lance("read the rows"))? {
+        let content = batch
+            .column_by_name("content")
+            .and_then(|column| column.as_primitive_opt::<UInt64Type>());
+        let model = batch.column_by_name("model").and_then(|column| column.as_string_opt::<i32>());
+        let vectors = batch.column_by_name("vector").and_then(|column| column.as_fixed_size_list_opt());
+        let (Some(content), Some(model), Some(vectors)) = (content, model, vectors) else {
+            return Err(TableError::Column { column: "vector" });
+        };
+        for ((content, model), vector) in content.values().iter().zip(model).zip(vectors.iter()) {
+            let vector = vector.as_ref().and_then(|vector| vector.as_primitive_opt::<Float32Type>());
+            if let (Some(model), Some(vector)) = (model, vector) {
+                spared.insert(*content, (vector.values().to_vec().into_boxed_slice(), model.to_owned()));
+            }
+        }
+    }
+    Ok(spared)
 }
 
 /// Makes the indexes that a table of this size lacks, and brings those it has up to date.

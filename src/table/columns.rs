@@ -3,7 +3,8 @@
 //! Version 1. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
 //! of that row, `content` that of the text which was encoded. `terms` are the distinct terms of the memory as this
 //! program's analysis writes them, with a blank between; `weights` holds one byte for each, its weighted frequency in half
-//! units. `vector` has norm 1; it is null where no word of the text is known to the encoder.
+//! units. `vector` has norm 1; it is null where no word of the text is known to the encoder. `model` is the XXH3 of the
+//! transformer's weights where it took part in the vector.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub const META_TEMPLATE: &str = "ack-memory.template";
 pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
 
 /// The columns that a reader needs to search in memory.
-pub const READ: [&str; 18] = [
+pub const READ: [&str; 20] = [
     "source",
     "row",
     "fingerprint",
@@ -63,6 +64,8 @@ pub const READ: [&str; 18] = [
     "length",
     "terms",
     "vector",
+    "weights",
+    "model",
 ];
 
 /// The schema of a table for an encoder.
@@ -93,6 +96,7 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
         text("terms", false),
         Field::new("weights", DataType::Binary, false),
         Field::new("vector", DataType::FixedSizeList(item, dimension), true),
+        text("model", true),
     ];
     Arc::new(Schema::new_with_metadata(fields, metadata(encoder)))
 }
@@ -138,6 +142,8 @@ pub struct Written<'a> {
     pub memory: &'a Memory,
     /// Its terms and vector.
     pub prepared: &'a Prepared,
+    /// Hash of the transformer that took part in the vector.
+    pub model: Option<&'a str>,
     /// What the numbers of its terms mean.
     pub lexicon: &'a [Box<str>],
 }
@@ -152,7 +158,7 @@ pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, ar
     let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
     let (mut tags, mut files) = (ListBuilder::new(StringBuilder::new()), ListBuilder::new(StringBuilder::new()));
     let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
-    let mut weights = BinaryBuilder::new();
+    let (mut weights, mut model) = (BinaryBuilder::new(), StringBuilder::new());
     let dimension = match schema.field_with_name("vector")?.data_type() {
         DataType::FixedSizeList(_, dimension) => usize::try_from(*dimension).unwrap_or_default(),
         _ => 0,
@@ -187,6 +193,7 @@ pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, ar
             }
         }
         weights.append_value(bytes);
+        model.append_option(written.model);
         for (list, values) in [(&mut tags, &memory.concepts), (&mut files, &memory.files)] {
             values.iter().for_each(|value| list.values().append_value(value));
             list.append(true);
@@ -233,6 +240,7 @@ pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, ar
             terms,
             Arc::new(weights.finish()),
             Arc::new(vector),
+            Arc::new(model.finish()),
         ],
     )
 }
@@ -264,6 +272,16 @@ fn text(memory: &Memory) -> String {
         .chain(memory.narrative.as_deref());
     let whole = parts.collect::<Vec<_>>().join("\n");
     crate::text::cut(&whole, TEXT_CAP).0.into_owned()
+}
+
+/// The text that a transformer encodes.
+pub fn encoded_text(memory: &Memory) -> String {
+    let parts = std::iter::once(memory.title.as_str())
+        .chain(memory.subtitle.as_deref())
+        .chain(memory.facts.iter().map(String::as_str))
+        .chain(memory.narrative.as_deref())
+        .chain(memory.concepts.iter().map(String::as_str));
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 /// Hash of what is encoded of a memory: as long as it is the same, so is the vector.

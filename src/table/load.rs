@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use arrow::array::Array;
 use futures::TryStreamExt;
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
 
@@ -38,25 +39,29 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
         table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
         let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
         columns::check(schema.metadata(), encoder)?;
-        let selected: Vec<&str> = READ.into_iter().chain(["weights"]).collect();
         let mut batches = table
             .query()
-            .select(Select::columns(&selected))
+            .select(Select::columns(&READ))
             .execute()
             .await
             .map_err(TableError::lance("read the rows"))?;
         let mut index = Index::new();
-        let mut rows = 0;
+        let (mut rows, mut with_model) = (0, 0);
         while let Some(batch) = batches.try_next().await.map_err(TableError::lance("read the rows"))? {
             rows += batch.num_rows() as u64;
+            with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
             Rows::new(&batch)?.visit(|row| index.add_loaded(&row.entry, &row.terms))?;
         }
         index.set_loaded();
+        let mut encoder = schema.metadata().get(META_ENCODER).cloned().unwrap_or_default();
+        if with_model > 0 {
+            encoder.push_str(&format!("; {with_model} rows with the transformer"));
+        }
         let info = TableInfo {
             built_at: TableStamp::of(folder).published_at(),
             rows,
             version: table.version().await.map_err(TableError::lance("read the version"))?,
-            encoder: schema.metadata().get(META_ENCODER).cloned().unwrap_or_default(),
+            encoder,
         };
         Ok((index, info))
     })

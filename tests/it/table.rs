@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::query::bulk;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, outside};
 
 const SUBJECTS: [&str; 8] = [
     "connection pool",
@@ -381,4 +381,48 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     assert_eq!(info(&service)["index"]["rows"], 600, "the published version is still there");
     build(&root);
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
+}
+
+#[test]
+fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_text_is_the_same() {
+    let wrong = Root::new();
+    bulk(&wrong, "alpha", &memories(3));
+    let folder = wrong.path().join("model");
+    let output = index(wrong.path(), &["--all", "--model", folder.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read"), "{output:?}");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("model.safetensors"), "no weights").unwrap();
+    let output = index(wrong.path(), &["--all", "--model", folder.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("is not all-MiniLM-L6-v2"),
+        "{output:?}"
+    );
+    assert!(!table(&wrong).exists(), "nothing was begun");
+
+    // The weights are 91 MB and are not in the repository.
+    let Some(model) = outside("ACK_TEST_MODEL") else { return };
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(20));
+    build(&root);
+    let arguments = ["--all", "--model", model.to_str().unwrap()];
+    let first = done(&index(root.path(), &arguments).output().unwrap());
+    assert!(first.contains("20 rows were added, 20 removed"), "{first}");
+    let embedder = info(&root.service())["index"]["embedder"].as_str().unwrap().to_owned();
+    assert_eq!(embedder, "static-minilm; 20 rows with the transformer");
+    let before = answers(&root.service());
+    let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
+    store.execute_batch("UPDATE memories SET confidence = 0.5").unwrap();
+    // Without the model: what it made is kept, because no text changed.
+    assert!(build(&root).contains("20 rows were added, 20 removed"));
+    assert_eq!(info(&root.service())["index"]["embedder"], embedder.as_str());
+    let after = answers(&root.service());
+    assert_eq!(
+        after.iter().map(ids).collect::<Vec<_>>(),
+        before.iter().map(ids).collect::<Vec<_>>()
+    );
+    assert!(done(&index(root.path(), &arguments).output().unwrap()).contains("0 rows were added, 0 removed, 20 were there already"));
 }
