@@ -36,7 +36,7 @@ impl Measures {
             recall_5: count(within(5).count()) / all,
             recall_10: count(within(10).count()) / all,
             reciprocal_rank: within(10).next().map_or(0.0, |place| 1.0 / (count(place) + 1.0)),
-            ndcg_10: within(10).map(gain).sum::<f64>() / ideal,
+            ndcg_10: within(10).map(gain).fold(0.0, |sum, gain| sum + gain) / ideal,
         })
     }
 }

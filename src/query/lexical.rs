@@ -103,6 +103,8 @@ pub struct Statistics {
     mean_length: f32,
     /// The specific identifiers of the query that some memory holds.
     pub anchors: Vec<String>,
+    /// Their share of the weights, 0 to 1.
+    pub identifiers: f32,
     /// The best score of the first page, which fusion divides by; not set until then.
     pub top: Option<f32>,
 }
@@ -135,10 +137,12 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
     let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
     let mut anchors = Vec::new();
+    let mut specific = 0.0;
     for term in &terms.terms {
         if known(&term.key) {
             if term.specific {
                 anchors.push(term.key.clone());
+                specific += idf(frequency(&term.key)) * term.weight;
             }
             weighted.push((term.key.clone(), idf(frequency(&term.key)) * term.weight));
         } else if !term.key.starts_with('=') {
@@ -152,8 +156,10 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     for (_, weight) in &mut weighted {
         *weight = (*weight / UNIT).round() * UNIT;
     }
+    let whole: f32 = weighted.iter().map(|(_, weight)| weight).sum();
     Statistics {
         anchors,
+        identifiers: if whole > 0.0 { (specific / whole).clamp(0.0, 1.0) } else { 0.0 },
         terms: weighted,
         mean_length: mean_length.round(),
         top: None,
