@@ -10,12 +10,17 @@
 
 pub mod build;
 pub mod columns;
+mod indexes;
 pub mod load;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::RecordBatch;
+use futures::TryStreamExt;
+use lancedb::arrow::SendableRecordBatchStream;
+use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
 use tokio::runtime::Runtime;
 
@@ -170,4 +175,17 @@ async fn open(folder: &Path) -> Result<Table, TableError> {
         .execute()
         .await
         .map_err(TableError::lance("open the table"))
+}
+
+/// Reads columns of the rows that a condition names, or of all.
+async fn rows(table: &Table, columns: &[&str], condition: Option<&str>) -> Result<SendableRecordBatchStream, TableError> {
+    let mut query = table.query().select(Select::columns(columns));
+    if let Some(condition) = condition {
+        query = query.only_if(condition);
+    }
+    query.execute().await.map_err(TableError::lance("read the rows"))
+}
+
+async fn next(batches: &mut SendableRecordBatchStream) -> Result<Option<RecordBatch>, TableError> {
+    batches.try_next().await.map_err(TableError::lance("read the rows"))
 }

@@ -22,6 +22,8 @@ use tempfile::TempDir;
 use super::vfs;
 use crate::error::StoreError;
 
+/// How often the files are looked at again while the database changes.
+const LOOKS: u32 = 16;
 /// How long a read may wait for a lock, where locks are used at all.
 const BUSY: Duration = Duration::from_millis(1_500);
 
@@ -120,6 +122,20 @@ enum WriterLock {
 /// # Errors
 /// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or [`StoreError::Io`].
 pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
+    // A log is written into the database and then removed: who saw the database before and the log's place afterwards would
+    // take this state for the one that was there before the log. So the database is looked at again.
+    let mut found = look(path)?;
+    for _ in 0..LOOKS {
+        let again = look(path)?;
+        if again.0.main == found.0.main && again.0.counters == found.0.counters {
+            break;
+        }
+        found = again;
+    }
+    Ok(found)
+}
+
+fn look(path: &Path) -> Result<(Stamp, Opening), StoreError> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => metadata,
         Ok(_) => return Err(StoreError::NotADatabase { path: path.to_owned() }),

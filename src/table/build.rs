@@ -10,18 +10,14 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float32Type, Int64Type, UInt8Type, UInt64Type};
-use futures::TryStreamExt;
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
-use lancedb::index::Index;
-use lancedb::index::scalar::{BTreeIndexBuilder, BitmapIndexBuilder, FtsIndexBuilder, LabelListIndexBuilder};
-use lancedb::index::vector::IvfRqIndexBuilder;
-use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::table::OptimizeAction;
 use serde::Serialize;
 
 use super::columns::{self, READ, Written};
-use super::{PUBLISHED, TABLE, TableError, connect, open, tag_file, wait};
+use super::indexes::update_indexes;
+use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
 use crate::encoder::Encoder;
 use crate::encoder::transformer::{ModelError, Transformer};
 use crate::error::{Error, StoreError};
@@ -37,10 +33,6 @@ const BATCH: usize = 16_384;
 const BATCH_WITH_MODEL: usize = 256;
 /// Rows named in one condition.
 const NAMED: usize = 1_000;
-/// From this size on a table gets indexes on its filter columns and its text.
-const SCALAR_FROM: usize = 10_000;
-/// From this size on it gets one on its vectors.
-const VECTOR_FROM: usize = 100_000;
 /// Versions of the table that are older than this are removed, the published one apart.
 const KEEP_HOURS: i64 = 1;
 
@@ -434,7 +426,7 @@ impl<'a> Writer<'a> {
     fn publish(&self, folder: &Path) -> Result<u64, TableError> {
         wait(async {
             let rows = self.table.count_rows(None).await.map_err(TableError::lance("count the rows"))?;
-            indexes(&self.table, rows).await?;
+            update_indexes(&self.table, rows).await?;
             let version = self.table.version().await.map_err(TableError::lance("read the version"))?;
             let mut tags = self.table.tags().await.map_err(TableError::lance("read the tags"))?;
             let known = match tags.list().await {
@@ -493,15 +485,10 @@ fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, Table
 async fn known(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Result<Vec<Known>, TableError> {
     let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
-    let mut batches = table
-        .query()
-        // Every column that readers need: what cannot be read is found now, and made anew.
-        .select(Select::columns(&READ))
-        .execute()
-        .await
-        .map_err(TableError::lance("read the rows"))?;
+    // Every column that readers need: what cannot be read is found now, and made anew.
+    let mut batches = rows(table, &READ, None).await?;
     let mut known = Vec::new();
-    while let Some(batch) = batches.try_next().await.map_err(TableError::lance("read the rows"))? {
+    while let Some(batch) = next(&mut batches).await? {
         let source = batch
             .column_by_name("source")
             .and_then(|column| column.as_primitive_opt::<UInt8Type>());
@@ -530,15 +517,10 @@ async fn known(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Result
 
 /// The vectors in which a transformer took part, of the rows that a condition names.
 async fn spare(table: &Table, condition: &str) -> Result<HashMap<u64, (Box<[f32]>, String)>, TableError> {
-    let mut batches = table
-        .query()
-        .only_if(format!("model IS NOT NULL AND ({condition})"))
-        .select(Select::columns(&["content", "vector", "model"]))
-        .execute()
-        .await
-        .map_err(TableError::lance("read the rows"))?;
+    let condition = format!("model IS NOT NULL AND ({condition})");
+    let mut batches = rows(table, &["content", "vector", "model"], Some(&condition)).await?;
     let mut spared = HashMap::new();
-    while let Some(batch) = batches.try_next().await.map_err(TableError::lance("read the rows"))? {
+    while let Some(batch) = next(&mut batches).await? {
         let content = batch
             .column_by_name("content")
             .and_then(|column| column.as_primitive_opt::<UInt64Type>());
@@ -555,49 +537,4 @@ async fn spare(table: &Table, condition: &str) -> Result<HashMap<u64, (Box<[f32]
         }
     }
     Ok(spared)
-}
-
-/// Makes the indexes that a table of this size lacks, and brings those it has up to date.
-async fn indexes(table: &Table, rows: usize) -> Result<(), TableError> {
-    if rows < SCALAR_FROM {
-        return Ok(());
-    }
-    let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
-    let has = |column: &str| there.iter().any(|index| index.columns.iter().any(|own| own == column));
-    let words = || {
-        // The terms are made by our own analysis; here they are only cut at the blanks.
-        FtsIndexBuilder::default()
-            .base_tokenizer("whitespace".to_owned())
-            .stem(false)
-            .remove_stop_words(false)
-            .ascii_folding(false)
-            .lower_case(false)
-            .max_token_length(None)
-            .with_position(false)
-    };
-    let mut wanted: Vec<(&str, Index)> = vec![
-        ("status", Index::Bitmap(BitmapIndexBuilder::default())),
-        ("project", Index::Bitmap(BitmapIndexBuilder::default())),
-        ("type", Index::Bitmap(BitmapIndexBuilder::default())),
-        ("tags", Index::LabelList(LabelListIndexBuilder::default())),
-        ("created", Index::BTree(BTreeIndexBuilder::default())),
-        ("terms", Index::FTS(words())),
-    ];
-    if rows >= VECTOR_FROM {
-        let vectors = IvfRqIndexBuilder::default().distance_type(lancedb::DistanceType::Cosine);
-        wanted.push(("vector", Index::IvfRq(vectors)));
-    }
-    for (column, index) in wanted {
-        if !has(column) {
-            let made = table.create_index(&[column], index).execute().await;
-            made.map_err(TableError::lance("make an index"))?;
-        }
-    }
-    if !there.is_empty() {
-        let updated = table
-            .optimize(OptimizeAction::Index(lancedb::table::OptimizeOptions::default()))
-            .await;
-        updated.map_err(TableError::lance("update the indexes"))?;
-    }
-    Ok(())
 }

@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use arrow::array::Array;
-use futures::TryStreamExt;
-use lancedb::query::{ExecutableQuery, QueryBase, Select};
 
 use super::columns::{self, META_ENCODER, READ, Rows};
-use super::{PUBLISHED, TABLE, TableError, TableStamp, connect, wait};
+use super::{PUBLISHED, TABLE, TableError, TableStamp, connect, next, rows, wait};
 use crate::encoder::Encoder;
 use crate::query::inverted::Index;
 
@@ -39,16 +37,11 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
         table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
         let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
         columns::check(schema.metadata(), encoder)?;
-        let mut batches = table
-            .query()
-            .select(Select::columns(&READ))
-            .execute()
-            .await
-            .map_err(TableError::lance("read the rows"))?;
+        let mut batches = rows(&table, &READ, None).await?;
         let mut index = Index::new();
-        let (mut rows, mut with_model) = (0, 0);
-        while let Some(batch) = batches.try_next().await.map_err(TableError::lance("read the rows"))? {
-            rows += batch.num_rows() as u64;
+        let (mut count, mut with_model) = (0, 0);
+        while let Some(batch) = next(&mut batches).await? {
+            count += batch.num_rows() as u64;
             with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
             Rows::new(&batch)?.visit(|row| index.add_loaded(&row.entry, &row.terms))?;
         }
@@ -59,7 +52,7 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
         }
         let info = TableInfo {
             built_at: TableStamp::of(folder).published_at(),
-            rows,
+            rows: count,
             version: table.version().await.map_err(TableError::lance("read the version"))?,
             encoder,
         };

@@ -18,8 +18,6 @@ struct Seen {
     requests: usize,
     missing: Vec<String>,
     failures: Vec<String>,
-    /// Answers that were a commit behind.
-    late: u32,
     slowest_request: Duration,
     summary: Value,
 }
@@ -65,7 +63,6 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
         requests: 0,
         missing: Vec::new(),
         failures: Vec::new(),
-        late: 0,
         slowest_request: Duration::ZERO,
         summary: Value::Null,
     };
@@ -91,12 +88,7 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
         seen.requests += 1;
         match answer {
             Ok(answer) => {
-                let mut found = ids(&answer);
-                // Seen once under load: one answer in thousands was a commit behind, the next one was not. Counted and bounded.
-                if numbers.iter().any(|number| !found.contains(&format!("row-{number}"))) && seen.late < 1 {
-                    seen.late += 1;
-                    found = ids(&service.query_memories(&request).unwrap());
-                }
+                let found = ids(&answer);
                 for number in numbers {
                     seen.checks += 1;
                     if !found.contains(&format!("row-{number}")) {
@@ -122,10 +114,9 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
 
 fn assert_undisturbed(seen: &Seen, checks: usize) {
     let told = format!(
-        "{} requests, {} checks, {} late, {} missing {:?}, {} failures {:?}, slowest request {:?}, writer {}",
+        "{} requests, {} checks, {} missing {:?}, {} failures {:?}, slowest request {:?}, writer {}",
         seen.requests,
         seen.checks,
-        seen.late,
         seen.missing.len(),
         seen.missing.iter().take(5).collect::<Vec<_>>(),
         seen.failures.len(),
