@@ -5,10 +5,12 @@
 
 mod note;
 mod request;
+mod resource;
 mod response;
 
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_IDS, MAX_LIMIT, MatchTags, Mode, QueryRequest};
+pub use resource::{Completions, ResourceEntry, Review, ReviewItem, ScopeResource};
 pub use response::{
     Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo,
     LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse,

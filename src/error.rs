@@ -449,7 +449,8 @@ fn example_of(argument: &str) -> Option<String> {
 fn example(operation: &str) -> String {
     match operation {
         "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
-        "list_scopes" => "{}",
+        "list_scopes" | "curate_pending" => "{}",
+        "recall" => r#"{"query":"connection refused"}"#,
         "get_context" => r#"{"max_memories":5}"#,
         _ => r#"{"query":"connection refused","limit":5}"#,
     }

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! - [`api`]: the contract. Requests, answers, notes and the error body, exactly as they travel; no logic.
-//! - [`memory`]: the vocabulary. The record, its status, names. [`text`] makes stored text safe, [`time`] reads dates.
+//! - [`memory`]: the vocabulary. The record, its status, names. [`text`] makes stored text safe, [`time`] reads dates,
+//!   [`uri`] writes and reads the addresses of scopes and memories.
 //! - [`error`]: what can go wrong, each with a stable code and the next step.
 //! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
 //! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
@@ -26,7 +27,7 @@
 //! - [`table`]: the LanceDB table beside a store, from which an index is read faster than from the store, and `index`, which
 //!   builds it.
 //! - [`eval`]: measures retrieval on somebody's questions.
-//! - [`service`]: one method an operation; [`context`] chooses what a session needs.
+//! - [`service`]: one method an operation, tool, resource or prompt; [`context`] chooses what a session needs.
 //! - [`cli`] and [`mcp`]: adapters. They decode, call the service, and encode.
 //! - [`import`] and [`demo`]: build native stores.
 //!
@@ -42,7 +43,7 @@
 //!   and versions are reported. Only [`table`] names LanceDB and arrow.
 //! - The environment, the working directory, the calendar and standard input and output belong to [`cli`] (and, for the
 //!   protocol, to [`mcp`]). The library never prints.
-//! - [`api`], [`memory`], [`text`] and [`time`] do no input or output.
+//! - [`api`], [`memory`], [`text`], [`time`] and [`uri`] do no input or output.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
 //!   store takes a few more ([`query::prepare`]), and LanceDB has a runtime of its own that such a thread waits for.
@@ -89,3 +90,4 @@ pub mod store;
 pub mod table;
 pub mod text;
 pub mod time;
+pub mod uri;

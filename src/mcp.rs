@@ -2,8 +2,12 @@
 //!
 //! The four tools are generated from the contract types. A call is decoded here, handed to [`crate::service`] on a
 //! blocking thread, and answered with structured content and the same JSON as text; a failure is an error result whose
-//! text is the error body. A panic is caught and answered, because rmcp would leave the client waiting.
+//! text is the error body. A panic is caught and answered, because rmcp would leave the client waiting. Resources, prompts and
+//! completion ([`resources`], [`prompts`]) go the same way; there a failure is an error of the protocol.
 
+mod message;
+mod prompts;
+mod resources;
 mod stdio;
 
 use std::borrow::Cow;
@@ -12,8 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -49,11 +54,7 @@ pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query
 /// # Errors
 /// When the runtime cannot be started or standard output is gone.
 pub fn serve_stdio(service: &'static Service) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .max_blocking_threads(CONCURRENT + 4)
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let result = runtime.block_on(async {
         let (transport, mut closed) = stdio::transport();
         let serving = async {
@@ -74,7 +75,17 @@ pub fn serve_stdio(service: &'static Service) -> std::io::Result<()> {
     result
 }
 
-/// The handler behind the protocol.
+/// The threads of a server: few, because they only move messages.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(CONCURRENT + 4)
+        .enable_all()
+        .build()
+}
+
+/// The handler behind the protocol. Clones share their places.
+#[derive(Clone)]
 struct Server {
     service: &'static Service,
     places: Arc<Semaphore>,
@@ -88,7 +99,7 @@ impl Server {
         }
     }
 
-    /// Runs one operation on a blocking thread.
+    /// Runs one operation of a tool.
     async fn run<Q, A>(
         &self,
         name: &'static str,
@@ -103,27 +114,33 @@ impl Server {
             Ok(request) => request,
             Err(error) => return failure(&error),
         };
+        match self.work(name, move |service| operation(service, &request)).await {
+            Ok(answer) => success(&answer),
+            Err(error) => failure(&error),
+        }
+    }
+
+    /// Does a piece of work on a blocking thread, when there is a place for it.
+    async fn work<A>(&self, name: &'static str, work: impl FnOnce(&Service) -> Result<A, Error> + Send + 'static) -> Result<A, Error>
+    where
+        A: Send + 'static,
+    {
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
-            return failure(&Error::Cancelled);
+            return Err(Error::Cancelled);
         };
         let service = self.service;
-        let work = tokio::task::spawn_blocking(move || {
+        let internal = |message: String| Error::Internal {
+            operation: name.to_owned(),
+            message,
+        };
+        let done = tokio::task::spawn_blocking(move || {
             let _place = place;
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(service, &request)));
-            result.unwrap_or_else(|panic| {
-                Err(Error::Internal {
-                    operation: name.to_owned(),
-                    message: describe(&*panic),
-                })
-            })
+            std::panic::catch_unwind(AssertUnwindSafe(|| work(service)))
         });
-        match work.await {
-            Ok(Ok(answer)) => success(&answer),
-            Ok(Err(error)) => failure(&error),
-            Err(error) => failure(&Error::Internal {
-                operation: name.to_owned(),
-                message: error.to_string(),
-            }),
+        match done.await {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => Err(internal(describe(&*panic))),
+            Err(error) => Err(internal(error.to_string())),
         }
     }
 }
@@ -156,12 +173,42 @@ fn failure(error: &Error) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(body)])
 }
 
+/// A failure as an error of the protocol: wrong parameters where the client can mend them.
+fn data(error: &Error) -> ErrorData {
+    let body = error.body();
+    let message = body
+        .hint
+        .as_ref()
+        .map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
+    let mendable = matches!(
+        error,
+        Error::InvalidArgument { .. }
+            | Error::UnknownArgument { .. }
+            | Error::ScopeNotFound { .. }
+            | Error::ScopeRefused { .. }
+            | Error::ScopeUnusable { .. }
+            | Error::NoScopes { .. }
+    );
+    let body = serde_json::to_value(&body).ok();
+    if mendable {
+        ErrorData::invalid_params(message, body)
+    } else {
+        ErrorData::internal_error(message, body)
+    }
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut implementation = Implementation::from_build_env();
         implementation.name = env!("CARGO_PKG_NAME").to_owned();
         implementation.version = env!("CARGO_PKG_VERSION").to_owned();
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_instructions(INSTRUCTIONS);
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .enable_completions()
+            .build();
+        let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
         info.server_info = implementation;
         info
     }
@@ -181,18 +228,53 @@ impl ServerHandler for Server {
             "get_memory" => self.run("get_memory", values, Service::get_memory).await,
             "list_scopes" => self.run("list_scopes", values, Service::list_scopes).await,
             "get_context" => self.run("get_context", values, Service::get_context).await,
-            other => {
-                let near = crate::memory::nearest(other, TOOLS.into_iter(), 1);
-                let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                let message = format!(
-                    "unknown tool `{}`{hint} (there are {})",
-                    crate::text::line(other, 80),
-                    TOOLS.join(", ")
-                );
-                return Err(ErrorData::invalid_params(message, None));
-            }
+            other => return Err(resources::unknown("tool", other, &TOOLS)),
         };
         Ok(CallToolResponse::from(result))
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.resources().await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.resource(request.uri).await.map(ReadResourceResponse::from)
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::listed())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.prompt(&request.name, request.arguments).await.map(GetPromptResponse::from)
+    }
+
+    async fn complete(&self, request: CompleteRequestParams, _context: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+        self.completions(request).await
     }
 }
 

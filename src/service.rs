@@ -6,17 +6,20 @@ pub(crate) mod answer;
 mod explain;
 mod get;
 mod query;
+pub(crate) mod resources;
+mod review;
 pub(crate) mod scopes;
 pub(crate) mod search;
 pub(crate) mod validate;
 
 use std::path::Path;
 
+pub use self::resources::Listed;
 pub use self::validate::arguments;
 
 use crate::api::{
-    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind, QueryRequest,
-    QueryResponse, Skipped,
+    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
+    QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
 };
 use crate::config::Config;
 use crate::error::{Error, StoreError};
@@ -81,6 +84,54 @@ impl Service {
     /// Invalid arguments, or no scope at all.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
         crate::context::run(self, request)
+    }
+
+    /// The scopes that may be listed as resources: shared ones and the current one. Opens no store.
+    ///
+    /// # Errors
+    /// A pinned scope that does not exist.
+    pub fn listed_scopes(&self) -> Result<Vec<Listed>, Error> {
+        resources::listed(self)
+    }
+
+    /// The resource that lists the scopes: as [`Service::list_scopes`], without private ones that are not current.
+    ///
+    /// # Errors
+    /// A pinned scope that does not exist.
+    pub fn scopes_resource(&self) -> Result<ListScopesResponse, Error> {
+        resources::scopes(self)
+    }
+
+    /// The resource of one scope, named exactly or as `scope` of a tool.
+    ///
+    /// # Errors
+    /// An unknown scope, or a store that cannot be read.
+    pub fn scope_resource(&self, name: &str) -> Result<ScopeResource, Error> {
+        resources::scope(self, name)
+    }
+
+    /// Names of scopes that fit what was typed.
+    ///
+    /// # Errors
+    /// A pinned scope that does not exist.
+    pub fn complete_scopes(&self, typed: &str) -> Result<Completions, Error> {
+        resources::complete_scopes(self, typed)
+    }
+
+    /// Ids of approved memories that fit what was typed, in one scope or in those that are searched without one.
+    ///
+    /// # Errors
+    /// A store that cannot be read, where there is no other.
+    pub fn complete_ids(&self, scope: Option<&str>, typed: &str) -> Result<Completions, Error> {
+        resources::complete_ids(self, scope, typed)
+    }
+
+    /// The memories that wait for review, the oldest first, in one scope or in those that are searched without one.
+    ///
+    /// # Errors
+    /// An unknown scope, or a store that was named and cannot be read.
+    pub fn pending_review(&self, scope: Option<&str>) -> Result<Review, Error> {
+        review::run(self, scope)
     }
 
     pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {

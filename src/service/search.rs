@@ -185,6 +185,14 @@ impl<'a> Search<'a> {
         own.zip(self.code.as_ref()).map_or(0.0, |(own, code)| own.cosine(code))
     }
 
+    /// The cosine of a memory with the question, to three digits; `None` where the question has no vector.
+    pub(super) fn similarity(&self, scope: &str, id: &str) -> Option<f64> {
+        self.code.as_ref()?;
+        let number = self.names.iter().position(|name| name == scope)?;
+        let (doc, _) = self.views.get(number)?.index.find(id)?;
+        Some(f64::from((self.cosine_of((number, doc)) * 1000.0).round()) / 1000.0)
+    }
+
     /// The scope and number of a memory, in the first scope that holds it.
     pub(super) fn locate(&self, id: &str) -> Option<(usize, DocId)> {
         let mut views = self.views.iter().enumerate();

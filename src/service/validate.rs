@@ -265,6 +265,16 @@ impl QuerySpec {
         }
     }
 
+    /// What words find, by themselves and by their meaning.
+    pub fn words(text: &str, status: StatusFilter, limit: usize) -> Self {
+        Self {
+            text: Some(text.to_owned()),
+            mode: Mode::Hybrid,
+            like: None,
+            ..Self::near("", "", status, limit)
+        }
+    }
+
     /// Checks the arguments of `query_memories`.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod mcp;
 mod query;
 mod read_only;
 mod real_stores;
+mod resources;
 mod schemas;
 mod scopes;
 mod semantic;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ack_memory::api::{
     ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include, ListScopesRequest, ListScopesResponse,
-    QueryRequest, QueryResponse,
+    QueryRequest, QueryResponse, Review, ScopeResource,
 };
 use ack_memory::config::{self, ConfigFile};
 use ack_memory::error::Error;
@@ -42,6 +42,8 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("list_scopes.output", schema_for!(ListScopesResponse).to_value()),
         ("get_context.input", schema_for!(ContextRequest).to_value()),
         ("get_context.output", schema_for!(ContextResponse).to_value()),
+        ("scope.resource", schema_for!(ScopeResource).to_value()),
+        ("curate_pending.output", schema_for!(Review).to_value()),
         ("error", schema_for!(ErrorBody).to_value()),
         ("manifest", schema_for!(Manifest).to_value()),
         ("config", schema_for!(ConfigFile).to_value()),

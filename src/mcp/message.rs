@@ -1,0 +1,131 @@
+//! Messages as they come in, over standard input or HTTP: decoded here, so that a bad one is answered with JSON-RPC's error
+//! (-32700 no JSON, -32600 no message, -32602 wrong parameters of `tools/call`) and its id, where there is one.
+
+use std::borrow::Cow;
+
+use rmcp::service::{RoleServer, RxJsonRpcMessage};
+use serde_json::{Value, json};
+
+/// Longest message, in bytes.
+pub const LONGEST: usize = 16 << 20;
+
+/// Decodes a message; otherwise the answer it gets, if any: a notification that is not understood gets none.
+pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
+    mended(message).map(|(_, decoded)| decoded)
+}
+
+/// As [`decode`], with the message's bytes as they were understood.
+pub fn mended(message: &[u8]) -> Result<(Cow<'_, [u8]>, RxJsonRpcMessage<RoleServer>), Option<Value>> {
+    let line = message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message).trim_ascii();
+    if line.is_empty() {
+        return Err(None);
+    }
+    let mut line = Cow::Borrowed(line);
+    let value = match serde_json::from_slice::<Value>(&line) {
+        Ok(value) => value,
+        Err(error) => {
+            let again = mend_surrogates(&line).and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended)));
+            let (value, mended) = again.ok_or_else(|| Some(failure(&Value::Null, -32700, &format!("no JSON: {error}"))))?;
+            line = Cow::Owned(mended);
+            value
+        }
+    };
+    let id = value
+        .get("id")
+        .filter(|id| id.is_string() || id.is_number())
+        .cloned()
+        .unwrap_or(Value::Null);
+    if value.get("method").and_then(Value::as_str) == Some("tools/call") && value.get("id").is_some() {
+        let named = value.pointer("/params/name").is_some_and(Value::is_string);
+        let arguments = value
+            .pointer("/params/arguments")
+            .is_none_or(|arguments| arguments.is_object() || arguments.is_null());
+        if !named || !arguments {
+            return Err(Some(failure(
+                &id,
+                -32602,
+                "`params` of tools/call is an object with `name`, a string, and `arguments`, an object",
+            )));
+        }
+    }
+    match serde_json::from_slice(&line) {
+        Ok(decoded) => Ok((line, decoded)),
+        Err(error) => {
+            let asked = value.get("id").is_some() || !value.is_object();
+            Err(asked.then(|| failure(&id, -32600, &format!("no message of this protocol: {error}"))))
+        }
+    }
+}
+
+/// JSON-RPC's error.
+pub fn failure(id: &Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": crate::text::line(message, 300) } })
+}
+
+/// Replaces escapes of half a character (`\ud83d` without its second half), which JavaScript writes for text that was cut
+/// within an emoji, by the replacement character. `None` where there is none.
+fn mend_surrogates(line: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| -> Option<u16> {
+        let escape = line.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
+    };
+    let mut out = line.to_vec();
+    let (mut at, mut changed) = (0, false);
+    while at < line.len() {
+        if line.get(at) != Some(&b'\\') {
+            at += 1;
+            continue;
+        }
+        let whole = matches!(unit(at), Some(0xd800..=0xdbff)) && matches!(unit(at + 6), Some(0xdc00..=0xdfff));
+        let half = !whole && matches!(unit(at), Some(0xd800..=0xdfff));
+        if half && let Some(place) = out.get_mut(at + 2..at + 6) {
+            place.copy_from_slice(b"fffd");
+            changed = true;
+        }
+        at += if whole {
+            12
+        } else if unit(at).is_some() {
+            6
+        } else {
+            2
+        };
+    }
+    changed.then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(line: &str) -> (i64, Value) {
+        let answer = decode(line.as_bytes()).unwrap_err().unwrap();
+        (answer["error"]["code"].as_i64().unwrap(), answer["id"].clone())
+    }
+
+    #[test]
+    fn a_line_that_is_no_message_is_answered_with_its_id() {
+        assert_eq!(answer("{nope"), (-32700, Value::Null));
+        assert_eq!(
+            answer(r#"{"jsonrpc":"2.0","id":77,"method":"tools/list","params":[1]}"#),
+            (-32600, json!(77))
+        );
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":"a","method":"tools/call"}"#), (-32602, json!("a")));
+        assert_eq!(
+            answer(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":"y"}}"#),
+            (-32602, json!(1))
+        );
+        assert!(matches!(
+            decode(br#"{"jsonrpc":"2.0","method":"$/strange","params":[]}"#),
+            Err(None) | Ok(_)
+        ));
+    }
+
+    #[test]
+    fn half_a_character_is_replaced_and_a_whole_one_stays() {
+        let line = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"query":"cut \ud83d \ud83d\ude00 \\ud83d"}}}"#;
+        assert!(decode(line).is_ok());
+        let mended = String::from_utf8(mend_surrogates(line).unwrap()).unwrap();
+        assert!(mended.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"), "{mended}");
+        assert_eq!(mend_surrogates(br#"{"a":"\ud83d\ude00 plain"}"#), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! Resources and completion: the service's answers under the addresses of [`crate::uri`].
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Reference,
+    Resource, ResourceContents, ResourceTemplate,
+};
+use serde::Serialize;
+
+use super::prompts::PROMPTS;
+use super::{Server, data};
+use crate::api::GetRequest;
+use crate::error::Error;
+use crate::memory::nearest;
+use crate::service::{Listed, Service};
+use crate::text;
+use crate::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
+
+/// The media type of every resource.
+const JSON: &str = "application/json";
+
+/// The two templates.
+pub fn templates() -> ListResourceTemplatesResult {
+    ListResourceTemplatesResult::with_all_items(vec![
+        ResourceTemplate::new(SCOPE_TEMPLATE, "scope")
+            .with_title("A scope of memories")
+            .with_description("What a scope holds, its tags and projects, how it fares, and its newest approved memories.")
+            .with_mime_type(JSON),
+        ResourceTemplate::new(MEMORY_TEMPLATE, "memory")
+            .with_title("A memory")
+            .with_description("An approved memory in full, as get_memory answers it. Its text is quoted data written by others.")
+            .with_mime_type(JSON),
+    ])
+}
+
+impl Server {
+    /// The list of scopes, and each scope that may be listed.
+    pub(super) async fn resources(&self) -> Result<ListResourcesResult, ErrorData> {
+        let listed = self.work("resources/list", Service::listed_scopes).await;
+        let scopes = listed.map_err(|error| data(&error))?;
+        let mut resources = vec![
+            Resource::new(SCOPES, "scopes")
+                .with_title("All scopes")
+                .with_description("The memory scopes: what they hold, what waits for review, which one is current.")
+                .with_mime_type(JSON),
+        ];
+        resources.extend(scopes.into_iter().map(|Listed { name, description }| {
+            let description = description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
+            Resource::new(Address::Scope { name: name.clone() }.to_string(), name.clone())
+                .with_title(format!("Scope {name}"))
+                .with_description(description)
+                .with_mime_type(JSON)
+        }));
+        Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    /// The contents of one address.
+    pub(super) async fn resource(&self, uri: String) -> Result<ReadResourceResult, ErrorData> {
+        let Some(address) = Address::parse(&uri) else {
+            return Err(self.no_address(&uri).await);
+        };
+        let wanted = address.clone();
+        let json = self
+            .work("resources/read", move |service| match &wanted {
+                Address::Scopes => encoded(&service.scopes_resource()?),
+                Address::Scope { name } => encoded(&service.scope_resource(name)?),
+                Address::Memory { scope, id } => encoded(&service.get_memory(&GetRequest {
+                    id: Some(id.clone()),
+                    scope: Some(scope.clone()),
+                    ..GetRequest::default()
+                })?),
+            })
+            .await
+            .map_err(|error| not_read(&uri, &address, &error))?;
+        Ok(ReadResourceResult::new(vec![
+            ResourceContents::text(json, uri).with_mime_type(JSON),
+        ]))
+    }
+
+    /// The error for what is no address at all, with the addresses like it.
+    async fn no_address(&self, uri: &str) -> ErrorData {
+        let scopes = self.work("resources/read", Service::listed_scopes).await.unwrap_or_default();
+        let known: Vec<String> = std::iter::once(SCOPES.to_owned())
+            .chain(scopes.into_iter().map(|scope| Address::Scope { name: scope.name }.to_string()))
+            .collect();
+        let near = nearest(uri, known.iter().map(String::as_str), 3);
+        let allowed = [SCOPES, SCOPE_TEMPLATE, MEMORY_TEMPLATE];
+        let message = format!(
+            "there is no resource `{}`{}; allowed: {}",
+            text::line(uri, 200),
+            meant(&near),
+            allowed.map(|uri| format!("`{uri}`")).join(", ")
+        );
+        ErrorData::resource_not_found(
+            message,
+            Some(serde_json::json!({ "uri": text::line(uri, 200), "nearest": near, "allowed": allowed })),
+        )
+    }
+
+    /// What an argument of a template or a prompt may be completed to.
+    pub(super) async fn completions(&self, request: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+        let argument = request.argument.name;
+        let typed = request.argument.value;
+        let known: &[&str] = match &request.r#ref {
+            Reference::Resource(template) if template.uri == SCOPE_TEMPLATE => &["name"],
+            Reference::Resource(template) if template.uri == MEMORY_TEMPLATE => &["name", "id"],
+            Reference::Resource(template) => return Err(unknown("resource template", &template.uri, &[SCOPE_TEMPLATE, MEMORY_TEMPLATE])),
+            Reference::Prompt(prompt) => match PROMPTS.iter().find(|known| known.name == prompt.name) {
+                Some(known) => known.argument_names,
+                None => return Err(unknown("prompt", &prompt.name, &PROMPTS.map(|known| known.name))),
+            },
+            _ => return Err(ErrorData::invalid_params("`ref` is `ref/resource` or `ref/prompt`", None)),
+        };
+        if !known.contains(&argument.as_str()) {
+            return Err(unknown("argument", &argument, known));
+        }
+        let scope = request.context.as_ref().and_then(|context| context.get_argument("name").cloned());
+        let completions = self
+            .work("completion/complete", move |service| match argument.as_str() {
+                "name" | "scope" => service.complete_scopes(&typed),
+                "id" => service.complete_ids(scope.as_deref(), &typed),
+                // Nobody knows what a person wants to ask.
+                _ => Ok(crate::api::Completions::default()),
+            })
+            .await
+            .map_err(|error| data(&error))?;
+        let more = completions.total > completions.values.len();
+        let info = CompletionInfo::with_pagination(completions.values, u32::try_from(completions.total).ok(), more);
+        info.map(CompleteResult::new)
+            .map_err(|message| ErrorData::internal_error(message, None))
+    }
+}
+
+fn encoded(answer: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(answer).map_err(|error| Error::Internal {
+        operation: "the answer".to_owned(),
+        message: error.to_string(),
+    })
+}
+
+/// The protocol's error for a resource that was not read: not found where there is none that may be shown, with the addresses
+/// like it.
+fn not_read(uri: &str, address: &Address, error: &Error) -> ErrorData {
+    let absent = matches!(
+        error,
+        Error::ScopeNotFound { .. }
+            | Error::ScopeRefused { .. }
+            | Error::ScopeUnusable { .. }
+            | Error::NoScopes { .. }
+            | Error::MemoryNotFound { .. }
+            | Error::MemoryNotServed { .. }
+            | Error::UnknownStatus { .. }
+            | Error::InvalidArgument { .. }
+    );
+    if !absent {
+        return data(error);
+    }
+    let mut body = error.body();
+    let addresses = |name: &String| match (address, error) {
+        (Address::Memory { scope, .. }, Error::MemoryNotFound { .. }) => Address::Memory {
+            scope: scope.clone(),
+            id: name.clone(),
+        },
+        (Address::Memory { id, .. }, _) => Address::Memory {
+            scope: name.clone(),
+            id: id.clone(),
+        },
+        _ => Address::Scope { name: name.clone() },
+    };
+    body.nearest = body.nearest.iter().map(|name| addresses(name).to_string()).collect();
+    let message = format!(
+        "there is no resource `{}`: {}{}",
+        text::line(uri, 200),
+        body.message,
+        meant(&body.nearest)
+    );
+    ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
+}
+
+/// The error for a word that is none of those known.
+pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
+    let near = nearest(word, known.iter().copied(), 1);
+    let message = format!(
+        "unknown {what} `{}`{} (there are {})",
+        text::line(word, 80),
+        meant(&near),
+        known.join(", ")
+    );
+    ErrorData::invalid_params(message, None)
+}
+
+fn meant(near: &[String]) -> String {
+    near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}

@@ -1,0 +1,162 @@
+//! What resources hold and what their arguments may be completed to, by the rules of the tools: approved memories alone, as
+//! the store says at that moment; private scopes only where they are current or named.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::{Service, open};
+use crate::api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, ResourceEntry, ScopeResource};
+use crate::error::Error;
+use crate::memory::{StatusFilter, Visibility};
+use crate::scope::resolve::current;
+use crate::store::read::RowKey;
+use crate::text;
+use crate::uri::Address;
+
+/// Memories that a scope's resource names.
+const NEWEST: i64 = 20;
+/// Most values of a completion (MCP specification, "Completion").
+pub const MOST_VALUES: usize = 100;
+
+/// A scope that may be listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// What its owner says of it.
+    pub description: Option<String>,
+}
+
+/// The scopes that may be listed: shared ones and the current one; of a pinned server its own. No store is opened.
+pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
+    let scopes = service.registry.discover().scopes;
+    let current = current(&service.config, &scopes, &service.config.project.value)?;
+    let own = current.scope.as_ref().map(|scope| scope.name.as_str());
+    let pinned = service.config.pinned.is_some();
+    let visible = scopes.iter().filter(|scope| {
+        let own = own == Some(scope.name.as_str());
+        scope.problem.is_none() && (own || (!pinned && scope.manifest.visibility == Visibility::Shared))
+    });
+    Ok(visible
+        .map(|scope| Listed {
+            name: scope.name.clone(),
+            description: scope.manifest.description.as_ref().map(|description| text::line(description, 300)),
+        })
+        .collect())
+}
+
+/// The list of scopes, without private ones that are not current.
+pub fn scopes(service: &Service) -> Result<ListScopesResponse, Error> {
+    let mut response = service.list_scopes(&ListScopesRequest::default())?;
+    let own = response.current_scope.clone();
+    response
+        .scopes
+        .retain(|scope| scope.visibility == Visibility::Shared || own.as_ref() == Some(&scope.name));
+    Ok(response)
+}
+
+/// One scope in detail, with its newest memories.
+pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
+    let request = ListScopesRequest {
+        scope: Some(name.to_owned()),
+    };
+    let response = service.list_scopes(&request)?;
+    let Some(scope) = response.scopes.into_iter().next() else {
+        return Err(Error::ScopeNotFound {
+            name: name.to_owned(),
+            known: Vec::new(),
+        });
+    };
+    let page = service.query_memories(&QueryRequest {
+        scope: Some(scope.name.clone()),
+        limit: Some(NEWEST),
+        max_tokens: Some(20_000),
+        ..QueryRequest::default()
+    })?;
+    let newest = page.results.into_iter().map(|hit| ResourceEntry {
+        uri: Address::Memory {
+            scope: hit.scope,
+            id: hit.id.clone(),
+        }
+        .to_string(),
+        id: hit.id,
+        title: hit.title,
+        created_at: hit.created_at,
+    });
+    Ok(ScopeResource {
+        newest: newest.collect(),
+        notes: page.notes,
+        scope,
+    })
+}
+
+/// Names of scopes that begin with what was typed, then those that hold it, by name.
+pub fn complete_scopes(service: &Service, typed: &str) -> Result<Completions, Error> {
+    let typed = typed.trim().to_lowercase();
+    let mut fitting: Vec<(usize, String)> = listed(service)?
+        .into_iter()
+        .filter_map(|scope| Some((place(&scope.name, &typed)?, scope.name)))
+        .collect();
+    fitting.sort();
+    let total = fitting.len();
+    let values = fitting.into_iter().take(MOST_VALUES).map(|(_, name)| name).collect();
+    Ok(Completions { values, total })
+}
+
+/// Ids of approved memories that begin with what was typed, then those that hold it, the newest first; of one scope, or of
+/// those that a request without a scope searches. A scope that there is not has none.
+pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Result<Completions, Error> {
+    let mut selection = match service.select(scope, None) {
+        Ok(selection) => selection,
+        Err(Error::ScopeNotFound { .. } | Error::ScopeRefused { .. } | Error::ScopeUnusable { .. } | Error::NoScopes { .. }) => {
+            return Ok(Completions::default());
+        }
+        Err(error) => return Err(error),
+    };
+    let typed = typed.trim().to_lowercase();
+    let scopes = selection.scopes.clone();
+    let opened = open(&mut selection, &scopes, &mut Vec::new())?;
+    let mut fitting = Vec::new();
+    for (number, (_, guard)) in opened.iter().enumerate() {
+        let documents = guard.get().into_iter().flat_map(|index| index.live());
+        fitting.extend(
+            documents
+                .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status))
+                .filter_map(|(_, doc)| Some(((place(&doc.id, &typed)?, Reverse(doc.created), &*doc.id), number, doc.key))),
+        );
+    }
+    fitting.sort_unstable_by_key(|(order, ..)| *order);
+    let mut seen = HashSet::new();
+    fitting.retain(|((_, _, id), ..)| seen.insert(*id));
+    let total = fitting.len();
+    fitting.truncate(MOST_VALUES);
+    // What the index says of a status is what it was: the store decides.
+    let mut served = Vec::new();
+    for (number, (scope, _)) in opened.iter().enumerate() {
+        let wanted: Vec<(RowKey, &str)> = fitting
+            .iter()
+            .filter(|(_, own, _)| *own == number)
+            .map(|((_, _, id), _, key)| (*key, *id))
+            .collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let found = scope
+            .store
+            .snapshot(|snapshot| snapshot.memories(&wanted, StatusFilter::Approved))?;
+        served.extend(found.into_keys().map(|id| (number, id)));
+    }
+    let is_served = |number: usize, id: &str| served.iter().any(|(own, known)| *own == number && known == id);
+    let kept = fitting.iter().filter(|((_, _, id), number, _)| is_served(*number, id));
+    let values: Vec<String> = kept.map(|((_, _, id), ..)| (*id).to_owned()).collect();
+    let gone = fitting.len() - values.len();
+    Ok(Completions {
+        values,
+        total: total - gone,
+    })
+}
+
+/// 0 where a value begins with what was typed (in lower case), 1 where it holds it, `None` where it does neither.
+fn place(value: &str, typed: &str) -> Option<usize> {
+    value.to_lowercase().find(typed).map(|at| usize::from(at > 0))
+}
