@@ -9,6 +9,7 @@ mod import;
 mod index;
 mod model;
 mod render;
+mod serve;
 mod show;
 
 use std::io::Write;
@@ -67,16 +68,7 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
             write_out(&String::from_utf8_lossy(&script))
         }
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
-        Command::Serve => {
-            let service = Service::for_the_process(config(&cli.global)?);
-            let result = crate::mcp::serve_stdio(service);
-            service.close();
-            result.map_err(|source| Error::Io {
-                action: "serve on",
-                path: "standard input and output".into(),
-                source,
-            })
-        }
+        Command::Serve(args) => serve::run(config(&cli.global)?, &args, json),
         Command::Query(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
             print(&service.0.query_memories(&query_request(args))?, json, render::query)

@@ -18,13 +18,16 @@ pub const ENV_SCOPE: &str = "ACK_MEM_SCOPE";
 pub const ENV_DB: &str = "ACK_MEM_DB";
 /// The project's folder, set by Claude Code.
 pub const ENV_PROJECT: &str = "CLAUDE_PROJECT_DIR";
+/// The bearer token of `serve --http`.
+pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 
 /// The environment variables that are read, with what they do.
-pub const ENVIRONMENT: [(&str, &str); 4] = [
+pub const ENVIRONMENT: [(&str, &str); 5] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
     (ENV_SCOPE, "pins every request to one scope"),
     (ENV_DB, "a single database, served as the only scope"),
     (ENV_PROJECT, "the current project's folder, where no `--project` is given"),
+    (ENV_TOKEN, "the bearer token of `serve --http`"),
 ];
 
 /// Most results where a request names no `limit`.

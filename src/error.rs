@@ -130,6 +130,9 @@ pub enum Error {
         /// Why.
         source: crate::table::TableError,
     },
+    /// The server cannot listen on HTTP.
+    #[error(transparent)]
+    Serve(#[from] crate::mcp::http::ServeError),
     /// The client went away or took the request back.
     #[error("the request was cancelled")]
     Cancelled,
@@ -316,6 +319,7 @@ impl Error {
             Self::Internal { .. } => "internal_error",
             Self::Table { .. } => "index_failed",
             Self::Model(_) | Self::Fetch(_) => "model_unusable",
+            Self::Serve(_) => "cannot_serve",
             Self::Cancelled => "cancelled",
             Self::Io { .. } => "io_error",
         }
@@ -350,6 +354,7 @@ impl Error {
             }
             Self::Model(_) => "`ack-memory model fetch --to DIR` gets the right one; without `--model` the static encoder is used".into(),
             Self::Fetch(_) => "this needs a network; any copy of the model's `model.safetensors` in a folder does as well".into(),
+            Self::Serve(error) => error.hint().into(),
             Self::Cancelled => return None,
             Self::Io { .. } => "check that the path exists and may be used".into(),
         })

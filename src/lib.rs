@@ -28,7 +28,8 @@
 //!   builds it.
 //! - [`eval`]: measures retrieval on somebody's questions.
 //! - [`service`]: one method an operation, tool, resource or prompt; [`context`] chooses what a session needs.
-//! - [`cli`] and [`mcp`]: adapters. They decode, call the service, and encode.
+//! - [`cli`] and [`mcp`]: adapters. They decode, call the service, and encode. [`mcp`] speaks over standard input and output or
+//!   over HTTP ([`mcp::http`], with [`mcp::http::gate`] before it).
 //! - [`import`] and [`demo`]: build native stores.
 //!
 //! # Invariants
@@ -39,10 +40,10 @@
 //!   values and the status, before anything is answered.
 //! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, or as a private
 //!   copy. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
-//! - Only [`mcp`] names rmcp. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
+//! - Only [`mcp`] names rmcp, and only [`mcp::http`] hyper. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
 //!   and versions are reported. Only [`table`] names LanceDB and arrow.
 //! - The environment, the working directory, the calendar and standard input and output belong to [`cli`] (and, for the
-//!   protocol, to [`mcp`]). The library never prints.
+//!   protocol, to [`mcp`]). So does the token of HTTP: [`cli`] finds or makes it, [`mcp`] compares. The library never prints.
 //! - [`api`], [`memory`], [`text`], [`time`] and [`uri`] do no input or output.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole

@@ -5,6 +5,7 @@
 //! text is the error body. A panic is caught and answered, because rmcp would leave the client waiting. Resources, prompts and
 //! completion ([`resources`], [`prompts`]) go the same way; there a failure is an error of the protocol.
 
+pub mod http;
 mod message;
 mod prompts;
 mod resources;

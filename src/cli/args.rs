@@ -1,5 +1,6 @@
 //! The command line as it is typed.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -42,8 +43,8 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve MCP on standard input and output
-    Serve,
+    /// Serve MCP on standard input and output, or over HTTP
+    Serve(ServeArgs),
     /// Search memories, or list the newest
     Query(QueryArgs),
     /// Show memories by id
@@ -87,6 +88,32 @@ pub enum ModeArg {
     Hybrid,
     Semantic,
     Lexical,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServeArgs {
+    /// Streamable HTTP instead, on this address or port [without one: 127.0.0.1:7767]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7767", value_parser = address)]
+    pub http: Option<SocketAddr>,
+    /// File with the bearer token [env: ACK_MEM_TOKEN] [default: one that is made at first use]
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub token_file: Option<PathBuf>,
+    /// Answer without a token; on loopback addresses only
+    #[arg(long, requires = "http", conflicts_with = "token_file")]
+    pub no_token: bool,
+    /// Another host name that clients use for this server (repeatable)
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub allow_host: Vec<String>,
+}
+
+/// Reads `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let loopback = |port: &str| Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port.parse().ok()?));
+    text.parse()
+        .ok()
+        .or_else(|| loopback(text.strip_prefix("localhost:").unwrap_or(text)))
+        .ok_or_else(|| "give a port, or an IP address and a port: 7767, 127.0.0.1:7767 or [::1]:7767".to_owned())
 }
 
 /// Arguments of `eval`.
@@ -301,7 +328,7 @@ pub struct ModelArgs {
 /// The commands under `model`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ModelCommand {
-    /// Download the transformer (91 MB) for `index --model`; nothing else in this program uses the network
+    /// Download the transformer (91 MB) for `index --model`; nothing else is ever downloaded
     Fetch {
         /// Folder to put it in
         #[arg(long, value_name = "DIR")]

@@ -1,4 +1,4 @@
-//! `model fetch`: the one command that uses the network, and only when a person runs it.
+//! `model fetch`: the one command that downloads anything, and only when a person runs it.
 
 use hf_hub::api::sync::ApiBuilder;
 

@@ -1,0 +1,171 @@
+//! `serve`: over standard input and output, or over HTTP with a bearer token, which is made at first use.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use serde_json::json;
+
+use super::args::ServeArgs;
+use super::{write_err, write_out};
+use crate::config::{Config, ENV_TOKEN};
+use crate::error::Error;
+use crate::mcp::http::gate::Token;
+use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
+use crate::service::Service;
+
+/// Name of the file that a token is kept in.
+const TOKEN_FILE: &str = "http-token";
+/// Random bytes of a token that is made here.
+const TOKEN_BYTES: usize = 32;
+/// Most bytes that are read of a token's file.
+const TOKEN_CAP: u64 = 4_096;
+
+/// Where the token is from.
+enum Kept {
+    Nowhere,
+    Environment,
+    File { path: PathBuf, new: bool },
+}
+
+/// Runs `serve`.
+pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
+    let Some(address) = args.http else {
+        let service = Service::for_the_process(config);
+        let result = crate::mcp::serve_stdio(service);
+        service.close();
+        return result.map_err(|source| Error::Io {
+            action: "serve on",
+            path: "standard input and output".into(),
+            source,
+        });
+    };
+    if args.no_token && !address.ip().is_loopback() {
+        return Err(ServeError::Open(address).into());
+    }
+    let (token, kept) = token(args)?;
+    let listening = listen(address, &args.allow_host, token)?;
+    announce(&format!("http://{}", listening.address()), &kept, json)?;
+    if !listening.address().ip().is_loopback() {
+        write_err("others on the network can reach this address, and HTTP is not encrypted: put TLS before it\n");
+    }
+    let service = Service::for_the_process(config);
+    let result = listening.serve(service);
+    service.close();
+    result.map_err(|source| Error::Io {
+        action: "serve on",
+        path: address.to_string().into(),
+        source,
+    })
+}
+
+/// Prints the address, and to people how to connect. The token itself is not shown: terminals and logs keep what they show.
+fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), Error> {
+    let url = format!("{base}{PATH}");
+    if json {
+        let file = match kept {
+            Kept::File { path, .. } => Some(path.display().to_string()),
+            _ => None,
+        };
+        let ready = json!({ "url": url, "health": format!("{base}{HEALTH}"), "token_file": file });
+        return write_out(&format!("{ready}\n"));
+    }
+    write_out(&format!("{url}\n"))?;
+    let (said, token) = match kept {
+        Kept::Nowhere => (
+            "no token is needed: every program on this machine can read the memories".to_owned(),
+            None,
+        ),
+        Kept::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
+        Kept::File { path, new } => {
+            let made = if *new { " (made just now, for your eyes alone)" } else { "" };
+            (
+                format!("token: in {}{made}", path.display()),
+                Some(format!("$(cat '{}')", path.display())),
+            )
+        }
+    };
+    let header = token.map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
+    write_err(&format!(
+        "serving MCP at {url}; Ctrl-C ends it\n{said}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
+    ));
+    Ok(())
+}
+
+/// The token: of `--token-file`, of the environment, or the one kept in this program's own folder, made if need be.
+fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), Error> {
+    if args.no_token {
+        return Ok((None, Kept::Nowhere));
+    }
+    if let Some(path) = &args.token_file {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        return Ok((Some(read(&path)?), Kept::File { path, new: false }));
+    }
+    if let Some(value) = std::env::var_os(ENV_TOKEN).filter(|value| !value.is_empty()) {
+        let token = Token::new(&value.to_string_lossy()).map_err(|reason| ServeError::Token {
+            place: format!("`{ENV_TOKEN}`"),
+            reason,
+        })?;
+        return Ok((Some(token), Kept::Environment));
+    }
+    let folders = directories::ProjectDirs::from("", "", "ack-memory").ok_or(ServeError::NoHome)?;
+    let path = folders.config_dir().join(TOKEN_FILE);
+    let new = make(&path)?;
+    Ok((Some(read(&path)?), Kept::File { path, new }))
+}
+
+/// Reads a token from a file; says so where others may read it too.
+fn read(path: &Path) -> Result<Token, Error> {
+    let io = |source| Error::Io {
+        action: "read the token in",
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(io)?;
+    let mode = file.metadata().map_err(io)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        write_err(&format!(
+            "others may read the token in `{0}` (mode {1:o}); `chmod 600 '{0}'` changes that\n",
+            path.display(),
+            mode & 0o777
+        ));
+    }
+    let mut text = String::new();
+    file.take(TOKEN_CAP).read_to_string(&mut text).map_err(io)?;
+    let token = Token::new(&text).map_err(|reason| ServeError::Token {
+        place: format!("`{}`", path.display()),
+        reason,
+    })?;
+    Ok(token)
+}
+
+/// Makes the file with a new token, readable by its owner alone, where there is none; whether it did. It appears whole or not
+/// at all, and of two servers that start at once one makes it.
+fn make(path: &Path) -> Result<bool, Error> {
+    if path.exists() {
+        return Ok(false);
+    }
+    let io = |source| Error::Io {
+        action: "keep a token in",
+        path: path.to_owned(),
+        source,
+    };
+    let folder = path.parent().unwrap_or(path);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+    let mut secret = [0_u8; TOKEN_BYTES];
+    getrandom::fill(&mut secret).map_err(|error| io(std::io::Error::other(error)))?;
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o600))
+        .tempfile_in(folder)
+        .map_err(io)?;
+    writeln!(file, "{}", BASE64_URL_SAFE_NO_PAD.encode(secret)).map_err(io)?;
+    file.as_file().sync_all().map_err(io)?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(io(error.error)),
+    }
+}

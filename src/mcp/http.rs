@@ -1,0 +1,487 @@
+//! Streamable HTTP as MCP's transport (MCP specification, "Transports"): every request is a POST to `/mcp` that is answered
+//! by itself, without sessions, in both protocol eras. `/health` says that the server is there, and nothing else.
+//!
+//! rmcp answers the messages; what stands before it is ours: [`gate`] turns away what comes from elsewhere or without the
+//! token, and connections, headers, bodies and answers have limits, so that no client can hold the server up.
+
+pub mod gate;
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use self::gate::{Gate, Refusal, Token};
+use super::message::{failure, mended};
+use super::{Server, runtime};
+use crate::service::Service;
+
+/// Where MCP is answered.
+pub const PATH: &str = "/mcp";
+/// Where it is said that the server is there.
+pub const HEALTH: &str = "/health";
+
+/// How long answers that are under way may take once the server is told to stop.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What one client may take, so that the others are served.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Connections at the same time; further ones wait to be accepted.
+    connections: usize,
+    /// How long the head of a request may take, and how long a connection may be idle before it.
+    head: Duration,
+    /// How long the body of a request may take.
+    body: Duration,
+    /// Longest body of a request, in bytes.
+    bytes: usize,
+    /// How long an answer may take.
+    answer: Duration,
+}
+
+const LIMITS: Limits = Limits {
+    connections: 256,
+    head: Duration::from_secs(30),
+    body: Duration::from_secs(10),
+    bytes: 4 << 20,
+    answer: Duration::from_secs(120),
+};
+
+/// JSON-RPC's code for a failure of the server's own kind.
+const REFUSED: i32 = -32000;
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Why the server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Whoever reaches the address could read the memories.
+    #[error("listening on `{0}` without a token is refused: it is no loopback address, others can reach it")]
+    Open(SocketAddr),
+    /// Another program listens there.
+    #[error("`{0}` is in use by another program")]
+    InUse(SocketAddr),
+    /// The system refuses the address.
+    #[error("cannot listen on `{address}`: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A token that cannot be used.
+    #[error("the token in {place} cannot be used: {reason}")]
+    Token {
+        /// Where it stands.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no folder to keep a token in.
+    #[error("no home folder was found to keep a token in")]
+    NoHome,
+}
+
+impl ServeError {
+    /// What to do next.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Open(_) => "leave out --no-token, or listen on 127.0.0.1 and reach it through a tunnel",
+            Self::InUse(_) => {
+                "perhaps it is another ack-memory; choose another port with `--http 127.0.0.1:PORT`, or `--http 127.0.0.1:0` for any free one"
+            }
+            Self::Listen { .. } => "choose an address of this machine and a port above 1023, for instance `--http 127.0.0.1:7767`",
+            Self::Token { .. } => {
+                "a token is at least 16 visible ASCII characters without blanks; where this program made the file, delete it and a new one is made"
+            }
+            Self::NoHome => "set HOME, give a token with --token-file or ACK_MEM_TOKEN, or pass --no-token",
+        }
+    }
+}
+
+/// A server that listens and does not answer yet.
+#[derive(Debug)]
+pub struct Listening {
+    listener: TcpListener,
+    address: SocketAddr,
+    gate: Gate,
+    limits: Limits,
+}
+
+/// Listens on an address. Requests must name one of `names` or loopback as their host, and carry the token, if there is one.
+///
+/// # Errors
+/// [`ServeError`]: among others for an address that others can reach where there is no token.
+pub fn listen(address: SocketAddr, names: &[String], token: Option<Token>) -> Result<Listening, ServeError> {
+    if !address.ip().is_loopback() && token.is_none() {
+        return Err(ServeError::Open(address));
+    }
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::AddrInUse => ServeError::InUse(address),
+        _ => ServeError::Listen { address, source },
+    };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let mut names = names.to_vec();
+    if !address.ip().is_unspecified() {
+        names.push(address.ip().to_string());
+    }
+    Ok(Listening {
+        gate: Gate::new(&names, token),
+        listener,
+        address,
+        limits: LIMITS,
+    })
+}
+
+impl Listening {
+    /// The address, with the port that the system chose where none was given.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers requests until the process is told to stop (SIGINT or SIGTERM); what is under way then is finished first.
+    ///
+    /// # Errors
+    /// When the runtime cannot be started.
+    pub fn serve(self, service: &'static Service) -> std::io::Result<()> {
+        let runtime = runtime()?;
+        let result = runtime.block_on(self.accept(service));
+        // A request in the middle of its work must not keep the process.
+        runtime.shutdown_background();
+        result
+    }
+
+    async fn accept(self, service: &'static Service) -> std::io::Result<()> {
+        let mut stop = Stop::new()?;
+        let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        let limits = self.limits;
+        let site = Arc::new(Site::new(service, self.gate, limits));
+        let places = Arc::new(Semaphore::new(limits.connections));
+        let open = GracefulShutdown::new();
+        loop {
+            let next = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                (listener.accept().await, place)
+            };
+            let (accepted, place) = tokio::select! {
+                next = next => next,
+                () = stop.wait() => break,
+            };
+            let Ok((stream, _)) = accepted else {
+                // Out of descriptors, or the client is gone already.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                continue;
+            };
+            let _ = stream.set_nodelay(true);
+            let site = Arc::clone(&site);
+            let answer = service_fn(move |request| {
+                let site = Arc::clone(&site);
+                async move { Ok::<_, Infallible>(site.answer(request).await) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(limits.head)
+                .max_buf_size(64 << 10)
+                .serve_connection(TokioIo::new(stream), answer);
+            let connection = open.watch(connection);
+            tokio::spawn(async move {
+                let _place = place;
+                // A client that breaks off is no trouble of ours.
+                let _ = connection.await;
+            });
+        }
+        drop(listener);
+        tokio::select! {
+            () = open.shutdown() => {}
+            () = tokio::time::sleep(FAREWELL) => {}
+            () = stop.wait() => {}
+        }
+        Ok(())
+    }
+}
+
+/// The signals that end the server.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stop {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// What the server answers.
+struct Site {
+    gate: Gate,
+    mcp: StreamableHttpService<Server, NeverSessionManager>,
+    limits: Limits,
+}
+
+impl Site {
+    fn new(service: &'static Service, gate: Gate, limits: Limits) -> Self {
+        let server = Server::new(service);
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_hosts(gate.hosts())
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(limits.bytes);
+        Self {
+            gate,
+            mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
+            limits,
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let mut answer = self.route(request).await;
+        let headers = answer.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        answer
+    }
+
+    async fn route(&self, request: Request<Incoming>) -> Answer {
+        if let Err(refusal) = self.gate.place(request.uri(), request.headers()) {
+            return refused(refusal);
+        }
+        match request.uri().path() {
+            HEALTH if [Method::GET, Method::HEAD].contains(request.method()) => {
+                let health = json!({ "status": "ok", "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
+                in_json(StatusCode::OK, &health)
+            }
+            HEALTH => not_allowed("GET, HEAD"),
+            PATH => match self.gate.token(request.headers()) {
+                Err(refusal) => refused(refusal),
+                Ok(()) if request.method() != Method::POST => not_allowed("POST"),
+                Ok(()) => self.message(request).await,
+            },
+            other => {
+                let other = crate::text::line(other, 80);
+                error(
+                    StatusCode::NOT_FOUND,
+                    &format!("there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says that the server is there"),
+                )
+            }
+        }
+    }
+
+    /// Reads a message, has it answered, and keeps to the limits.
+    async fn message(&self, request: Request<Incoming>) -> Answer {
+        let Limits { body: patience, bytes, .. } = self.limits;
+        let (mut head, body) = request.into_parts();
+        // Nothing behind the gate needs to know the token.
+        head.headers.remove(AUTHORIZATION);
+        let too_long = || {
+            let message = format!("the body is longer than {bytes} bytes");
+            closing(error(StatusCode::PAYLOAD_TOO_LARGE, &message))
+        };
+        if body.size_hint().lower() > bytes as u64 {
+            return too_long();
+        }
+        let body = match timeout(patience, Limited::new(body, bytes).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(problem)) if problem.is::<LengthLimitError>() => return too_long(),
+            Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body broke off")),
+            Err(_) => {
+                let message = format!("the body took longer than {}", seconds(patience));
+                return closing(error(StatusCode::REQUEST_TIMEOUT, &message));
+            }
+        };
+        let body = match mended(&body) {
+            Ok((std::borrow::Cow::Owned(mended), _)) => Bytes::from(mended),
+            Ok(_) => body,
+            Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),
+            // A notification that is not understood.
+            Err(None) => return empty(StatusCode::ACCEPTED),
+        };
+        let answer = self.mcp.handle(Request::from_parts(head, Full::new(body)));
+        let patience = self.limits.answer;
+        timeout(patience, answer).await.unwrap_or_else(|_| {
+            let message = format!("the answer took longer than {}; try again", seconds(patience));
+            error(StatusCode::SERVICE_UNAVAILABLE, &message)
+        })
+    }
+}
+
+fn seconds(patience: Duration) -> String {
+    format!("{} seconds", patience.as_secs_f32())
+}
+
+fn refused(refusal: Refusal) -> Answer {
+    let (status, message) = match refusal {
+        Refusal::NoHost => (StatusCode::BAD_REQUEST, "one `Host` header is needed"),
+        Refusal::WrongHost => (
+            StatusCode::FORBIDDEN,
+            "`Host` names no host of this server; allowed are localhost, its address, and what `--allow-host` adds",
+        ),
+        Refusal::WrongOrigin => (
+            StatusCode::FORBIDDEN,
+            "`Origin` is another one than this server's: pages elsewhere may not ask",
+        ),
+        Refusal::NoToken => (
+            StatusCode::UNAUTHORIZED,
+            "a token is needed: `Authorization: Bearer TOKEN`; the server said at its start where the token is",
+        ),
+        Refusal::WrongToken => (
+            StatusCode::UNAUTHORIZED,
+            "the token is not this server's; the server said at its start where the right one is",
+        ),
+    };
+    let mut answer = error(status, message);
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer realm=\"ack-memory\"");
+        answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    }
+    // Whoever is turned away sends its body in vain: it is not read.
+    closing(answer)
+}
+
+fn not_allowed(allowed: &'static str) -> Answer {
+    let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed here: {allowed}"));
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    answer
+}
+
+/// Has the connection closed after the answer.
+fn closing(mut answer: Answer) -> Answer {
+    let close = HeaderValue::from_static("close");
+    answer.headers_mut().insert(hyper::header::CONNECTION, close);
+    answer
+}
+
+fn error(status: StatusCode, message: &str) -> Answer {
+    in_json(status, &failure(&Value::Null, REFUSED, message))
+}
+
+fn in_json(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
+    *answer.status_mut() = status;
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::new()).boxed());
+    *answer.status_mut() = status;
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio::task::JoinHandle;
+
+    use super::*;
+    use crate::config::{Config, Inputs};
+
+    /// A server without a token and with small limits.
+    fn server(limits: Limits) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {
+        let inputs = Inputs {
+            root_flag: Some(std::env::temp_dir().join("ack-memory-nothing-here")),
+            ..Inputs::default()
+        };
+        let service = Service::for_the_process(Config::load(inputs).unwrap());
+        let mut listening = listen("127.0.0.1:0".parse().unwrap(), &[], None).unwrap();
+        listening.limits = limits;
+        (listening.address(), tokio::spawn(listening.accept(service)))
+    }
+
+    /// Writes, and reads until the server closes.
+    async fn said(stream: &mut TcpStream, bytes: &[u8]) -> String {
+        stream.write_all(bytes).await.unwrap();
+        let mut said = Vec::new();
+        timeout(Duration::from_secs(20), stream.read_to_end(&mut said))
+            .await
+            .unwrap()
+            .unwrap();
+        String::from_utf8(said).unwrap()
+    }
+
+    fn limits() -> Limits {
+        Limits {
+            head: Duration::from_millis(300),
+            body: Duration::from_millis(300),
+            bytes: 1_000,
+            ..LIMITS
+        }
+    }
+
+    #[tokio::test]
+    async fn what_takes_too_long_or_too_much_is_ended() {
+        let (address, server) = server(limits());
+        let connect = || async { TcpStream::connect(address).await.unwrap() };
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
+        // Nothing, half a head, half a body.
+        assert_eq!(said(&mut connect().await, b"").await, "");
+        let answer = said(&mut connect().await, head.as_bytes()).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+        let half = format!("{head}Content-Length: 100\r\n\r\n{{");
+        let answer = said(&mut connect().await, half.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+        // A body that says that it is too long, and one that only turns out to be.
+        let long = format!("{head}Content-Length: 1001\r\n\r\n");
+        let answer = said(&mut connect().await, long.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("1000 bytes"), "{answer}");
+        let chunk = format!("{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1_001));
+        let answer = said(&mut connect().await, chunk.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn idle_connections_give_way_to_others() {
+        let (address, server) = server(Limits {
+            connections: 2,
+            ..limits()
+        });
+        let mut idle = Vec::new();
+        for _ in 0..8 {
+            idle.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let answer = said(&mut stream, b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        server.abort();
+    }
+
+    #[test]
+    fn an_address_that_others_can_reach_needs_a_token() {
+        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+            let refused = listen(address.parse().unwrap(), &[], None);
+            assert!(matches!(refused, Err(ServeError::Open(_))), "{address}: {refused:?}");
+        }
+    }
+}

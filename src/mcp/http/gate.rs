@@ -1,0 +1,229 @@
+//! Who may ask: the checks of a request's head, before anything of it is acted on.
+//!
+//! A page in a browser can send requests to this machine, and by DNS rebinding under a name of its own. So `Host` must be a
+//! name of this server, and `Origin`, which browsers send, must be the same host and port. Then the token counts.
+
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::http::uri::Authority;
+use hyper::{Uri, header::HeaderValue};
+use subtle::ConstantTimeEq;
+
+/// The names of this machine for itself.
+pub const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+/// Fewest characters of a token.
+const SHORTEST: usize = 16;
+
+/// A bearer token. It is compared in constant time and never printed.
+#[derive(Clone)]
+pub struct Token(Vec<u8>);
+
+impl Token {
+    /// A token from text: visible ASCII characters without blanks, at least 16 of them. White space around it is dropped.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a part of a sentence that does not repeat it.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err("it is empty".to_owned());
+        }
+        if text.len() < SHORTEST {
+            return Err(format!("it has {} characters; at least {SHORTEST} are needed", text.len()));
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("it holds characters other than visible ASCII ones".to_owned());
+        }
+        Ok(Self(text.as_bytes().to_vec()))
+    }
+
+    fn is(&self, given: &[u8]) -> bool {
+        self.0.ct_eq(given).into()
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Token(…)")
+    }
+}
+
+/// Why a request is turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It does not say, in one way, which host it is for.
+    NoHost,
+    /// It is for a host that this server is not.
+    WrongHost,
+    /// A page of another origin sends it.
+    WrongOrigin,
+    /// It carries no token.
+    NoToken,
+    /// It carries another token.
+    WrongToken,
+}
+
+/// What requests must show.
+#[derive(Debug)]
+pub struct Gate {
+    /// The host names and addresses of this server, in lower case, without ports and brackets.
+    hosts: Vec<String>,
+    token: Option<Token>,
+}
+
+impl Gate {
+    /// A gate for a server of these names, and those of loopback.
+    pub fn new(names: &[String], token: Option<Token>) -> Self {
+        let mut hosts: Vec<String> = LOOPBACK.map(str::to_owned).into();
+        hosts.extend(names.iter().map(|name| plain(name)));
+        Self { hosts, token }
+    }
+
+    /// The host names and addresses of this server.
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// Checks where a request is sent to and from. Ports are not compared with the server's: a tunnel may change them.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let host = only(headers, &HOST).ok_or(Refusal::NoHost)?;
+        let authority = Authority::try_from(host.as_bytes()).map_err(|_| Refusal::NoHost)?;
+        let known = |authority: &Authority| self.hosts.contains(&plain(authority.host()));
+        // A request may name its host in its target too (RFC 9112, 3.2.2).
+        if !known(&authority) || !uri.authority().is_none_or(known) {
+            return Err(Refusal::WrongHost);
+        }
+        if !headers.contains_key(ORIGIN) {
+            return Ok(());
+        }
+        let origin = only(headers, &ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
+        let own = ["http://", "https://"]
+            .iter()
+            .filter_map(|scheme| origin.strip_prefix(scheme))
+            .any(|from| from.eq_ignore_ascii_case(authority.as_str()));
+        if own { Ok(()) } else { Err(Refusal::WrongOrigin) }
+    }
+
+    /// Checks a request's token, where one is needed.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let given = only(headers, &AUTHORIZATION).ok_or(Refusal::NoToken)?.as_bytes();
+        let (scheme, given) = given.split_at_checked(7).ok_or(Refusal::NoToken)?;
+        if !scheme.eq_ignore_ascii_case(b"bearer ") {
+            return Err(Refusal::NoToken);
+        }
+        if token.is(given.trim_ascii()) {
+            Ok(())
+        } else {
+            Err(Refusal::WrongToken)
+        }
+    }
+}
+
+/// The value of a header that stands there exactly once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())
+}
+
+/// A host in lower case, without brackets.
+fn plain(host: &str) -> String {
+    host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "0123456789abcdef";
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn a_request_must_be_for_this_host_and_from_its_own_pages() {
+        let gate = Gate::new(&["Memory.Example".to_owned(), "10.0.0.7".to_owned()], None);
+        let place = |lines: &[(&str, &str)]| gate.place(&Uri::from_static("/mcp"), &headers(lines)).err();
+        for host in [
+            "localhost",
+            "127.0.0.1:7767",
+            "[::1]:80",
+            "LOCALHOST:1",
+            "memory.example",
+            "10.0.0.7:443",
+        ] {
+            assert_eq!(place(&[("host", host)]), None, "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:7767",
+            "10.0.0.8",
+            "localhost.",
+        ] {
+            assert_eq!(place(&[("host", host)]), Some(Refusal::WrongHost), "{host}");
+        }
+        assert_eq!(place(&[]), Some(Refusal::NoHost));
+        assert_eq!(place(&[("host", "")]), Some(Refusal::NoHost));
+        assert_eq!(place(&[("host", "localhost"), ("host", "evil.example")]), Some(Refusal::NoHost));
+        let from = |origin: &str| place(&[("host", "localhost:7767"), ("origin", origin)]);
+        assert_eq!(from("http://localhost:7767"), None);
+        assert_eq!(from("https://localhost:7767"), None);
+        for origin in [
+            "http://localhost:3000",
+            "http://localhost",
+            "http://evil.example:7767",
+            "null",
+            "",
+            "file://localhost:7767",
+        ] {
+            assert_eq!(from(origin), Some(Refusal::WrongOrigin), "{origin}");
+        }
+        let target = Uri::from_static("http://evil.example/mcp");
+        assert_eq!(gate.place(&target, &headers(&[("host", "localhost")])), Err(Refusal::WrongHost));
+    }
+
+    #[test]
+    fn the_token_must_be_there_once_and_whole() {
+        let gate = Gate::new(&[], Some(Token::new(SECRET).unwrap()));
+        let token = |lines: &[(&str, &str)]| gate.token(&headers(lines)).err();
+        let bearer = format!("Bearer {SECRET}");
+        assert_eq!(token(&[("authorization", &bearer)]), None);
+        assert_eq!(token(&[("authorization", &bearer.to_lowercase())]), None);
+        assert_eq!(token(&[]), Some(Refusal::NoToken));
+        assert_eq!(token(&[("authorization", "Basic 0123456789abcdef")]), Some(Refusal::NoToken));
+        assert_eq!(token(&[("authorization", "Bear")]), Some(Refusal::NoToken));
+        assert_eq!(
+            token(&[("authorization", &bearer), ("authorization", &bearer)]),
+            Some(Refusal::NoToken)
+        );
+        for wrong in [
+            "Bearer ",
+            "Bearer 0123456789abcde",
+            "Bearer 0123456789abcdef0",
+            "Bearer 0123456789ABCDEF",
+        ] {
+            assert_eq!(token(&[("authorization", wrong)]), Some(Refusal::WrongToken), "{wrong}");
+        }
+        assert_eq!(Gate::new(&[], None).token(&headers(&[])), Ok(()));
+    }
+
+    #[test]
+    fn a_token_is_long_enough_plain_and_never_shown() {
+        assert!(Token::new("  0123456789abcdef\n").is_ok());
+        for wrong in ["", " \n", "short", "0123456789 abcdef", "0123456789abcdé0"] {
+            assert!(Token::new(wrong).is_err(), "{wrong}");
+        }
+        assert!(!format!("{:?}", Token::new(SECRET)).contains(SECRET));
+    }
+}
