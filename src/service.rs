@@ -105,7 +105,7 @@ impl Service {
     /// The resource of one scope, named exactly or as `scope` of a tool.
     ///
     /// # Errors
-    /// An unknown scope, or a store that cannot be read.
+    /// An unknown scope.
     pub fn scope_resource(&self, name: &str) -> Result<ScopeResource, Error> {
         resources::scope(self, name)
     }

@@ -49,8 +49,12 @@ pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
     let (token, kept) = token(args)?;
     let listening = listen(address, &args.allow_host, token)?;
     announce(&format!("http://{}", listening.address()), &kept, json)?;
-    if !listening.address().ip().is_loopback() {
+    let ip = listening.address().ip();
+    if !ip.is_loopback() {
         write_err("others on the network can reach this address, and HTTP is not encrypted: put TLS before it\n");
+    }
+    if ip.is_unspecified() && args.allow_host.is_empty() {
+        write_err("clients elsewhere are turned away until `--allow-host` names the host or address they use for this machine\n");
     }
     let service = Service::for_the_process(config);
     let result = listening.serve(service);

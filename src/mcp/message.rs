@@ -9,13 +9,16 @@ use serde_json::{Value, json};
 /// Longest message, in bytes.
 pub const LONGEST: usize = 16 << 20;
 
+/// A message's bytes as they were understood, and the message.
+type Understood<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
+
 /// Decodes a message; otherwise the answer it gets, if any: a notification that is not understood gets none.
 pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
     mended(message).map(|(_, decoded)| decoded)
 }
 
-/// As [`decode`], with the message's bytes as they were understood.
-pub fn mended(message: &[u8]) -> Result<(Cow<'_, [u8]>, RxJsonRpcMessage<RoleServer>), Option<Value>> {
+/// As [`decode`], with the message's bytes.
+pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     let line = message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message).trim_ascii();
     if line.is_empty() {
         return Err(None);

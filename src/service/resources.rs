@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::{Service, open};
-use crate::api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, ResourceEntry, ScopeResource};
+use crate::api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry, ScopeResource};
 use crate::error::Error;
 use crate::memory::{StatusFilter, Visibility};
 use crate::scope::resolve::current;
@@ -67,12 +67,17 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
             known: Vec::new(),
         });
     };
-    let page = service.query_memories(&QueryRequest {
+    let newest = service.query_memories(&QueryRequest {
         scope: Some(scope.name.clone()),
         limit: Some(NEWEST),
         max_tokens: Some(20_000),
         ..QueryRequest::default()
-    })?;
+    });
+    let page = match newest {
+        // What is wrong with the store stands in the scope's health.
+        Err(Error::Store(_)) => QueryResponse::default(),
+        other => other?,
+    };
     let newest = page.results.into_iter().map(|hit| ResourceEntry {
         uri: Address::Memory {
             scope: hit.scope,

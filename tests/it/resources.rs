@@ -358,6 +358,12 @@ fn resources_are_listed_before_any_store_is_opened() {
         (error["code"].as_i64(), error["data"]["code"].as_str()),
         (Some(-32603), Some("store_not_sqlite"))
     );
+    let garbage = read(&mut server, "memory://scope/garbage");
+    assert_eq!(
+        (&garbage["scope"]["health"]["state"], &garbage["newest"]),
+        (&json!("unavailable"), &json!([])),
+        "{garbage}"
+    );
     assert_eq!(read(&mut server, "memory://scope/good/memory/good-1")["id"], "good-1");
 }
 
