@@ -3,7 +3,7 @@
 //! The four tools are generated from the contract types. A call is decoded here, handed to [`crate::service`] on a
 //! blocking thread, and answered with structured content and the same JSON as text; a failure is an error result whose
 //! text is the error body. A panic is caught and answered, because rmcp would leave the client waiting. Resources, prompts and
-//! completion ([`resources`], [`prompts`]) go the same way; there a failure is an error of the protocol.
+//! completion (`resources.rs`, `prompts.rs`) go the same way; there a failure is an error of the protocol.
 
 pub mod http;
 mod message;
