@@ -19,6 +19,7 @@ use crate::api::{
     QueryResponse, Skipped,
 };
 use crate::config::Config;
+use crate::context::brief::{Brief, BriefRequest};
 use crate::error::{Error, StoreError};
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope, TableState};
@@ -81,6 +82,14 @@ impl Service {
     /// Invalid arguments, or no scope at all.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
         crate::context::run(self, request)
+    }
+
+    /// What a session starts with: as [`Service::get_context`], without an index.
+    ///
+    /// # Errors
+    /// An invalid folder, no scope at all, or no store that can be read.
+    pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
+        crate::context::brief::run(self, request)
     }
 
     pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {

@@ -11,6 +11,7 @@ mod detection;
 mod docs;
 mod eval;
 mod get;
+mod hook;
 mod import;
 mod lexical;
 mod mcp;
