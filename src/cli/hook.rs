@@ -2,6 +2,7 @@
 //! error, and the exit code is 0.
 
 use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -71,16 +72,19 @@ pub fn complain(trouble: &str) {
 }
 
 fn answer(global: &Global, event: &Event) -> Result<Option<Output>, Error> {
-    let config = config(global)?;
+    let mut config = config(global)?;
     // A folder that was named on the command line goes before what the host says.
     let mut event = event.clone();
     if global.project.is_some() {
         event.folder = None;
     }
+    if let Some(folder) = event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute()) {
+        config.project.value = folder;
+    }
     let service = Service::for_the_process(config);
     let output = match event.moment {
         Moment::SessionStart => hook::session_start(service, &event),
-        Moment::UserPrompt => Ok(None),
+        Moment::UserPrompt => hook::user_prompt(service, &event),
     };
     service.close();
     output

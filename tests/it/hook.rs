@@ -326,3 +326,26 @@ fn ten_thousand_memories_are_no_matter() {
     // Far above what it takes and far below what an index would.
     assert!(took.iter().min().unwrap() < &Duration::from_millis(250), "{took:?}");
 }
+
+#[test]
+fn a_prompt_is_given_what_is_near_it_and_nothing_else() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let ask = |event: &str, prompt: &str| {
+        let sent = json!({ "hook_event_name": event, "cwd": folder, "prompt": prompt }).to_string();
+        ack_with_input(root.path(), &["hook", "user-prompt"], sent.as_bytes()).ok()
+    };
+    for event in ["UserPromptSubmit", "BeforeAgent"] {
+        let answer: Value =
+            serde_json::from_str(&ask(event, "our migration with ALTER TABLE waits for a lock and blocks all readers, what now?")).unwrap();
+        let inner = &answer["hookSpecificOutput"];
+        assert_eq!(inner["hookEventName"], event);
+        let text = inner["additionalContext"].as_str().unwrap();
+        assert!(text.contains("lock_timeout") && text.lines().any(|line| line.starts_with("> ")), "{text}");
+    }
+    for prompt in ["write a poem about the sea in spring", "thanks", "/compact", "", "please go on with the next step of the plan"] {
+        assert_eq!(ask("UserPromptSubmit", prompt), "", "{prompt}");
+    }
+    // Cursor's hook on prompts lets them pass and adds nothing.
+    assert_eq!(ask("beforeSubmitPrompt", "a migration with ALTER TABLE waits for a lock"), "{\"continue\":true}\n");
+}

@@ -5,6 +5,7 @@ mod support;
 
 mod arguments;
 mod cli;
+mod connect;
 mod context;
 mod curation;
 mod detection;
