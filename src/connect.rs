@@ -338,8 +338,8 @@ fn runs_hook(command: &str) -> bool {
         let name = Path::new(word.trim_matches(['\'', '"'])).file_stem();
         name.is_some_and(|name| name == NAME)
     };
-    // The path may hold blanks, then its last part still is the program's name.
-    ["session-start", "user-prompt"].contains(&hook) && (named(program) || program.split_whitespace().any(named))
+    // A path may hold blanks: its last part still is the program's name.
+    ["session-start", "user-prompt"].contains(&hook) && program.split_whitespace().any(named)
 }
 
 /// The members of an object as they go into a file.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use self::wire::{Event, Host, Origin, Output};
 use crate::api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
-use crate::context::brief::{Brief, BriefRequest};
+use crate::context::brief::{Brief, BriefRequest, RECENT};
 use crate::error::Error;
 use crate::service::Service;
 use crate::text;
@@ -162,7 +162,8 @@ fn tell(out: &mut String, memory: &MemoryHit, elsewhere: bool, level: u32) {
     for line in subtitle.chain(memory.facts.iter().take(facts)) {
         let _ = writeln!(out, ">   {}", text::line(line, 200));
     }
-    let why = memory.why.as_ref().filter(|_| level < 2);
+    // That a memory is merely recent, its date says.
+    let why = memory.why.as_ref().filter(|why| level < 2 && *why != RECENT);
     let why = why.map_or_else(String::new, |why| format!(" ({})", text::line(why, 140)));
     let _ = writeln!(out, ">   id {}{why}", text::line(&memory.id, 200));
 }

@@ -32,6 +32,8 @@ const FEW: usize = 10;
 /// A word in the title or among the tags counts this often.
 const TELLING: f64 = 2.0;
 
+/// Why a memory is there that nothing but its date speaks for.
+pub const RECENT: &str = "recent in this project";
 /// Words of branches that say what kind of change it is, not what it is about.
 const HABITS: [&str; 14] = [
     "add", "bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor", "release", "test", "update", "wip",
@@ -283,7 +285,7 @@ impl Chooser<'_> {
                 scope,
                 outline,
                 score: 0.0,
-                why: "recent in this project".to_owned(),
+                why: RECENT.to_owned(),
             }));
         }
         self.records(&candidates, most, notes)

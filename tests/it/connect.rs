@@ -43,7 +43,10 @@ impl Home {
         for variable in ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
             command.env_remove(variable);
         }
-        run(command.env("HOME", self.0.path()).env("APPDATA", self.path("roaming")).args(arguments))
+        run(command
+            .env("HOME", self.0.path())
+            .env("APPDATA", self.path("roaming"))
+            .args(arguments))
     }
 
     /// Where a client's own settings lie.
@@ -74,7 +77,11 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
         let home = Home::new();
         let shown = home.run(&["connect", client]).ok();
         assert!(shown.contains("nothing was written") && shown.contains("ack-memory"), "{shown}");
-        assert!(home.run(&["connect", client, "--dry-run", "--yes"]).ok().contains("nothing was written"));
+        assert!(
+            home.run(&["connect", client, "--dry-run", "--yes"])
+                .ok()
+                .contains("nothing was written")
+        );
         assert!(contents(home.0.path()).is_empty(), "{client}");
 
         home.run(&["connect", client, "--yes", "--prompt-hook"]).ok();
@@ -97,14 +104,19 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
 fn what_clients_are_told_is_what_they_understand() {
     let home = Home::new();
     for client in CLIENTS {
-        home.run(&["--root", "/srv/my memories", "connect", client, "--yes", "--prompt-hook"]).ok();
+        home.run(&["--root", "/srv/my memories", "connect", client, "--yes", "--prompt-hook"])
+            .ok();
     }
     let binary = std::env!("CARGO_BIN_EXE_ack-memory");
     let arguments = json!(["--root", "/srv/my memories", "serve"]);
     let hook = |hook: &str, client: &str| format!("{binary} --root '/srv/my memories' hook {hook} --client {client}");
     for (client, key) in [("claude-code", "mcpServers"), ("vscode", "servers")] {
         let server = &home.json(home.settings(client))[key]["ack-memory"];
-        assert_eq!(*server, json!({ "type": "stdio", "command": binary, "args": arguments }), "{client}");
+        assert_eq!(
+            *server,
+            json!({ "type": "stdio", "command": binary, "args": arguments }),
+            "{client}"
+        );
     }
     for client in ["claude-desktop", "cursor", "gemini"] {
         let server = &home.json(home.settings(client))["mcpServers"]["ack-memory"];
@@ -126,7 +138,10 @@ fn what_clients_are_told_is_what_they_understand() {
         }
     }
     let cursor = home.json(".cursor/hooks.json");
-    assert_eq!(cursor, json!({ "version": 1, "hooks": { "sessionStart": [{ "command": hook("session-start", "cursor") }] } }));
+    assert_eq!(
+        cursor,
+        json!({ "version": 1, "hooks": { "sessionStart": [{ "command": hook("session-start", "cursor") }] } })
+    );
 }
 
 #[test]
@@ -147,14 +162,24 @@ fn comments_order_and_spacing_stay_and_come_back() {
         (
             "gemini",
             jsonc,
-            &["// mine\n", "\"b\": 1, // why", "\"other\": { \"command\": \"x\" }", "/* last */", "\"a\": [1,2],"][..],
+            &[
+                "// mine\n",
+                "\"b\": 1, // why",
+                "\"other\": { \"command\": \"x\" }",
+                "/* last */",
+                "\"a\": [1,2],",
+            ][..],
         ),
         (
             "vscode",
             &jsonc.replace("mcpServers", "servers"),
             &["// mine\n", "\"b\": 1, // why", "/* last */"],
         ),
-        ("codex", toml, &["# mine\nmodel   = \"m\"  # why\n", "command = 'x'", "[tui]\ntheme = \"dark\""]),
+        (
+            "codex",
+            toml,
+            &["# mine\nmodel   = \"m\"  # why\n", "command = 'x'", "[tui]\ntheme = \"dark\""],
+        ),
         ("claude-code", "{\"mcpServers\":{},\"x\":1}", &["\"x\":1"]),
         ("cursor", "{}", &[]),
         ("claude-desktop", "", &[]),
@@ -179,7 +204,10 @@ fn comments_order_and_spacing_stay_and_come_back() {
 fn what_was_changed_meanwhile_stays_when_a_client_is_disconnected() {
     let home = Home::new();
     let name = ".claude/settings.json";
-    home.write(name, r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"mine hook"}]}]}}"#);
+    home.write(
+        name,
+        r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"mine hook"}]}]}}"#,
+    );
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let mut settings = home.json(name);
     assert_eq!(settings["hooks"]["SessionStart"].as_array().unwrap().len(), 2);
@@ -198,7 +226,13 @@ fn a_second_connection_replaces_the_first() {
     }
     let text = home.read(".gemini/settings.json");
     assert!(!text.contains("/first"), "{text}");
-    assert_eq!(home.json(".gemini/settings.json")["hooks"]["SessionStart"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        home.json(".gemini/settings.json")["hooks"]["SessionStart"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
     home.run(&["disconnect", "gemini", "--yes"]).ok();
     assert!(contents(home.0.path()).is_empty());
 }

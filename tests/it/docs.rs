@@ -206,7 +206,6 @@ fn placeholder(word: &str) -> Option<String> {
         "N" => Some("5".to_owned()),
         "DAY" | "YYYY-MM-DD" => Some("2026-01-31".to_owned()),
         "SHELL" | "<shell>" => Some("bash".to_owned()),
-        "CLIENT" => Some("cursor".to_owned()),
         _ => Some(word.split('|').next().unwrap_or_default().to_owned()),
     }
 }

@@ -336,16 +336,31 @@ fn a_prompt_is_given_what_is_near_it_and_nothing_else() {
         ack_with_input(root.path(), &["hook", "user-prompt"], sent.as_bytes()).ok()
     };
     for event in ["UserPromptSubmit", "BeforeAgent"] {
-        let answer: Value =
-            serde_json::from_str(&ask(event, "our migration with ALTER TABLE waits for a lock and blocks all readers, what now?")).unwrap();
+        let answer: Value = serde_json::from_str(&ask(
+            event,
+            "our migration with ALTER TABLE waits for a lock and blocks all readers, what now?",
+        ))
+        .unwrap();
         let inner = &answer["hookSpecificOutput"];
         assert_eq!(inner["hookEventName"], event);
         let text = inner["additionalContext"].as_str().unwrap();
-        assert!(text.contains("lock_timeout") && text.lines().any(|line| line.starts_with("> ")), "{text}");
+        assert!(
+            text.contains("lock_timeout") && text.lines().any(|line| line.starts_with("> ")),
+            "{text}"
+        );
     }
-    for prompt in ["write a poem about the sea in spring", "thanks", "/compact", "", "please go on with the next step of the plan"] {
+    for prompt in [
+        "write a poem about the sea in spring",
+        "thanks",
+        "/compact",
+        "",
+        "please go on with the next step of the plan",
+    ] {
         assert_eq!(ask("UserPromptSubmit", prompt), "", "{prompt}");
     }
     // Cursor's hook on prompts lets them pass and adds nothing.
-    assert_eq!(ask("beforeSubmitPrompt", "a migration with ALTER TABLE waits for a lock"), "{\"continue\":true}\n");
+    assert_eq!(
+        ask("beforeSubmitPrompt", "a migration with ALTER TABLE waits for a lock"),
+        "{\"continue\":true}\n"
+    );
 }
