@@ -151,7 +151,7 @@ fn nothing_makes_a_session_fail() {
         b"",
         b"\n\n",
         b"\x00\xff\xfe\x80binary",
-        whole[..whole.len() / 2].as_bytes(),
+        &whole.as_bytes()[..whole.len() / 2],
         b"[1, 2]",
         b"\"text\"",
         br#"{"cwd": 5, "source": [], "hook_event_name": null}"#,
