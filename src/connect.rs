@@ -1,8 +1,8 @@
 //! Connecting a client: what its configuration files have to hold for it to start this server and to call its hooks.
 //!
 //! A client is a row of [`Client::ALL`] and says where its files lie and which shape they have ([`Client::files`]); what is
-//! put into a file is a list of [`Part`]s. [`json`] and [`toml`] put parts into a text and take them out again, leaving every
-//! other byte as it was; [`file`] plans, shows and writes changes. Nothing here runs a program.
+//! put into a file is a list of [`Part`]s. [`mod@json`] and [`mod@toml`] put parts into a text and take them out again, leaving every
+//! other byte as it was; [`mod@file`] plans, shows and writes changes. Nothing here runs a program.
 
 pub mod file;
 pub mod json;

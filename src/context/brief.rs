@@ -3,7 +3,7 @@
 //! `get_context` searches with the scopes' indexes, which pay for themselves in a server and would be most of the time of a
 //! process that answers once. Here each store is read once in outline ([`crate::store::outline`]); the words of the branch
 //! and of the project's manifests decide there, and only the few records that are told are read in full. What may be told
-//! is decided as everywhere: scopes by [`Service::select`], the status by the store, again when the record is read.
+//! is decided as everywhere: scopes by `Service::select`, the status by the store, again when the record is read.
 
 use std::collections::HashSet;
 use std::time::Duration;
