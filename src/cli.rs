@@ -3,8 +3,10 @@
 
 mod add;
 pub mod args;
+mod connect;
 mod doctor;
 mod eval;
+mod hook;
 mod import;
 mod index;
 mod model;
@@ -29,6 +31,11 @@ use crate::service::Service;
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
+            // A hook that a newer version installed must not fail a session under this one.
+            hook::complain(error.to_string().lines().next().unwrap_or_default());
+            return ExitCode::SUCCESS;
+        }
         Err(error) => {
             // Help and version are answers; anything else is a usage error, which clap reports with code 2.
             let code = if error.use_stderr() { 2 } else { 0 };
@@ -48,6 +55,18 @@ pub fn run() -> ExitCode {
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }
+}
+
+/// Whether the command is `hook`, of arguments that could not be read as a whole.
+fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--root" | "--db" | "--scope" | "--project") => drop(arguments.next()),
+            Some(flag) if flag.starts_with('-') => {}
+            word => return word == Some("hook"),
+        }
+    }
+    false
 }
 
 /// Closes the service at the end of a command.
@@ -108,6 +127,13 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
             print(&service.0.get_context(&context_request(&args))?, json, render::context)
         }
+        Command::Hook(args) => {
+            hook::run(&cli.global, &args);
+            Ok(())
+        }
+        Command::PrintConfig(args) => connect::print_config(&cli.global, &args),
+        Command::Connect(args) => connect::connect(&cli.global, &args),
+        Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
         Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
         Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),

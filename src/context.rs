@@ -3,7 +3,9 @@
 //! What the session is about (`focus`) decides where it is given. Otherwise the project as it stands does: the name of the
 //! branch and what its manifests declare are searched for, and what that finds goes before what is merely recent.
 
+pub mod brief;
 mod signals;
+mod words;
 
 use std::path::PathBuf;
 

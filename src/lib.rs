@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! cli ─┐                 scope.rs       query/lexical.rs  ─┐
-//!      ├─► service.rs ─► resolve.rs ──► query/semantic.rs ─┴─► query/retrieve.rs ─► query::order ─► store ─► api
+//! hook ┼─► service.rs ─► resolve.rs ──► query/semantic.rs ─┴─► query/retrieve.rs ─► query::order ─► store ─► api
 //! mcp ─┘   (api types)   (scopes)        (legs)                (fusion)             (total order)   (records, status re-checked)
 //! cli ──► import.rs, demo.rs  (write stores), table/build.rs (writes vector tables); unreachable from service and mcp
 //! cli ──► eval.rs ──► service.rs
@@ -27,9 +27,11 @@
 //! - [`table`]: the LanceDB table beside a store, from which an index is read faster than from the store, and `index`, which
 //!   builds it.
 //! - [`eval`]: measures retrieval on somebody's questions.
-//! - [`service`]: one method an operation, tool, resource or prompt; [`context`] chooses what a session needs.
-//! - [`cli`] and [`mcp`]: adapters. They decode, call the service, and encode. [`mcp`] speaks over standard input and output or
-//!   over HTTP ([`mcp::http`], with [`mcp::http::gate`] before it).
+//! - [`service`]: one method an operation, tool, resource or prompt; [`context`] chooses what a session needs, for the tool
+//!   with the indexes, for a hook without one ([`context::brief`]).
+//! - [`cli`], [`hook`] and [`mcp`]: adapters. They decode, call the service, and encode. [`mcp`] speaks over standard input and
+//!   output or over HTTP ([`mcp::http`], with [`mcp::http::gate`] before it).
+//! - [`connect`]: puts this server into the configuration files of clients, and takes it out again.
 //! - [`import`] and [`demo`]: build native stores.
 //!
 //! # Invariants
@@ -76,11 +78,13 @@
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod connect;
 pub mod context;
 pub mod demo;
 pub mod encoder;
 pub mod error;
 pub mod eval;
+pub mod hook;
 pub mod import;
 pub mod mcp;
 pub mod memory;

@@ -162,6 +162,46 @@ pub struct Memory {
     pub repaired: Vec<&'static str>,
 }
 
+/// What a store knows of the memory behind a `superseded_by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Successor<'a> {
+    /// The store holds no such memory.
+    Gone,
+    /// It was turned down.
+    Rejected,
+    /// It is there.
+    There {
+        /// Its status.
+        status: Status,
+        /// The memory that replaces it in turn.
+        next: Option<&'a str>,
+    },
+}
+
+/// Whether a newer memory stands in for the memory `id`, whose `superseded_by` is `first`: its successor may be served too,
+/// or is gone from the store. A successor that was rejected or that the filter hides does not take its place, and a circle
+/// of successors has none.
+pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter, look: impl Fn(&str) -> Successor<'a>) -> bool {
+    let Some(first) = first else { return false };
+    let mut next = match look(first) {
+        Successor::Gone => return true,
+        Successor::Rejected => return false,
+        Successor::There { status, .. } if !filter.allows(status) => return false,
+        Successor::There { next, .. } => (first, next),
+    };
+    for _ in 0..32 {
+        if next.0 == id {
+            return false;
+        }
+        let Some(further) = next.1 else { return true };
+        match look(further) {
+            Successor::There { next: behind, .. } => next = (further, behind),
+            Successor::Gone | Successor::Rejected => return true,
+        }
+    }
+    true
+}
+
 /// Folds a project, scope or repository name for comparison: lower case, `_` and blanks equal to `-`.
 pub fn fold_name(name: &str) -> String {
     name.trim()

@@ -22,6 +22,7 @@ use crate::api::{
     QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
 };
 use crate::config::Config;
+use crate::context::brief::{Brief, BriefRequest};
 use crate::error::{Error, StoreError};
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope, TableState};
@@ -132,6 +133,14 @@ impl Service {
     /// An unknown scope, or a store that was named and cannot be read.
     pub fn pending_review(&self, scope: Option<&str>) -> Result<Review, Error> {
         review::run(self, scope)
+    }
+
+    /// What a session starts with: as [`Service::get_context`], without an index.
+    ///
+    /// # Errors
+    /// An invalid folder, no scope at all, or no store that can be read.
+    pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
+        crate::context::brief::run(self, request)
     }
 
     pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {

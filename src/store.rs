@@ -2,12 +2,13 @@
 //!
 //! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of the database. The
 //! modules below each know one thing: [`open`] how to open, [`layout`] what is there, [`record`] what a row means,
-//! [`read`] the questions that are asked.
+//! [`read`] the questions that are asked, [`outline`] the one that is asked of a whole store before anything of it is indexed.
 
 pub mod ack;
 pub mod claude_mem;
 pub mod layout;
 pub mod open;
+pub mod outline;
 pub mod read;
 pub mod record;
 pub mod values;

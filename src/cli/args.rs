@@ -3,9 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::connect::Client;
 use crate::memory::Unreviewed;
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
@@ -53,6 +55,14 @@ pub enum Command {
     Scopes(ScopesArgs),
     /// Show what matters for a project now
     Context(ContextArgs),
+    /// Answer a coding agent's hook: its JSON on standard input, memories on standard output; always exits with 0
+    Hook(HookArgs),
+    /// Show what a client's configuration has to hold to use this server
+    PrintConfig(PrintConfigArgs),
+    /// Write it there: shows the change, asks, keeps what was there
+    Connect(ConnectArgs),
+    /// Take it out again
+    Disconnect(DisconnectArgs),
     /// Import memories from JSON lines into a scope
     Import(ImportArgs),
     /// Build or update the vector table of a scope (--scope NAME) or of every one (--all)
@@ -282,6 +292,103 @@ pub struct ContextArgs {
     /// Most tokens the answer may take, 200 to 20000
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_tokens: Option<i64>,
+}
+
+/// Arguments of `hook`.
+#[derive(Debug, Clone, Args)]
+pub struct HookArgs {
+    /// Which hook
+    #[command(subcommand)]
+    pub command: HookCommand,
+}
+
+/// The commands under `hook`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum HookCommand {
+    /// The memories a session starts with
+    SessionStart(HostArgs),
+    /// Memories that a prompt is about, if there are any that are near enough
+    UserPrompt(HostArgs),
+}
+
+/// Arguments of every hook.
+#[derive(Debug, Clone, Args)]
+pub struct HostArgs {
+    /// The program that calls the hook [default: told by what it sends]
+    #[arg(long, value_enum)]
+    pub client: Option<HostArg>,
+}
+
+/// The programs whose hooks are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the programs")]
+pub enum HostArg {
+    ClaudeCode,
+    Codex,
+    Gemini,
+    Cursor,
+}
+
+/// Arguments of `print-config`.
+#[derive(Debug, Clone, Args)]
+pub struct PrintConfigArgs {
+    /// The client
+    #[arg(value_parser = client())]
+    pub client: Client,
+    /// In the project's folder, for this project alone
+    #[arg(long)]
+    pub here: bool,
+    /// Without the hook that tells memories when a session starts
+    #[arg(long)]
+    pub no_hook: bool,
+    /// With the hook that adds the memories that a prompt is about
+    #[arg(long)]
+    pub prompt_hook: bool,
+}
+
+/// Arguments of `connect`.
+#[derive(Debug, Clone, Args)]
+pub struct ConnectArgs {
+    /// The client
+    #[arg(value_parser = client())]
+    pub client: Client,
+    /// In the project's folder, for this project alone
+    #[arg(long)]
+    pub here: bool,
+    /// Without the hook that tells memories when a session starts
+    #[arg(long)]
+    pub no_hook: bool,
+    /// With the hook that adds the memories that a prompt is about
+    #[arg(long)]
+    pub prompt_hook: bool,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write without asking
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Arguments of `disconnect`.
+#[derive(Debug, Clone, Args)]
+pub struct DisconnectArgs {
+    /// The client
+    #[arg(value_parser = client())]
+    pub client: Client,
+    /// In the project's folder
+    #[arg(long)]
+    pub here: bool,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write without asking
+    #[arg(long)]
+    pub yes: bool,
+}
+
+fn client() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.map(Client::name))
+        .try_map(|name| Client::ALL.into_iter().find(|client| client.name() == name).ok_or("no such client"))
 }
 
 /// Arguments of `import`.

@@ -44,6 +44,20 @@ pub struct Belonging {
     pub own_is_private: bool,
 }
 
+impl Belonging {
+    /// Whether anything of a scope (folded name) can pass: a private scope's memories are not told as those of others.
+    pub fn admits_scope(&self, scope: &str) -> bool {
+        self.own || !self.own_is_private || self.own_scope.as_deref() != Some(scope)
+    }
+
+    /// Whether a memory of a scope (folded name) passes, by its project and the project's second name, as written.
+    pub fn admits(&self, scope: &str, project: &str, alias: &str) -> bool {
+        let named = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
+        let mine = named(project) || named(alias) || (project.is_empty() && self.own_scope.as_deref() == Some(scope));
+        mine == self.own
+    }
+}
+
 /// One entry of `files`: a piece of a path, which may be meant as a glob.
 #[derive(Debug, Clone)]
 pub struct FilePattern {
@@ -121,7 +135,7 @@ impl<'a> Resolved<'a> {
         let closed = filters
             .belonging
             .as_ref()
-            .is_some_and(|belonging| !belonging.own && belonging.own_is_private && belonging.own_scope.as_ref() == own_names.first());
+            .is_some_and(|belonging| own_names.first().is_some_and(|scope| !belonging.admits_scope(scope)));
         Self {
             closed,
             belonging,

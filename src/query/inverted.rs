@@ -10,7 +10,7 @@ use super::prepare::{Prepared, Team, unpack};
 use super::semantic::{Code, Vectors};
 use crate::encoder::Encoder;
 use crate::error::StoreError;
-use crate::memory::{Memory, Status, StatusFilter, fold_name};
+use crate::memory::{self, Memory, Status, StatusFilter, Successor, fold_name};
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
 
@@ -445,28 +445,16 @@ impl Index {
         list.get(position).map(|posting| (posting & 0xff) as f32 / 2.0)
     }
 
-    /// Whether a newer memory stands in for this one: its successor may be served too, or is gone from the store. A
-    /// successor that was rejected or that the filter hides does not take its place, and a circle of successors has none.
+    /// Whether a newer memory stands in for this one, see [`memory::is_superseded`].
     pub fn is_superseded(&self, doc: &Doc, filter: StatusFilter) -> bool {
-        let Some(first) = &doc.superseded_by else { return false };
-        if self.rejected.contains(first) {
-            return false;
-        }
-        let Some((_, successor)) = self.find(first) else { return true };
-        if !filter.allows(successor.status) {
-            return false;
-        }
-        let mut next = successor;
-        for _ in 0..32 {
-            if next.id == doc.id {
-                return false;
-            }
-            match next.superseded_by.as_ref().and_then(|id| self.find(id)) {
-                Some((_, further)) => next = further,
-                None => return true,
-            }
-        }
-        true
+        memory::is_superseded(&doc.id, doc.superseded_by.as_deref(), filter, |id| match self.find(id) {
+            _ if self.rejected.contains(id) => Successor::Rejected,
+            Some((_, found)) => Successor::There {
+                status: found.status,
+                next: found.superseded_by.as_deref(),
+            },
+            None => Successor::Gone,
+        })
     }
 }
 

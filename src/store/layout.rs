@@ -239,6 +239,17 @@ impl Source {
         list
     }
 
+    /// As [`Source::select_list`], with NULL in the place of every field that is not among `fields`, and of the narrative.
+    pub fn select_only(&self, fields: &[Field]) -> String {
+        let key = self.row_number.unwrap_or("0");
+        let mut list = format!("{key}, {}", self.id.expression());
+        for field in Field::ALL {
+            list.push_str(", ");
+            list.push_str(self.column(field).filter(|_| fields.contains(&field)).unwrap_or("NULL"));
+        }
+        list
+    }
+
     /// SQL that orders rows by the time they were written, as well as the columns allow.
     pub fn created_expression(&self) -> String {
         let parts: Vec<&str> = [Field::CreatedEpoch, Field::Created, Field::Date]

@@ -182,7 +182,11 @@ fn narrative(row: &Row<'_>, source: &Source, repaired: &mut Vec<&'static str>) -
     Ok((!whole.is_empty()).then_some(whole))
 }
 
-fn first_instant(row: &Row<'_>, fields: &[Field]) -> rusqlite::Result<Option<jiff::Timestamp>> {
+/// The first of some fields that holds an instant.
+///
+/// # Errors
+/// What SQLite said.
+pub fn first_instant(row: &Row<'_>, fields: &[Field]) -> rusqlite::Result<Option<jiff::Timestamp>> {
     for field in fields {
         if let Some(instant) = values::instant(row.get_ref(field.position())?) {
             return Ok(Some(instant));

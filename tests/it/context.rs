@@ -14,7 +14,7 @@ fn ids(list: &Value) -> Vec<&str> {
 }
 
 /// A project with a git repository made of files, on a branch.
-fn project(root: &Root, name: &str, branch: &str) -> PathBuf {
+pub fn project(root: &Root, name: &str, branch: &str) -> PathBuf {
     let folder = root.path().join("work").join(name);
     for part in [".git/objects", ".git/refs/heads"] {
         std::fs::create_dir_all(folder.join(part)).unwrap();
@@ -24,7 +24,7 @@ fn project(root: &Root, name: &str, branch: &str) -> PathBuf {
     folder
 }
 
-fn context(root: &Root, folder: &Path, rest: Value) -> Value {
+pub fn context(root: &Root, folder: &Path, rest: Value) -> Value {
     let mut arguments = json!({ "project_path": folder });
     for (key, value) in rest.as_object().unwrap() {
         arguments[key] = value.clone();
@@ -33,7 +33,7 @@ fn context(root: &Root, folder: &Path, rest: Value) -> Value {
 }
 
 /// A project's scope, a shared one and a private one.
-fn three() -> Root {
+pub fn three() -> Root {
     let root = Root::new();
     let at = |id: &str, title: &str, day: u32, rest: Value| {
         let mut one = memory(id, title, rest);

@@ -5,12 +5,14 @@ mod support;
 
 mod arguments;
 mod cli;
+mod connect;
 mod context;
 mod curation;
 mod detection;
 mod docs;
 mod eval;
 mod get;
+mod hook;
 mod http;
 mod import;
 mod lexical;

@@ -1,0 +1,125 @@
+//! `hook`: answers a coding agent's hook. A session must never fail over it: whatever goes wrong is one line on standard
+//! error, and the exit code is 0.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use super::args::{Global, HookArgs, HookCommand, HostArg};
+use super::{config, write_err, write_out};
+use crate::error::Error;
+use crate::hook;
+use crate::hook::wire::{Event, Host, Moment, Output};
+use crate::service::Service;
+use crate::text;
+
+/// How long a host may take to send what it has to say.
+const SENDING: Duration = Duration::from_secs(2);
+/// How long the answer may take.
+const ANSWERING: Duration = Duration::from_secs(5);
+/// Most bytes of an event; what comes after them is read and dropped, so that the host's writing does not fail.
+const MOST: u64 = 4 << 20;
+
+/// Runs `hook`.
+pub fn run(global: &Global, args: &HookArgs) {
+    // What a panic says is more than the one line that is allowed.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (moment, host) = match &args.command {
+        HookCommand::SessionStart(host) => (Moment::SessionStart, host.client),
+        HookCommand::UserPrompt(host) => (Moment::UserPrompt, host.client),
+    };
+    let host = host.map(|host| match host {
+        HostArg::ClaudeCode => Host::ClaudeCode,
+        HostArg::Codex => Host::Codex,
+        HostArg::Gemini => Host::Gemini,
+        HostArg::Cursor => Host::Cursor,
+    });
+    let mut event = Event::unknown(host, moment);
+    let mut trouble = None;
+    match sent() {
+        Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+        Ok(bytes) => match Event::read(&bytes, host, moment) {
+            Ok(read) => event = read,
+            Err(reason) => trouble = Some(reason),
+        },
+        Err(reason) => trouble = Some(reason),
+    }
+    let asked = (global.clone(), event.clone());
+    let answered = match within(ANSWERING, move || answer(&asked.0, &asked.1)) {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => {
+            let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+            trouble = Some(format!("{error}{hint}"));
+            None
+        }
+        Err(reason) => {
+            trouble = Some(reason.to_owned());
+            None
+        }
+    };
+    if let Some(output) = answered.or_else(|| event.silence()) {
+        let _ = write_out(&(output.line() + "\n"));
+    }
+    if let Some(trouble) = trouble {
+        complain(&trouble);
+    }
+}
+
+/// One line on standard error.
+pub fn complain(trouble: &str) {
+    write_err(&format!("ack-memory hook: {}\n", text::line(trouble, 300)));
+}
+
+fn answer(global: &Global, event: &Event) -> Result<Option<Output>, Error> {
+    let mut config = config(global)?;
+    // A folder that was named on the command line goes before what the host says.
+    let mut event = event.clone();
+    if global.project.is_some() {
+        event.folder = None;
+    }
+    if let Some(folder) = event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute()) {
+        config.project.value = folder;
+    }
+    let service = Service::for_the_process(config);
+    let output = match event.moment {
+        Moment::SessionStart => hook::session_start(service, &event),
+        Moment::UserPrompt => hook::user_prompt(service, &event),
+    };
+    service.close();
+    output
+}
+
+/// What stands on standard input, as far as it comes in time.
+fn sent() -> Result<Vec<u8>, String> {
+    if std::io::stdin().is_terminal() {
+        return Ok(Vec::new());
+    }
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut bytes = Vec::new();
+        let read = input.by_ref().take(MOST).read_to_end(&mut bytes);
+        let _ = std::io::copy(&mut input, &mut std::io::sink());
+        let _ = send.send(read.map(|_| bytes).map_err(|error| format!("standard input: {error}")));
+    });
+    wait(&receive, SENDING)
+        .map_err(|_| "standard input was not closed in time".to_owned())
+        .flatten()
+}
+
+/// The result of some work, unless it takes too long or ends in a panic.
+fn within<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, &'static str> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let _ = send.send(work());
+    });
+    wait(&receive, time)
+}
+
+fn wait<T>(receive: &Receiver<T>, time: Duration) -> Result<T, &'static str> {
+    receive.recv_timeout(time).map_err(|error| match error {
+        RecvTimeoutError::Timeout => "it took too long and was given up",
+        RecvTimeoutError::Disconnected => "internal error",
+    })
+}

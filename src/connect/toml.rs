@@ -1,0 +1,105 @@
+//! Parts in a TOML file. Order, comments and spacing of everything else stay.
+
+use serde_json::Value;
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
+
+use super::{Part, members};
+
+/// Puts parts into a text. What stands there of ours already is replaced.
+///
+/// # Errors
+/// Why the text cannot be changed: it is no TOML, or something else stands where a part belongs.
+pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
+    let mut document = parse(text)?;
+    for part in parts {
+        let Part::Member { path, name, value } = part else {
+            return Err("lists are not written to TOML".to_owned());
+        };
+        let parent = table(document.as_table_mut(), path)?;
+        let wanted = entry(value);
+        match parent.get_mut(name) {
+            Some(known) => {
+                let Some(known) = known.as_table_like_mut() else {
+                    return Err(format!("`{}.{name}` is no table", path.join(".")));
+                };
+                // Keys that are ours are set; what a person added beside them stays.
+                for (key, item) in wanted.iter() {
+                    if known.get(key).map(Item::to_string).map(|text| text.trim().to_owned()) != Some(item.to_string().trim().to_owned()) {
+                        known.insert(key, item.clone());
+                    }
+                }
+            }
+            None => {
+                parent.insert(name, Item::Table(wanted));
+            }
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// Takes parts out of a text. With `prune`, tables that are empty afterwards go too.
+///
+/// # Errors
+/// As [`put`].
+pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
+    let mut document = parse(text)?;
+    for part in parts {
+        let Part::Member { path, name, .. } = part else { continue };
+        if !there(document.as_table(), path) {
+            continue;
+        }
+        let parent = table(document.as_table_mut(), path)?;
+        parent.remove(name);
+        let empty = parent.is_empty();
+        if let ([only], true) = (path.as_slice(), empty && prune) {
+            document.as_table_mut().remove(only);
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// The value of a text as JSON; `None` where it is none.
+pub fn value_of(text: &str) -> Option<Value> {
+    ::toml::from_str(text).ok()
+}
+
+fn parse(text: &str) -> Result<DocumentMut, String> {
+    text.parse::<DocumentMut>().map_err(|error| error.to_string())
+}
+
+fn there(top: &Table, path: &[&str]) -> bool {
+    let found = path
+        .iter()
+        .try_fold(top as &dyn TableLike, |table, key| table.get(key)?.as_table_like());
+    found.is_some()
+}
+
+/// The table at a path, made where it is not there.
+fn table<'a>(top: &'a mut Table, path: &[&str]) -> Result<&'a mut dyn TableLike, String> {
+    let mut table: &mut dyn TableLike = top;
+    for key in path {
+        if table.get(key).is_none() {
+            let mut made = Table::new();
+            made.set_implicit(true);
+            table.insert(key, Item::Table(made));
+        }
+        table = table
+            .get_mut(key)
+            .and_then(Item::as_table_like_mut)
+            .ok_or_else(|| format!("`{}` is no table", path.join(".")))?;
+    }
+    Ok(table)
+}
+
+fn entry(wanted: &Value) -> Table {
+    let mut table = Table::new();
+    for (key, member) in members(wanted) {
+        let item = match &member {
+            Value::Array(entries) => value(entries.iter().filter_map(Value::as_str).collect::<Array>()),
+            Value::String(text) => value(text.as_str()),
+            other => value(other.to_string()),
+        };
+        table.insert(&key, item);
+    }
+    table
+}

@@ -1,0 +1,385 @@
+//! The memories a session starts with, chosen straight from the stores.
+//!
+//! `get_context` searches with the scopes' indexes, which pay for themselves in a server and would be most of the time of a
+//! process that answers once. Here each store is read once in outline ([`crate::store::outline`]); the words of the branch
+//! and of the project's manifests decide there, and only the few records that are told are read in full. What may be told
+//! is decided as everywhere: scopes by `Service::select`, the status by the store, again when the record is read.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::signals::Signals;
+use super::words::{Origin, Words};
+use super::{SESSIONS, folder};
+use crate::api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, SessionEntry, Skipped};
+use crate::error::{Error, StoreError};
+use crate::memory::{StatusFilter, Visibility, fold_name};
+use crate::query::filter::Belonging;
+use crate::query::fold::Signature;
+use crate::scope::Scope;
+use crate::scope::resolve::Selection;
+use crate::service::{Service, answer};
+use crate::store::outline::{Outline, Outlines};
+use crate::store::read::RowKey;
+use crate::{text, time};
+
+/// A session's start waits no longer than this for a store that is locked.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// A word that stands in more than this share of the memories tells nothing, once there are a few.
+const COMMON_SHARE: f64 = 0.2;
+/// So many memories are a few.
+const FEW: usize = 10;
+/// A word in the title or among the tags counts this often.
+const TELLING: f64 = 2.0;
+
+/// Why a memory is there that nothing but its date speaks for.
+pub const RECENT: &str = "recent in this project";
+/// Words of branches that say what kind of change it is, not what it is about.
+const HABITS: [&str; 14] = [
+    "add", "bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor", "release", "test", "update", "wip",
+];
+
+/// What to choose.
+#[derive(Debug, Clone, Default)]
+pub struct BriefRequest {
+    /// The project's folder. Default: the one the process runs for.
+    pub project_path: Option<String>,
+    /// Most memories of the project itself.
+    pub own: usize,
+    /// Most memories that others learned.
+    pub others: usize,
+    /// Whether recent sessions are told.
+    pub sessions: bool,
+}
+
+/// What a session starts with.
+#[derive(Debug, Clone, Default)]
+pub struct Brief {
+    /// The memories, as `get_context` answers.
+    pub context: ContextResponse,
+    /// How many memories the scopes searched would serve.
+    pub served: usize,
+}
+
+/// One scope, read in outline.
+struct Read<'a> {
+    scope: &'a Scope,
+    outlines: Outlines,
+    sessions: Vec<SessionEntry>,
+}
+
+/// A memory that may be told, with why.
+struct Candidate<'a> {
+    scope: usize,
+    outline: &'a Outline,
+    score: f64,
+    why: String,
+}
+
+/// Chooses what a session starts with.
+///
+/// # Errors
+/// No scope at all, an invalid folder, or no store that can be read.
+pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
+    let mut notes = Vec::new();
+    let asked = ContextRequest {
+        project_path: request.project_path.clone(),
+        ..ContextRequest::default()
+    };
+    let folder = folder(service, &asked, &mut notes)?;
+    let mut selection = service.select(None, Some(&folder))?;
+    let signals = Signals::read(&selection.current.folder, selection.current.repository.as_ref());
+    let branch = signals.branch.as_deref().unwrap_or_default().split_whitespace();
+    let branch: Vec<String> = branch
+        .map(str::to_lowercase)
+        .filter(|word| !HABITS.contains(&word.as_str()))
+        .collect();
+    let branch_words = Words::new(branch.iter().map(|word| (word.clone(), Origin::Prose))).len();
+    let words = Words::new(
+        branch
+            .into_iter()
+            .map(|word| (word, Origin::Prose))
+            .chain(signals.dependencies.into_iter().map(|name| (name, Origin::Name))),
+    );
+    let branch_set = (1u128 << branch_words.min(127)) - 1;
+    let scopes = selection.scopes.clone();
+    let read = read(&mut selection, &scopes, &words, request.sessions, &mut notes)?;
+    let weights = weights(&read, &words);
+    let own = Chooser {
+        read: &read,
+        selection: &selection,
+        words: &words,
+        weights: &weights,
+        branch: branch_set,
+    };
+    let mut brief = Brief {
+        served: read.iter().map(|read| read.outlines.served.len()).sum(),
+        ..Brief::default()
+    };
+    let context = &mut brief.context;
+    context.recent_memories = own.choose(true, request.own, &mut notes)?;
+    context.cross_project_learnings = own.choose(false, request.others, &mut notes)?;
+    let own_scope = selection.current.scope.as_ref();
+    context.pending = read
+        .iter()
+        .find(|read| own_scope.is_some_and(|own| own.name == read.scope.name) && read.outlines.pending > 0)
+        .map(|read| Pending {
+            count: read.outlines.pending,
+            oldest: read.outlines.oldest_pending.and_then(instant),
+            ids: Vec::new(),
+        });
+    context.recent_sessions = read.into_iter().flat_map(|read| read.sessions).collect();
+    context
+        .recent_sessions
+        .sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.session.cmp(&b.session)));
+    context.recent_sessions.truncate(SESSIONS);
+    context.project = ProjectInfo {
+        name: text::line(&selection.current.name, 200),
+        path: text::line(&selection.current.folder.display().to_string(), 400),
+        scope: own_scope.map(|scope| scope.name.clone()),
+        detected_by: selection.current.rule.clone(),
+    };
+    context.searched = selection.searched(StatusFilter::Approved);
+    context.notes = notes;
+    Ok(brief)
+}
+
+fn instant(milliseconds: i64) -> Option<String> {
+    jiff::Timestamp::from_millisecond(milliseconds).ok().map(time::show)
+}
+
+/// Reads every scope of a selection in outline. A scope that cannot be read is named and left out; where none can, the
+/// first failure is the error.
+fn read<'a>(
+    selection: &mut Selection,
+    scopes: &'a [std::sync::Arc<Scope>],
+    words: &Words,
+    sessions: bool,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Read<'a>>, Error> {
+    let names = selection.current.names();
+    let mut read = Vec::with_capacity(scopes.len());
+    let mut first: Option<StoreError> = None;
+    for scope in scopes {
+        let own = selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
+        let result = scope.store.snapshot_within(PATIENCE, |snapshot| {
+            let outlines = snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
+            let told = match sessions {
+                true => snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS)?,
+                false => Vec::new(),
+            };
+            Ok((outlines, told))
+        });
+        match result {
+            Ok((outlines, sessions)) => read.push(Read {
+                scope: scope.as_ref(),
+                outlines,
+                sessions,
+            }),
+            Err(error) => {
+                selection.skipped.push(Skipped {
+                    scope: scope.name.clone(),
+                    reason: text::line(&error.to_string(), 300),
+                });
+                notes.push(Note::about(
+                    NoteKind::ScopeUnavailable,
+                    &scope.name,
+                    text::line(&error.to_string(), 500),
+                ));
+                first.get_or_insert(error);
+            }
+        }
+    }
+    selection
+        .scopes
+        .retain(|scope| read.iter().any(|read| read.scope.name == scope.name));
+    match first {
+        Some(error) if read.is_empty() => Err(error.into()),
+        _ => Ok(read),
+    }
+}
+
+/// What each word is worth: the rarer it is among the memories, the more; a common one nothing.
+fn weights(read: &[Read<'_>], words: &Words) -> Vec<f64> {
+    let mut counts = vec![0usize; words.len()];
+    let mut total = 0usize;
+    for outline in read.iter().flat_map(|read| &read.outlines.served) {
+        total += 1;
+        let mut rest = outline.marks.anywhere;
+        while rest != 0 {
+            if let Some(count) = counts.get_mut(rest.trailing_zeros() as usize) {
+                *count += 1;
+            }
+            rest &= rest - 1;
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
+    let weight = |count: usize| {
+        let share = count as f64 / total.max(1) as f64;
+        let common = count > FEW && share > COMMON_SHARE;
+        if count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
+    };
+    counts.into_iter().map(weight).collect()
+}
+
+struct Chooser<'a> {
+    read: &'a [Read<'a>],
+    selection: &'a Selection,
+    words: &'a Words,
+    weights: &'a [f64],
+    /// The words that stand in the branch's name.
+    branch: u128,
+}
+
+impl Chooser<'_> {
+    /// The project's own memories, or those of others: first those that the branch names, then, of others', those about what
+    /// the project uses, then, of its own, the newest.
+    fn choose(&self, own: bool, most: usize, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
+        if most == 0 {
+            return Ok(Vec::new());
+        }
+        let belonging = self.belonging(own);
+        let mine: Vec<(usize, &Outline)> = self
+            .read
+            .iter()
+            .enumerate()
+            .filter(|(_, read)| belonging.admits_scope(&fold_name(&read.scope.name)))
+            .flat_map(|(number, read)| {
+                let scope = fold_name(&read.scope.name);
+                let belonging = &belonging;
+                let outlines = read.outlines.served.iter();
+                outlines
+                    .filter(move |outline| belonging.admits(&scope, &outline.project, &outline.alias))
+                    .map(move |outline| (number, outline))
+            })
+            .collect();
+        let mut told: HashSet<(usize, RowKey)> = HashSet::new();
+        let mut candidates: Vec<Candidate<'_>> = Vec::new();
+        let steps: [(u128, &str); 2] = [
+            (self.branch, "matches the branch"),
+            (if own { 0 } else { !self.branch }, "about what the project uses"),
+        ];
+        // Near-duplicates among them are folded afterwards.
+        let enough = most * 2 + 2;
+        for (set, reason) in steps {
+            let mut found: Vec<Candidate<'_>> = mine
+                .iter()
+                .filter(|(scope, outline)| !told.contains(&(*scope, outline.key)))
+                .filter_map(|(scope, outline)| self.scored(*scope, outline, set, reason))
+                .collect();
+            found.sort_by(|a, b| {
+                b.score
+                    .total_cmp(&a.score)
+                    .then_with(|| self.newer(a.scope, a.outline, b.scope, b.outline))
+            });
+            found.truncate(enough.saturating_sub(candidates.len()));
+            told.extend(found.iter().map(|found| (found.scope, found.outline.key)));
+            candidates.extend(found);
+        }
+        if own {
+            let mut recent: Vec<(usize, &Outline)> = mine;
+            recent.retain(|(scope, outline)| !told.contains(&(*scope, outline.key)));
+            recent.sort_by(|a, b| self.newer(a.0, a.1, b.0, b.1));
+            let room = enough.saturating_sub(candidates.len());
+            candidates.extend(recent.into_iter().take(room).map(|(scope, outline)| Candidate {
+                scope,
+                outline,
+                score: 0.0,
+                why: RECENT.to_owned(),
+            }));
+        }
+        self.records(&candidates, most, notes)
+    }
+
+    fn scored<'a>(&self, scope: usize, outline: &'a Outline, set: u128, reason: &str) -> Option<Candidate<'a>> {
+        let found = outline.marks.anywhere & set;
+        let mut score = 0.0;
+        let mut telling = 0;
+        for (number, weight) in self.weights.iter().enumerate().filter(|(number, _)| found >> number & 1 == 1) {
+            score += weight * if outline.marks.telling >> number & 1 == 1 { TELLING } else { 1.0 };
+            telling |= u128::from(*weight > 0.0) << number;
+        }
+        (score > 0.0).then(|| {
+            let mut words = self.words.told(telling);
+            words.truncate(4);
+            Candidate {
+                scope,
+                outline,
+                score,
+                why: text::line(&format!("{reason}: {}", words.join(", ")), 120),
+            }
+        })
+    }
+
+    /// Newest first, then by scope and id, so that the order is total.
+    fn newer(&self, scope: usize, outline: &Outline, other_scope: usize, other: &Outline) -> std::cmp::Ordering {
+        let name = |scope: usize| self.read.get(scope).map_or("", |read| read.scope.name.as_str());
+        other
+            .created
+            .cmp(&outline.created)
+            .then_with(|| name(scope).cmp(name(other_scope)))
+            .then_with(|| outline.id.cmp(&other.id))
+    }
+
+    /// Reads records in order until there are enough. The store says once more whether each may be told.
+    fn records(&self, candidates: &[Candidate<'_>], most: usize, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
+        let mut records = std::collections::HashMap::new();
+        for (number, read) in self.read.iter().enumerate() {
+            let here = candidates.iter().filter(|candidate| candidate.scope == number);
+            let wanted: Vec<(RowKey, &str)> = here.map(|found| (found.outline.key, found.outline.id.as_str())).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let found = read
+                .scope
+                .store
+                .snapshot_within(PATIENCE, |snapshot| snapshot.memories(&wanted, StatusFilter::Approved));
+            match found {
+                Ok(found) => records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory))),
+                Err(error) if self.read.len() > 1 => {
+                    notes.push(Note::about(
+                        NoteKind::ScopeUnavailable,
+                        &read.scope.name,
+                        text::line(&error.to_string(), 500),
+                    ));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut hits: Vec<MemoryHit> = Vec::new();
+        let mut signatures: Vec<Signature> = Vec::new();
+        for candidate in candidates {
+            let (Some(read), Some(memory)) = (
+                self.read.get(candidate.scope),
+                records.get(&(candidate.scope, candidate.outline.id.clone())),
+            ) else {
+                continue;
+            };
+            let signature = Signature::of(memory);
+            let same_title = hits.iter().any(|hit| fold_name(&hit.title) == fold_name(&memory.title));
+            if hits.len() == most {
+                break;
+            }
+            if same_title || signatures.iter().any(|known| known.is_near(&signature)) {
+                continue;
+            }
+            let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
+            // Its successor is one that may not be told.
+            hit.superseded_by = None;
+            hit.why = Some(candidate.why.clone());
+            signatures.push(signature);
+            hits.push(hit);
+        }
+        Ok(hits)
+    }
+
+    fn belonging(&self, own: bool) -> Belonging {
+        let scope = self.selection.current.scope.as_ref();
+        Belonging {
+            names: self.selection.current.names(),
+            own_scope: scope.map(|scope| fold_name(&scope.name)),
+            own,
+            own_is_private: scope.is_some_and(|scope| scope.manifest.visibility == Visibility::Private),
+        }
+    }
+}

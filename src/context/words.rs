@@ -1,0 +1,130 @@
+//! Which of a few words stand in a text: one pass over its bytes for all of them.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use crate::query::analysis::{is_stop_word, stem};
+
+/// Most words, one bit each.
+const MOST: usize = u128::BITS as usize;
+/// Letters that may follow a stem: `lock` finds `locking`.
+const ENDING: usize = 3;
+
+/// Where a word came from, which decides how it is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A word of ordinary language: found in its other forms too.
+    Prose,
+    /// A name: found as it is written, `-` and `_` being equal.
+    Name,
+}
+
+/// Words to look for, numbered in the order in which they were added.
+#[derive(Debug)]
+pub struct Words {
+    list: Vec<(String, Origin)>,
+    /// The word of each pattern.
+    owners: Vec<usize>,
+    automaton: Option<AhoCorasick>,
+}
+
+impl Words {
+    /// Prepares words; what is too short, too common or too much is passed over. Case does not matter.
+    pub fn new(words: impl IntoIterator<Item = (String, Origin)>) -> Self {
+        let mut list: Vec<(String, Origin)> = Vec::new();
+        let (mut patterns, mut owners) = (Vec::new(), Vec::new());
+        for (word, origin) in words {
+            let word = word.to_lowercase();
+            let known = list.iter().any(|(known, _)| *known == word);
+            if known || word.len() < 2 || list.len() == MOST || is_stop_word(&word) {
+                continue;
+            }
+            let mut forms = match origin {
+                Origin::Prose => vec![stem(&word).into_owned()],
+                Origin::Name => vec![word.clone(), word.replace('-', "_"), word.replace('_', "-")],
+            };
+            forms.dedup();
+            owners.resize(owners.len() + forms.len(), list.len());
+            patterns.extend(forms);
+            list.push((word, origin));
+        }
+        // Overlapping searches need the standard kind.
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .build(&patterns)
+            .ok()
+            .filter(|_| !patterns.is_empty());
+        Self { list, owners, automaton }
+    }
+
+    /// How many words there are.
+    pub const fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The words of a set, as they were given.
+    pub fn told(&self, set: u128) -> Vec<&str> {
+        self.list
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| set & (1 << number) != 0)
+            .map(|(_, (word, _))| word.as_str())
+            .collect()
+    }
+
+    /// The words that stand in a text.
+    pub fn find(&self, text: &[u8]) -> u128 {
+        let Some(automaton) = &self.automaton else { return 0 };
+        let mut found = 0;
+        for place in automaton.find_overlapping_iter(text) {
+            let Some(&number) = self.owners.get(place.pattern().as_usize()) else {
+                continue;
+            };
+            let origin = self.list.get(number).map_or(Origin::Name, |(_, origin)| *origin);
+            let before = text.get(..place.start()).and_then(|before| before.last());
+            let rest = text.get(place.end()..).unwrap_or_default();
+            let letters = rest.iter().take_while(|byte| is_part(**byte)).take(ENDING + 1).count();
+            let longest = if origin == Origin::Prose { ENDING } else { 0 };
+            if !before.is_some_and(|byte| is_part(*byte)) && letters <= longest {
+                found |= 1 << number;
+            }
+        }
+        found
+    }
+}
+
+/// Whether a byte belongs to a word; bytes of other scripts do.
+const fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, origin: Origin, text: &str, expected: bool) {
+        let words = Words::new([(word.to_owned(), origin)]);
+        assert_eq!(words.find(text.as_bytes()) != 0, expected, "{word} in {text}");
+    }
+
+    #[test]
+    fn prose_is_found_in_its_forms_and_names_as_they_are_written() {
+        check("locking", Origin::Prose, "The Locks of the payout job", true);
+        check("lock", Origin::Prose, "a blockade", false);
+        check("lock", Origin::Prose, "lockfiles drift", false);
+        check("serde_json", Origin::Name, "use serde-json here", true);
+        check("sqlx", Origin::Name, "SQLX needs offline data", true);
+        check("sqlx", Origin::Name, "sqlxmq is another crate", false);
+        check("go", Origin::Name, "it goes on", false);
+        check("the", Origin::Prose, "the end", false);
+    }
+
+    #[test]
+    fn every_word_of_a_text_is_told() {
+        let words = Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
+        let found = words.find(b"axum handlers over tokio");
+        assert_eq!(words.told(found), ["tokio", "axum"]);
+        assert_eq!(Words::new([]).find(b"anything"), 0);
+    }
+}
