@@ -16,7 +16,7 @@ use multiversion::multiversion;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
-use self::wordpiece::{TokenId, Vocabulary};
+use self::wordpiece::{Memo, TokenId, Vocabulary};
 use crate::memory::Memory;
 
 /// The artifact, as `encoder/export.py` wrote it.
@@ -180,10 +180,10 @@ impl Encoder {
     }
 
     /// The vector of a memory, of norm 1. Its title counts for itself, beside everything else: subtitle, facts, narrative,
-    /// tags, in this order.
-    pub fn memory(&self, memory: &Memory) -> Option<Vec<f32>> {
+    /// tags, in this order. The memo is for memories that are encoded one after the other.
+    pub fn memory(&self, memory: &Memory, memo: &mut Memo) -> Option<Vec<f32>> {
         let mut tokens = Vec::with_capacity(256);
-        self.vocabulary.tokenize(&memory.title, LONGEST, &mut tokens);
+        self.vocabulary.tokenize_with(memo, &memory.title, LONGEST, &mut tokens);
         let title = self.sum(&mut tokens);
         tokens.clear();
         let facts = memory.facts.iter().map(String::as_str);
@@ -194,7 +194,7 @@ impl Encoder {
             .chain(facts)
             .chain(memory.narrative.as_deref());
         for part in parts.chain(memory.concepts.iter().map(String::as_str)) {
-            self.vocabulary.tokenize(part, LONGEST, &mut tokens);
+            self.vocabulary.tokenize_with(memo, part, LONGEST, &mut tokens);
         }
         match (title, self.sum(&mut tokens)) {
             (Some(title), Some(mut rest)) => {

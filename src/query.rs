@@ -44,21 +44,27 @@ pub struct Ranked {
 /// Orders candidates: best score first; among equals the current project's, then the newer, then by scope and id, so that
 /// the order is total. Only the first `need` places are certain to be in order, unless `need` is `None`.
 pub fn order(
-    candidates: Vec<Scored>,
+    candidates: &[Scored],
     views: &[View<'_>],
     names: &[String],
     mine: impl Fn(usize, &Doc) -> bool,
     need: Option<usize>,
 ) -> Vec<Ranked> {
+    let need = need.filter(|need| *need > 0 && need * 2 < candidates.len());
+    // Most candidates are ranked too low to be looked at any further.
+    let least = need.and_then(|need| {
+        let mut ranks: Vec<i64> = candidates.iter().map(|scored| rank(scored.score)).collect();
+        let (_, least, _) = ranks.select_nth_unstable_by(need - 1, |a, b| b.cmp(a));
+        Some(*least)
+    });
     let mut ranked: Vec<Ranked> = candidates
-        .into_iter()
+        .iter()
+        .filter(|scored| least.is_none_or(|least| rank(scored.score) >= least))
         .filter_map(|scored| {
             let doc = views.get(scored.scope)?.index.doc(scored.doc)?;
-            #[expect(clippy::cast_possible_truncation, reason = "a score in units of a tie fits")]
-            let rank = (scored.score / TIE).round() as i64;
             Some(Ranked {
-                scored,
-                rank,
+                scored: *scored,
+                rank: rank(scored.score),
                 mine: scored.score > 0.0 && mine(scored.scope, doc),
                 created: doc.created,
             })
@@ -78,7 +84,7 @@ pub fn order(
             .then_with(|| id(a).cmp(id(b)))
     };
     match need {
-        Some(need) if need * 2 < ranked.len() => {
+        Some(need) if need < ranked.len() => {
             ranked.select_nth_unstable_by(need, compare);
             ranked.truncate(need);
             ranked.sort_unstable_by(compare);
@@ -86,6 +92,13 @@ pub fn order(
         _ => ranked.sort_unstable_by(compare),
     }
     ranked
+}
+
+/// A score in units of a tie.
+fn rank(score: f32) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "a score in units of a tie fits")]
+    let rank = (score / TIE).round() as i64;
+    rank
 }
 
 const fn key(place: &Ranked) -> (i64, bool, i64) {

@@ -149,6 +149,11 @@ impl<'a> Resolved<'a> {
         }
     }
 
+    /// Whether every document passes, as far as this goes.
+    pub fn is_open(&self) -> bool {
+        !self.closed && !self.filters.restricts() && self.belonging.is_none()
+    }
+
     /// Whether a document passes every filter but the one on status.
     pub fn passes(&self, doc: &Doc) -> bool {
         self.refusal(doc).is_none()

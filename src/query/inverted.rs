@@ -26,6 +26,32 @@ pub type DocId = u32;
 /// A posting: the document in the upper 24 bits, the weighted frequency in half units (at most 255) in the lower 8.
 type Posting = u32;
 
+/// What decides about a document at a glance: a bit for its status, none where it is dead, and [`SUCCEEDED`].
+pub type Mark = u8;
+/// The document names a successor; [`Index::is_superseded`] tells whether that one stands in for it.
+pub const SUCCEEDED: Mark = 1 << 7;
+
+/// The marks of live documents that a status filter allows: `mark & allowed != 0`.
+pub const fn allowed(filter: StatusFilter) -> Mark {
+    let mut allowed = 0;
+    let mut place = 0;
+    while place < SERVED.len() {
+        if filter.allows(SERVED[place]) {
+            allowed |= 1 << place;
+        }
+        place += 1;
+    }
+    allowed
+}
+
+/// The statuses that are indexed.
+const SERVED: [Status; 3] = [Status::Approved, Status::Promoted, Status::Staging];
+
+fn mark(status: Status, succeeded: bool) -> Mark {
+    let place = SERVED.iter().position(|served| *served == status);
+    place.map_or(0, |place| 1 << place) | if succeeded { SUCCEEDED } else { 0 }
+}
+
 /// What filters and order need to know of a memory.
 #[derive(Debug)]
 pub struct Doc {
@@ -74,6 +100,9 @@ pub struct Index {
     rejected: HashSet<Box<str>>,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Vec<Posting>>,
+    /// What the legs need of each document, beside the rest of it: its mark and its number of tokens.
+    marks: Vec<Mark>,
+    lengths: Vec<u32>,
     /// The vector of each document.
     vectors: Vectors,
     names: HashMap<Box<str>, Name>,
@@ -142,6 +171,7 @@ impl Index {
     /// Gives back memory that growth left over.
     pub fn shrink(&mut self) {
         self.postings.iter_mut().for_each(Vec::shrink_to_fit);
+        self.docs.shrink_to_fit();
         self.vectors.shrink();
     }
 
@@ -231,6 +261,9 @@ impl Index {
             && let Some(doc) = self.docs.get_mut(number as usize)
         {
             doc.dead = true;
+            if let Some(mark) = self.marks.get_mut(number as usize) {
+                *mark = 0;
+            }
             self.dead += 1;
             if self.by_row.get(&doc.key) == Some(&number) {
                 self.by_row.remove(&doc.key);
@@ -275,6 +308,8 @@ impl Index {
         };
         let size = self.sizes.entry(doc.status).or_default();
         *size = (size.0 + 1, size.1 + u64::from(doc.length));
+        self.marks.push(mark(doc.status, doc.superseded_by.is_some()));
+        self.lengths.push(doc.length);
         self.by_id.insert(doc.id.clone(), number);
         if doc.key.rowid != 0 {
             self.by_row.insert(doc.key, number);
@@ -282,13 +317,17 @@ impl Index {
         self.docs.push(doc);
     }
 
-    /// Adds a row of the vector table. One whose id is known already is left to the store to decide.
-    pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: &[(&str, u8)]) {
-        if entry.key.rowid == 0 || self.by_id.contains_key(entry.id) || self.by_row.contains_key(&entry.key) {
-            return;
+    /// The numbers of terms, new ones where need be.
+    pub fn number_terms<'t>(&mut self, terms: impl Iterator<Item = &'t str>) -> Vec<u32> {
+        terms.map(|term| self.term(term)).collect()
+    }
+
+    /// Adds a row of the vector table, its terms as this index numbers them. One whose id is known already is left to the
+    /// store to decide.
+    pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) {
+        if entry.key.rowid != 0 && !self.by_id.contains_key(entry.id) && !self.by_row.contains_key(&entry.key) {
+            self.add(entry, terms);
         }
-        let numbered: Vec<(u32, u32)> = terms.iter().map(|(term, weight)| (self.term(term), u32::from(*weight))).collect();
-        self.add(entry, numbered.into_iter());
     }
 
     /// Says that everything so far came from the vector table.
@@ -417,19 +456,38 @@ impl Index {
 
     /// Whether a live document that the filter allows holds a term.
     pub fn holds(&self, key: &str, filter: StatusFilter) -> bool {
-        self.postings(key)
-            .any(|(doc, _)| self.doc(doc).is_some_and(|doc| !doc.dead && filter.allows(doc.status)))
+        let allowed = allowed(filter);
+        self.list(key).iter().any(|posting| self.mark(posting >> 8) & allowed != 0)
+    }
+
+    /// How many live documents that the filter allows hold a term.
+    pub fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize {
+        let allowed = allowed(filter);
+        self.list(key)
+            .iter()
+            .filter(|posting| self.mark(*posting >> 8) & allowed != 0)
+            .count()
+    }
+
+    /// The mark of a document.
+    pub fn mark(&self, doc: DocId) -> Mark {
+        self.marks.get(doc as usize).copied().unwrap_or_default()
+    }
+
+    /// The number of tokens of every document, dead ones too.
+    pub fn lengths(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    fn list(&self, key: &str) -> &[Posting] {
+        let list = self.terms.get(key).and_then(|term| self.postings.get(*term as usize));
+        list.map_or(&[], Vec::as_slice)
     }
 
     /// The documents that hold a term (as [`super::prepare::term_key`] writes it), with the weighted frequency; dead documents too.
     pub fn postings(&self, key: &str) -> impl Iterator<Item = (DocId, f32)> {
-        let list = self
-            .terms
-            .get(key)
-            .and_then(|term| self.postings.get(*term as usize))
-            .map_or(&[][..], Vec::as_slice);
         #[expect(clippy::cast_precision_loss, reason = "at most 255")]
-        list.iter().map(|posting| (posting >> 8, (posting & 0xff) as f32 / 2.0))
+        self.list(key).iter().map(|posting| (posting >> 8, (posting & 0xff) as f32 / 2.0))
     }
 
     /// The vectors, one a document in the order of their numbers.

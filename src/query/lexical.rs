@@ -29,6 +29,8 @@ const IDENTIFIER: f32 = 4.0;
 const AMONG_WORDS: f32 = 1.5;
 /// Up to this many words are a question about an identifier.
 const BARE: usize = 2;
+/// Among other words, an identifier that more memories hold is a word of the trade and no question with one answer.
+const FEW_HOLDERS: u32 = 2;
 /// The unit of weights.
 const UNIT: f32 = 1.0 / 512.0;
 /// The unit of the best score: whole multiples of it, so that a cursor carries it exactly.
@@ -62,6 +64,8 @@ pub struct Terms {
     pub terms: Vec<Term>,
     /// All words were stop words and are searched as they stand.
     pub only_stop_words: bool,
+    /// Nothing but an identifier was asked for.
+    pub bare: bool,
 }
 
 impl Terms {
@@ -69,11 +73,8 @@ impl Terms {
     pub fn parse(query: &str) -> Self {
         let mut weights: BTreeMap<String, (f32, bool)> = BTreeMap::new();
         let mut stops: BTreeMap<String, (f32, bool)> = BTreeMap::new();
-        let identifier = if query.split_whitespace().count() <= BARE {
-            IDENTIFIER
-        } else {
-            AMONG_WORDS
-        };
+        let bare = query.split_whitespace().count() <= BARE;
+        let identifier = if bare { IDENTIFIER } else { AMONG_WORDS };
         analysis::tokenize(query, Side::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
             if token.kind == Kind::Word && analysis::is_stop_word(&token.text) {
@@ -91,6 +92,7 @@ impl Terms {
                 .map(|(key, (weight, specific))| Term { key, weight, specific })
                 .collect(),
             only_stop_words,
+            bare,
         }
     }
 }
@@ -101,7 +103,7 @@ pub struct Statistics {
     /// Terms with their inverse document frequency (times the term's weight), in the order of the query.
     pub terms: Vec<(String, f32)>,
     mean_length: f32,
-    /// The specific identifiers of the query that some memory holds.
+    /// The specific identifiers of the query that are a question with one answer: all that was asked for, or held by few.
     pub anchors: Vec<String>,
     /// Their share of the weights, 0 to 1.
     pub identifiers: f32,
@@ -119,16 +121,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
     let (count, mean_length) = (documents as f32, (tokens as f32 / (documents.max(1)) as f32).max(1.0));
     let frequency = |key: &str| -> u32 {
-        let holding = |view: &View<'_>| {
-            view.index
-                .postings(key)
-                .filter(|(doc, _)| {
-                    view.index
-                        .doc(*doc)
-                        .is_some_and(|doc| !doc.dead && filters.status.allows(doc.status))
-                })
-                .count()
-        };
+        let holding = |view: &View<'_>| view.index.document_frequency(key, filters.status);
         u32::try_from(views.iter().map(holding).sum::<usize>()).unwrap_or(u32::MAX)
     };
     // A word that only unreviewed memories hold is no misspelt one: it counts what the status filter hides.
@@ -140,7 +133,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     let mut specific = 0.0;
     for term in &terms.terms {
         if known(&term.key) {
-            if term.specific {
+            if term.specific && (terms.bare || frequency(&term.key) <= FEW_HOLDERS) {
                 anchors.push(term.key.clone());
                 specific += idf(frequency(&term.key)) * term.weight;
             }
@@ -263,23 +256,18 @@ impl Statistics {
         weight * frequency * (K1 + 1.0) / (frequency + norm)
     }
 
-    /// The documents of an index that hold a term, dead ones too, with their scores.
-    pub fn scores(&self, index: &Index) -> Vec<(DocId, f32)> {
-        let mut scores = vec![0f32; index.capacity()];
-        let mut touched: Vec<DocId> = Vec::new();
+    /// The score of every document of an index, dead ones too; 0 for those that hold no term.
+    pub fn scores(&self, index: &Index) -> Vec<f32> {
+        let lengths = index.lengths();
+        let mut scores = vec![0f32; lengths.len()];
         for (key, weight) in &self.terms {
             for (number, frequency) in index.postings(key) {
-                let (Some(score), Some(doc)) = (scores.get_mut(number as usize), index.doc(number)) else {
-                    continue;
-                };
-                if *score == 0.0 {
-                    touched.push(number);
+                if let (Some(score), Some(length)) = (scores.get_mut(number as usize), lengths.get(number as usize)) {
+                    *score += self.part(*weight, frequency, *length);
                 }
-                *score += self.part(*weight, frequency, doc.length);
             }
         }
-        let score = |number: DocId| scores.get(number as usize).copied().unwrap_or_default();
-        touched.into_iter().map(|number| (number, score(number))).collect()
+        scores
     }
 
     /// What each term contributes to the score of one document, largest first.

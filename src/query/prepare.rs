@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap as HashMap;
 use super::analysis::{self, Kind, Side, Token};
 use super::semantic::Code;
 use crate::encoder::Encoder;
+use crate::encoder::wordpiece::Memo;
 use crate::memory::Memory;
 
 /// Weights of the fields, in half units: title, facts and concepts, subtitle, body, files.
@@ -87,6 +88,7 @@ pub struct Analyst {
     words: HashMap<Box<str>, Option<u32>>,
     identifiers: HashMap<Box<str>, Option<u32>>,
     weights: HashMap<u32, u32>,
+    memo: Memo,
     /// The terms met so far, which [`Prepared::terms`] are numbered by.
     pub lexicon: Lexicon,
 }
@@ -106,7 +108,9 @@ impl Analyst {
         Prepared {
             terms,
             length,
-            vector: encoder.and_then(|encoder| encoder.memory(memory)).map(Vec::into_boxed_slice),
+            vector: encoder
+                .and_then(|encoder| encoder.memory(memory, &mut self.memo))
+                .map(Vec::into_boxed_slice),
         }
     }
 
@@ -117,6 +121,7 @@ impl Analyst {
             identifiers,
             weights,
             lexicon,
+            ..
         } = self;
         weights.clear();
         let mut length = 0;

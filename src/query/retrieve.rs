@@ -7,23 +7,24 @@
 //! # Fusion
 //!
 //! By score, not by rank: `lexical / best lexical score of the answer + WEIGHT · (1 − s) · cosine`, where `s` is the
-//! share of the query's lexical weight that lies in specific identifiers. Ranks forget how far apart two candidates are; reciprocal rank fusion fell below the lexical leg on three of the five development sets. The weight was
-//! chosen by one rule: the best mean nDCG@10 over those sets.
+//! share of the query's lexical weight that lies in anchors (see below). Ranks forget how far apart two candidates are;
+//! reciprocal rank fusion fell below the lexical leg on three of the five development sets. The weight was chosen by one
+//! rule: the best mean nDCG@10 over those sets.
 //!
-//! A specific identifier (an error code, a path, a flag, a qualified name) is a question with one answer, and a memory that
-//! is merely about the same matter must not stand before the one that holds it: where the best memory of the lexical leg
-//! holds such identifiers of the query, no memory that lacks one of them is ranked before it (`anchor`).
+//! A specific identifier (an error code, a path, a flag, a qualified name) that is all that was asked for, or that hardly a
+//! memory holds, is a question with one answer. A memory that is merely about the same matter must not stand before the one
+//! that holds it: where the best memory of the lexical leg holds such anchors of the query, no memory that lacks one of them
+//! is ranked before it (`anchor`).
 //!
 //! A memory that shares no term with the query must reach the cosine [`FLOOR`]; on the same sets any floor up to 0.45 left
 //! every nDCG@10 as it was, while questions without an answer get fewer results.
 
-use rustc_hash::FxHashSet as HashSet;
-
 use super::filter::{Filters, Resolved};
-use super::inverted::{DocId, Index};
+use super::inverted::{DocId, Index, Mark, SUCCEEDED, allowed};
 use super::lexical::Statistics;
 use super::semantic::Code;
 use crate::api::Hidden;
+use crate::memory::StatusFilter;
 
 /// How many memories the semantic leg admits.
 pub const NEAREST: usize = 200;
@@ -31,6 +32,9 @@ pub const NEAREST: usize = 200;
 pub const FLOOR: f32 = 0.3;
 /// How much a cosine counts beside a lexical score of 1.
 const WEIGHT: f32 = 1.5;
+
+/// From so many documents on the legs run side by side.
+const SIDE_BY_SIDE: usize = 20_000;
 
 /// One scope of a search.
 pub struct View<'a> {
@@ -106,66 +110,80 @@ enum Verdict {
     Filtered,
 }
 
-fn judge(view: &View<'_>, filters: &Filters, number: DocId) -> Verdict {
-    let Some(doc) = view.index.doc(number).filter(|doc| !doc.dead && view.filter.passes(doc)) else {
-        return Verdict::Filtered;
-    };
-    if !filters.status.allows(doc.status) {
-        Verdict::ByStatus
-    } else if view.index.is_superseded(doc, filters.status) {
-        Verdict::Superseded
-    } else {
-        Verdict::Candidate
+/// Decides about the documents of one view.
+struct Judge<'a> {
+    view: &'a View<'a>,
+    status: StatusFilter,
+    allowed: Mark,
+    /// No filter but the one on status restricts anything.
+    open: bool,
+}
+
+impl<'a> Judge<'a> {
+    fn new(view: &'a View<'a>, filters: &Filters) -> Self {
+        Self {
+            view,
+            status: filters.status,
+            allowed: allowed(filters.status),
+            open: view.filter.is_open(),
+        }
+    }
+
+    fn judge(&self, number: DocId) -> Verdict {
+        let index = self.view.index;
+        let mark = index.mark(number);
+        if mark & allowed(StatusFilter::All) == 0 || !self.open && index.doc(number).is_none_or(|doc| !self.view.filter.passes(doc)) {
+            Verdict::Filtered
+        } else if mark & self.allowed == 0 {
+            Verdict::ByStatus
+        } else if mark & SUCCEEDED != 0 && index.doc(number).is_some_and(|doc| index.is_superseded(doc, self.status)) {
+            Verdict::Superseded
+        } else {
+            Verdict::Candidate
+        }
     }
 }
 
 /// Runs the legs and fuses what they say. Filters are applied before anything is counted or ordered.
 pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, frozen_top: Option<f32>) -> Found {
     let mut found = Found::default();
+    let judges: Vec<Judge<'_>> = views.iter().map(|view| Judge::new(view, filters)).collect();
     if matches!(question, Question::Everything) {
-        for (scope, view) in views.iter().enumerate() {
+        for (scope, (view, judge)) in views.iter().zip(&judges).enumerate() {
             for (doc, _) in view.index.live() {
-                admit(&mut found, view, filters, Scored::new(scope, doc));
+                admit(&mut found, judge, Scored::new(scope, doc));
             }
         }
         return found;
     }
-    let cosines: Vec<Vec<f32>> = views
-        .iter()
-        .map(|view| question.meaning().map_or_else(Vec::new, |code| view.index.vectors().cosines(code)))
-        .collect();
+    let ((cosines, nearest), scores) = legs(views, &judges, question);
     let cosine = |scope: usize, doc: DocId| {
         let own: Option<&Vec<f32>> = cosines.get(scope);
         own.and_then(|own| own.get(doc as usize)).copied().unwrap_or_default()
     };
-    let mut admitted: Vec<HashSet<DocId>> = vec![HashSet::default(); views.len()];
-    if let Some(statistics) = question.words() {
-        for (scope, view) in views.iter().enumerate() {
-            for (doc, lexical) in statistics.scores(view.index) {
-                let candidate = Scored {
-                    lexical,
-                    cosine: cosine(scope, doc),
-                    ..Scored::new(scope, doc)
-                };
-                if admit(&mut found, view, filters, candidate)
-                    && let Some(admitted) = admitted.get_mut(scope)
-                {
-                    admitted.insert(doc);
-                }
-            }
+    for (scope, (judge, scores)) in judges.iter().zip(&scores).enumerate() {
+        for (doc, lexical) in (0..).zip(scores).filter(|(_, lexical)| **lexical > 0.0) {
+            let candidate = Scored {
+                lexical: *lexical,
+                cosine: cosine(scope, doc),
+                ..Scored::new(scope, doc)
+            };
+            admit(&mut found, judge, candidate);
         }
     }
-    if question.meaning().is_some() {
-        let (nearest, hidden) = nearest(views, &cosines, filters);
+    if let Some((nearest, hidden)) = nearest {
         if question.words().is_none() {
             found.hidden = hidden;
         }
         let floor = if question.words().is_some() { FLOOR } else { f32::NEG_INFINITY };
-        for candidate in nearest.into_iter().filter(|candidate| candidate.cosine >= floor) {
-            if admitted.get(candidate.scope).is_none_or(|known| !known.contains(&candidate.doc)) {
-                found.candidates.push(candidate);
-            }
-        }
+        let shares_a_term = |near: &Scored| {
+            scores
+                .get(near.scope)
+                .and_then(|own| own.get(near.doc as usize))
+                .is_some_and(|own| *own > 0.0)
+        };
+        let more = nearest.into_iter().filter(|near| near.cosine >= floor && !shares_a_term(near));
+        found.candidates.extend(more);
     }
     let top = frozen_top.unwrap_or_else(|| top(&found.candidates));
     found.top = top;
@@ -180,6 +198,30 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, f
         anchor(views, statistics, &mut found.candidates);
     }
     found
+}
+
+/// What the semantic leg says: the cosine of every document of every view, the nearest of those that may be shown, and how
+/// many as near ones may not.
+type Meant = (Vec<Vec<f32>>, Option<(Vec<Scored>, Hidden)>);
+
+/// Runs both legs, side by side where that is worth a second thread. Empty where a leg is not asked for.
+fn legs(views: &[View<'_>], judges: &[Judge<'_>], question: Question<'_>) -> (Meant, Vec<Vec<f32>>) {
+    let lexical = || -> Vec<Vec<f32>> {
+        let Some(statistics) = question.words() else { return Vec::new() };
+        views.iter().map(|view| statistics.scores(view.index)).collect()
+    };
+    let semantic = || -> Meant {
+        let Some(code) = question.meaning() else { return Meant::default() };
+        let cosines: Vec<Vec<f32>> = views.iter().map(|view| view.index.vectors().cosines(code)).collect();
+        let nearest = nearest(views, judges, &cosines);
+        (cosines, Some(nearest))
+    };
+    let documents: usize = views.iter().map(|view| view.index.capacity()).sum();
+    if documents >= SIDE_BY_SIDE {
+        rayon::join(semantic, lexical)
+    } else {
+        (semantic(), lexical())
+    }
 }
 
 /// Holds what lacks an identifier of the best lexical candidate behind that candidate.
@@ -243,17 +285,17 @@ fn weight(statistics: &Statistics) -> f32 {
 }
 
 /// The documents nearest in meaning over all scopes, and how many as near ones may not be shown.
-fn nearest(views: &[View<'_>], cosines: &[Vec<f32>], filters: &Filters) -> (Vec<Scored>, Hidden) {
+fn nearest(views: &[View<'_>], judges: &[Judge<'_>], cosines: &[Vec<f32>]) -> (Vec<Scored>, Hidden) {
     let mut nearest: Vec<Scored> = Vec::with_capacity(NEAREST * 2);
     let mut kept_out: Vec<(f32, bool)> = Vec::new();
     // What is farther than this is not among the nearest.
     let mut bound = f32::NEG_INFINITY;
-    for (scope, (view, cosines)) in views.iter().zip(cosines).enumerate() {
+    for (scope, (judge, cosines)) in judges.iter().zip(cosines).enumerate() {
         for (doc, cosine) in (0..).zip(cosines) {
-            if *cosine < bound || !view.index.vectors().has(doc) {
+            if *cosine < bound || !judge.view.index.vectors().has(doc) {
                 continue;
             }
-            match judge(view, filters, doc) {
+            match judge.judge(doc) {
                 Verdict::Candidate => nearest.push(Scored {
                     cosine: *cosine,
                     ..Scored::new(scope, doc)
@@ -311,15 +353,11 @@ impl Scored {
     }
 }
 
-fn admit(found: &mut Found, view: &View<'_>, filters: &Filters, scored: Scored) -> bool {
-    match judge(view, filters, scored.doc) {
-        Verdict::Candidate => {
-            found.candidates.push(scored);
-            return true;
-        }
+fn admit(found: &mut Found, judge: &Judge<'_>, scored: Scored) {
+    match judge.judge(scored.doc) {
+        Verdict::Candidate => found.candidates.push(scored),
         Verdict::ByStatus => found.hidden.by_status += 1,
         Verdict::Superseded => found.hidden.superseded += 1,
         Verdict::Filtered => {}
     }
-    false
 }

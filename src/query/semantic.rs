@@ -29,6 +29,22 @@ impl Code {
         Some(Self { bytes, scale })
     }
 
+    /// The factor (little endian), then the components.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let components = self.bytes.iter().map(|byte| byte.cast_unsigned());
+        self.scale.to_le_bytes().into_iter().chain(components).collect()
+    }
+
+    /// Reads what [`Code::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (scale, components) = bytes.split_first_chunk::<4>()?;
+        let scale = f32::from_le_bytes(*scale);
+        (scale.is_finite() && scale > 0.0).then(|| Self {
+            bytes: components.iter().map(|byte| byte.cast_signed()).collect(),
+            scale,
+        })
+    }
+
     /// The cosine of two vectors; 0 where they are of different dimension.
     pub fn cosine(&self, other: &Self) -> f32 {
         similarity(&self.bytes, self.scale, &other.bytes, other.scale)

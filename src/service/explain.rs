@@ -101,7 +101,7 @@ impl Search<'_> {
             return;
         };
         let ranked = order(
-            found.candidates.clone(),
+            &found.candidates,
             &self.views,
             &self.names,
             |scope, doc| self.is_mine(scope, doc),

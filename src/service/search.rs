@@ -225,10 +225,10 @@ impl<'a> Search<'a> {
         // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
         let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
-        let mut ranked = order(found.candidates.clone(), &self.views, &self.names, mine, enough);
+        let mut ranked = order(&found.candidates, &self.views, &self.names, mine, enough);
         let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
         if page.hits.len() < limit && ranked.len() < total {
-            ranked = order(found.candidates.clone(), &self.views, &self.names, mine, None);
+            ranked = order(&found.candidates, &self.views, &self.names, mine, None);
             page = self.read(&ranked, &found.candidates, cursor, limit)?;
         }
         page.more |= ranked.len() < total;

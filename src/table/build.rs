@@ -15,8 +15,9 @@ use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 use serde::Serialize;
 
-use super::columns::{self, READ, Written};
-use super::indexes::update_indexes;
+use super::columns::{self, READ, Rows, Written};
+use super::indexes::{compact, update_indexes};
+use super::terms::LEXICON;
 use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
 use crate::encoder::Encoder;
 use crate::encoder::transformer::{ModelError, Transformer};
@@ -103,8 +104,8 @@ pub fn build(scope: &Scope, options: &Options, progress: &mut dyn FnMut(Progress
     let wanted = scope.store.snapshot(fingerprints)?;
     if options.dry_run {
         let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
-            match wait(async { known(&open(&folder).await?, encoder, None).await }) {
-                Ok(known) => (known, None),
+            match wait(async { contents(&open(&folder).await?, encoder, None).await }) {
+                Ok(contents) => (contents.rows, None),
                 Err(error) => (Vec::new(), Some(error.to_string())),
             }
         } else {
@@ -194,7 +195,7 @@ fn write(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Failure> {
     let mut writer = Writer::open(&scope.lance_folder(), maker, rebuild)?;
-    let plan = Plan::new(wanted, &writer.known);
+    let plan = Plan::new(wanted, &writer.contents.rows);
     let mut report = Report {
         scope: scope.name.clone(),
         added: plan.add.len(),
@@ -205,6 +206,7 @@ fn write(
     };
     progress(Progress::Begin(plan.add.len()));
     writer.remove(&plan.remove)?;
+    writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
     let batch = if maker.model.is_some() { BATCH_WITH_MODEL } else { BATCH };
     for keys in plan.add.chunks(batch) {
         let rows = scope.store.snapshot(|snapshot| snapshot.rows(keys))?;
@@ -235,7 +237,7 @@ fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreErro
 
 impl Plan {
     fn new(wanted: &[(RowKey, u64)], known: &[Known]) -> Self {
-        let there: HashMap<RowKey, Option<u64>> = known.iter().copied().collect();
+        let there: HashMap<RowKey, Option<u64>> = known.iter().map(|row| (row.key, row.fingerprint)).collect();
         let needed: HashMap<RowKey, u64> = wanted.iter().copied().collect();
         let add: Vec<RowKey> = wanted
             .iter()
@@ -244,9 +246,10 @@ impl Plan {
             .collect();
         // A row that stands twice in the table, after a build that was killed, is written anew.
         let mut seen = HashSet::new();
-        let twice: HashSet<RowKey> = known.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
-        let stale = |(key, fingerprint): &&Known| fingerprint.is_none() || needed.get(key) != fingerprint.as_ref() || twice.contains(key);
-        let mut remove: Vec<RowKey> = known.iter().filter(stale).map(|(key, _)| *key).collect();
+        let twice: HashSet<RowKey> = known.iter().map(|row| row.key).filter(|key| !seen.insert(*key)).collect();
+        let stale =
+            |row: &&Known| row.fingerprint.is_none() || needed.get(&row.key) != row.fingerprint.as_ref() || twice.contains(&row.key);
+        let mut remove: Vec<RowKey> = known.iter().filter(stale).map(|row| row.key).collect();
         remove.sort_unstable_by_key(|key| (key.source, key.rowid));
         remove.dedup();
         let again = twice
@@ -287,16 +290,57 @@ fn lock(folder: &Path) -> Result<File, TableError> {
     }
 }
 
-/// A row of the table with its fingerprint; without one where its vector is not the one that is wanted.
-type Known = (RowKey, Option<u64>);
+/// A row of the table.
+#[derive(Clone, Copy)]
+struct Known {
+    key: RowKey,
+    /// `None` where its vector is not the one that is wanted, or its terms cannot be read.
+    fingerprint: Option<u64>,
+    /// The batch that it was written with.
+    batch: u64,
+}
+
+/// What a table holds.
+#[derive(Default)]
+struct Contents {
+    rows: Vec<Known>,
+    /// The batches whose lexicons are there.
+    lexicons: HashSet<u64>,
+}
+
+impl Contents {
+    /// The number of the next batch.
+    fn next_batch(&self) -> u64 {
+        let batches = self.lexicons.iter().copied().chain(self.rows.iter().map(|row| row.batch));
+        batches.max().map_or(0, |last| last + 1)
+    }
+
+    /// The lexicons that no row needs once those to remove are gone.
+    fn unused_lexicons(&self, remove: &[RowKey]) -> Vec<RowKey> {
+        let removed: HashSet<&RowKey> = remove.iter().collect();
+        let kept = self.rows.iter().filter(|row| !removed.contains(&row.key));
+        let used: HashSet<u64> = kept.map(|row| row.batch).collect();
+        let unused = self.lexicons.difference(&used);
+        unused
+            .filter_map(|batch| {
+                Some(RowKey {
+                    source: LEXICON,
+                    rowid: i64::try_from(*batch).ok()?,
+                })
+            })
+            .collect()
+    }
+}
 
 /// The table of a build, at its latest version.
 struct Writer<'a> {
     table: Table,
     maker: Maker<'a>,
     team: Team,
-    /// Rows that it holds.
-    known: Vec<Known>,
+    /// What it held when it was opened.
+    contents: Contents,
+    /// The number of the next batch.
+    batch: u64,
     /// Vectors that a transformer made, of rows that were taken out, by the hash of what was encoded.
     spared: HashMap<u64, (Box<[f32]>, String)>,
     /// Why it was made anew.
@@ -313,23 +357,24 @@ impl<'a> Writer<'a> {
         } else {
             Some(wait(async {
                 let table = open(folder).await?;
-                let known = known(&table, encoder, wanted).await?;
-                Ok((table, known))
+                let contents = contents(&table, encoder, wanted).await?;
+                Ok((table, contents))
             }))
         };
-        let (table, known, anew) = match found {
-            Some(Ok((table, known))) => (table, known, None),
-            Some(Err(error)) => (create(folder, encoder, &place)?, Vec::new(), Some(error.to_string())),
+        let (table, contents, anew) = match found {
+            Some(Ok((table, contents))) => (table, contents, None),
+            Some(Err(error)) => (create(folder, encoder, &place)?, Contents::default(), Some(error.to_string())),
             None => {
                 let anew = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
-                (create(folder, encoder, &place)?, Vec::new(), anew)
+                (create(folder, encoder, &place)?, Contents::default(), anew)
             }
         };
         Ok(Self {
             table,
             maker,
             team: Team::new(Some(encoder)),
-            known,
+            batch: contents.next_batch(),
+            contents,
             spared: HashMap::new(),
             anew,
         })
@@ -379,15 +424,17 @@ impl<'a> Writer<'a> {
                 fingerprint: *fingerprint,
                 memory,
                 prepared,
+                analyst: *analyst,
                 lexicon: self.team.terms(*analyst),
             })
             .collect();
         let schema = columns::schema(self.maker.encoder);
-        let batch = columns::batch(&schema, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
+        let batch = columns::batch(&schema, self.batch, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
         wait(async {
             self.table.add(batch).execute().await.map_err(TableError::lance("add rows"))?;
             Ok(())
         })?;
+        self.batch += 1;
         Ok(())
     }
 
@@ -426,6 +473,7 @@ impl<'a> Writer<'a> {
     fn publish(&self, folder: &Path) -> Result<u64, TableError> {
         wait(async {
             let rows = self.table.count_rows(None).await.map_err(TableError::lance("count the rows"))?;
+            compact(&self.table, rows).await?;
             update_indexes(&self.table, rows).await?;
             let version = self.table.version().await.map_err(TableError::lance("read the version"))?;
             let mut tags = self.table.tags().await.map_err(TableError::lance("read the tags"))?;
@@ -481,38 +529,43 @@ fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, Table
     make()
 }
 
-/// Where and what the rows of the latest version are.
-async fn known(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Result<Vec<Known>, TableError> {
+/// What the latest version holds.
+async fn contents(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Result<Contents, TableError> {
     let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
-    // Every column that readers need: what cannot be read is found now, and made anew.
-    let mut batches = rows(table, &READ, None).await?;
-    let mut known = Vec::new();
+    // Every column that anybody reads: what cannot be read is found now, and made anew.
+    let columns: Vec<&str> = READ.into_iter().chain(["vector"]).collect();
+    let mut batches = rows(table, &columns, None).await?;
+    let mut contents = Contents::default();
     while let Some(batch) = next(&mut batches).await? {
-        let source = batch
-            .column_by_name("source")
-            .and_then(|column| column.as_primitive_opt::<UInt8Type>());
-        let row = batch
-            .column_by_name("row")
-            .and_then(|column| column.as_primitive_opt::<Int64Type>());
-        let fingerprint = batch
-            .column_by_name("fingerprint")
-            .and_then(|column| column.as_primitive_opt::<UInt64Type>());
-        let (Some(source), Some(row), Some(fingerprint)) = (source, row, fingerprint) else {
-            return Err(TableError::Column { column: "fingerprint" });
-        };
-        let model = batch.column_by_name("model").and_then(|column| column.as_string_opt::<i32>());
-        let model = model.ok_or(TableError::Column { column: "model" })?;
-        for (((source, rowid), fingerprint), model) in source.values().iter().zip(row.values()).zip(fingerprint.values()).zip(model) {
+        let rows = Rows::new(&batch);
+        let model = rows.texts("model")?.iter();
+        let numbers = rows.numbers::<UInt64Type>("fingerprint")?.values().iter();
+        let keys = rows.numbers::<UInt8Type>("source")?.values().iter();
+        let keys = keys.zip(rows.numbers::<Int64Type>("row")?.values());
+        let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
+        for ((((source, rowid), fingerprint), model), batch) in keys.zip(numbers).zip(model).zip(of) {
+            if *source == LEXICON {
+                contents.lexicons.insert(*batch);
+                continue;
+            }
             let key = RowKey {
                 source: *source,
                 rowid: *rowid,
             };
             let fits = wanted.is_none() || wanted == model;
-            known.push((key, fits.then_some(*fingerprint)));
+            contents.rows.push(Known {
+                key,
+                fingerprint: fits.then_some(*fingerprint),
+                batch: *batch,
+            });
         }
     }
-    Ok(known)
+    let Contents { rows, lexicons } = &mut contents;
+    for row in rows.iter_mut().filter(|row| !lexicons.contains(&row.batch)) {
+        row.fingerprint = None;
+    }
+    Ok(contents)
 }
 
 /// The vectors in which a transformer took part, of the rows that a condition names.

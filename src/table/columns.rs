@@ -1,31 +1,33 @@
 //! The columns of a vector table: their names and types, how rows become batches, and what a batch says of a row.
 //!
-//! Version 1. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
-//! of that row, `content` that of the text which was encoded. `terms` are the distinct terms of the memory as this
-//! program's analysis writes them, with a blank between; `weights` holds one byte for each, its weighted frequency in half
-//! units. `vector` has norm 1; it is null where no word of the text is known to the encoder. `model` is the XXH3 of the
-//! transformer's weights where it took part in the vector.
+//! Version 2. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
+//! of that row, `content` that of the text which was encoded. `batch` is the number of the batch that the row was written
+//! with, `terms` what [`super::terms`] makes of the terms of the memory; each batch begins with a row that is no memory but
+//! its lexicon. `vector` has norm 1; it is null where no word of the text is known to the encoder. `code` is the same vector
+//! as searches use it: a factor (single precision, little endian), then a signed byte a component, which times the factor
+//! make norm 1. `model` is the XXH3 of the transformer's weights where it took part in the vector.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder, ListBuilder, RecordBatch,
-    StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
+    Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder, ListBuilder, RecordBatch, StringBuilder,
+    UInt8Builder, UInt32Builder, UInt64Array, UInt64Builder,
 };
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Float32Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type};
 
 use super::TableError;
+use super::terms::{self, LEXICON};
 use crate::encoder::Encoder;
 use crate::memory::{Memory, Status};
 use crate::query::inverted::Entry;
-use crate::query::prepare::{Prepared, unpack};
+use crate::query::prepare::Prepared;
 use crate::query::semantic::Code;
 use crate::store::read::RowKey;
 
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
-pub const VERSION: &str = "1";
+pub const VERSION: &str = "2";
 
 /// Bytes of a memory's text that the table keeps for readers of its own.
 const TEXT_CAP: usize = 4_000;
@@ -62,9 +64,9 @@ pub const READ: [&str; 20] = [
     "updated",
     "superseded_by",
     "length",
+    "batch",
     "terms",
-    "vector",
-    "weights",
+    "code",
     "model",
 ];
 
@@ -93,8 +95,9 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
         text("superseded_by", true),
         Field::new("length", DataType::UInt32, false),
         text("text", false),
-        text("terms", false),
-        Field::new("weights", DataType::Binary, false),
+        Field::new("batch", DataType::UInt64, false),
+        Field::new("terms", DataType::Binary, false),
+        Field::new("code", DataType::Binary, true),
         Field::new("vector", DataType::FixedSizeList(item, dimension), true),
         text("model", true),
     ];
@@ -144,35 +147,55 @@ pub struct Written<'a> {
     pub prepared: &'a Prepared,
     /// Hash of the transformer that took part in the vector.
     pub model: Option<&'a str>,
+    /// Who numbered its terms.
+    pub analyst: usize,
     /// What the numbers of its terms mean.
     pub lexicon: &'a [Box<str>],
 }
 
-/// Rows as a batch of the table.
+/// Rows as a batch of the table, behind their lexicon.
 ///
 /// # Errors
 /// What arrow says of them.
-pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, arrow::error::ArrowError> {
+pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<RecordBatch, arrow::error::ArrowError> {
     let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
     let (mut fingerprint, mut content, mut length) = (UInt64Builder::new(), UInt64Builder::new(), UInt32Builder::new());
-    let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
+    let mut texts: [StringBuilder; 9] = std::array::from_fn(|_| StringBuilder::new());
     let (mut tags, mut files) = (ListBuilder::new(StringBuilder::new()), ListBuilder::new(StringBuilder::new()));
     let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
-    let (mut weights, mut model) = (BinaryBuilder::new(), StringBuilder::new());
+    let (mut terms, mut code, mut model) = (BinaryBuilder::new(), BinaryBuilder::new(), StringBuilder::new());
     let dimension = match schema.field_with_name("vector")?.data_type() {
         DataType::FixedSizeList(_, dimension) => usize::try_from(*dimension).unwrap_or_default(),
         _ => 0,
     };
-    let mut components: Vec<f32> = Vec::with_capacity(rows.len() * dimension);
-    let mut known: Vec<bool> = Vec::with_capacity(rows.len());
-    for written in rows {
+    let mut components: Vec<f32> = Vec::with_capacity((rows.len() + 1) * dimension);
+    let mut known: Vec<bool> = Vec::with_capacity(rows.len() + 1);
+    let spelled = terms::spell(rows);
+
+    source.append_value(LEXICON);
+    row.append_value(i64::try_from(number).unwrap_or(i64::MAX));
+    fingerprint.append_value(0);
+    content.append_value(0);
+    length.append_value(0);
+    texts.iter_mut().for_each(|builder| builder.append_value(""));
+    tags.append(true);
+    files.append(true);
+    created.append_null();
+    updated.append_null();
+    terms.append_value(spelled.lexicon);
+    code.append_null();
+    known.push(false);
+    components.resize(dimension, 0.0);
+    model.append_null();
+
+    for (written, spelled) in rows.iter().zip(&spelled.rows) {
         let memory = written.memory;
         source.append_value(written.key.source);
         row.append_value(written.key.rowid);
         fingerprint.append_value(written.fingerprint);
         content.append_value(content_hash(memory));
         length.append_value(written.prepared.length);
-        let (terms, bytes) = spell(written);
+        let whole = text(memory);
         let values = [
             Some(memory.id.as_str()),
             Some(memory.status.as_str()),
@@ -182,17 +205,13 @@ pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, ar
             memory.session_id.as_deref(),
             memory.kind.as_deref(),
             memory.superseded_by.as_deref(),
-            None,
-            Some(terms.as_str()),
+            Some(whole.as_str()),
         ];
-        for (place, (builder, value)) in texts.iter_mut().zip(values).enumerate() {
-            if place == 8 {
-                builder.append_value(text(memory));
-            } else {
-                builder.append_option(value);
-            }
-        }
-        weights.append_value(bytes);
+        texts
+            .iter_mut()
+            .zip(values)
+            .for_each(|(builder, value)| builder.append_option(value));
+        terms.append_value(spelled);
         model.append_option(written.model);
         for (list, values) in [(&mut tags, &memory.concepts), (&mut files, &memory.files)] {
             values.iter().for_each(|value| list.values().append_value(value));
@@ -200,6 +219,7 @@ pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, ar
         }
         created.append_option(memory.created_at.map(jiff::Timestamp::as_millisecond));
         updated.append_option(memory.updated_at.map(jiff::Timestamp::as_millisecond));
+        code.append_option(written.prepared.code().map(|code| code.to_bytes()));
         let vector = written.prepared.vector.as_deref().filter(|vector| vector.len() == dimension);
         known.push(vector.is_some());
         match vector {
@@ -207,7 +227,8 @@ pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, ar
             None => components.resize(components.len() + dimension, 0.0),
         }
     }
-    let [id, status, project, alias, session, session_id, kind, superseded, text, terms] =
+    let count = known.len();
+    let [id, status, project, alias, session, session_id, kind, superseded, text] =
         texts.map(|mut builder| Arc::new(builder.finish()) as ArrayRef);
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let vector = FixedSizeListArray::try_new(
@@ -237,31 +258,13 @@ pub fn batch(schema: &SchemaRef, rows: &[Written<'_>]) -> Result<RecordBatch, ar
             superseded,
             Arc::new(length.finish()),
             text,
-            terms,
-            Arc::new(weights.finish()),
+            Arc::new(UInt64Array::from_value(number, count)),
+            Arc::new(terms.finish()),
+            Arc::new(code.finish()),
             Arc::new(vector),
             Arc::new(model.finish()),
         ],
     )
-}
-
-/// Terms with a blank between, and their weights.
-fn spell(written: &Written<'_>) -> (String, Vec<u8>) {
-    let mut terms = String::new();
-    let mut weights = Vec::with_capacity(written.prepared.terms.len());
-    for weighted in &written.prepared.terms {
-        let (term, weight) = unpack(*weighted);
-        // A term never holds a blank: analysis cuts there.
-        let Some(term) = written.lexicon.get(term as usize).filter(|term| !term.contains(' ')) else {
-            continue;
-        };
-        if !terms.is_empty() {
-            terms.push(' ');
-        }
-        terms.push_str(term);
-        weights.push(u8::try_from(weight).unwrap_or(u8::MAX));
-    }
-    (terms, weights)
 }
 
 /// The text of a memory, for readers of the table itself.
@@ -302,40 +305,44 @@ pub fn content_hash(memory: &Memory) -> u64 {
 /// The rows of a batch that was read back.
 pub struct Rows<'a> {
     batch: &'a RecordBatch,
-    weights: &'a BinaryArray,
-    vectors: &'a FixedSizeListArray,
 }
 
-/// What a table knows of one row, beyond its terms.
-pub struct Loaded<'a> {
-    /// What the index keeps.
-    pub entry: Entry<'a>,
-    /// Terms with their weights.
-    pub terms: Vec<(&'a str, u8)>,
+/// A row of a table.
+pub enum Loaded<'a> {
+    /// The lexicon of the batch of this number.
+    Lexicon(u64, &'a str),
+    /// A memory: what the index keeps of it, the number of its batch, and its terms for [`super::terms::read`].
+    Memory(Entry<'a>, u64, &'a [u8]),
 }
 
 impl<'a> Rows<'a> {
     /// The rows of a batch.
+    pub const fn new(batch: &'a RecordBatch) -> Self {
+        Self { batch }
+    }
+
+    /// A column of strings.
     ///
     /// # Errors
     /// [`TableError::Column`].
-    pub fn new(batch: &'a RecordBatch) -> Result<Self, TableError> {
-        let column = |name: &'static str| batch.column_by_name(name).ok_or(TableError::Column { column: name });
-        Ok(Self {
-            batch,
-            weights: column("weights")?.as_binary_opt().ok_or(TableError::Column { column: "weights" })?,
-            vectors: column("vector")?
-                .as_fixed_size_list_opt()
-                .ok_or(TableError::Column { column: "vector" })?,
-        })
-    }
-
-    fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
+    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
         let column = self.batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
         column.ok_or(TableError::Column { column: name })
     }
 
-    fn numbers<T: arrow::array::ArrowPrimitiveType>(&self, name: &'static str) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
+    fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_binary_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// A column of numbers.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
+        &self,
+        name: &'static str,
+    ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
         let column = self.batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<T>());
         column.ok_or(TableError::Column { column: name })
     }
@@ -349,7 +356,7 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
-    pub fn visit(&self, mut each: impl FnMut(Loaded<'_>)) -> Result<(), TableError> {
+    pub fn visit(&self, mut each: impl FnMut(Loaded<'_>) -> Result<(), TableError>) -> Result<(), TableError> {
         let source = self.numbers::<UInt8Type>("source")?;
         let row = self.numbers::<Int64Type>("row")?;
         let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
@@ -363,31 +370,22 @@ impl<'a> Rows<'a> {
         let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional else {
             return Err(TableError::Column { column: "project" });
         };
-        let terms = self.texts("terms")?;
-        let (tags, files) = (self.lists("tags")?, self.lists("files")?);
-        let components = self.vectors.values().as_primitive_opt::<Float32Type>();
-        let components = components.ok_or(TableError::Column { column: "vector" })?;
+        let (terms, codes) = (self.bytes("terms")?, self.bytes("code")?);
+        let batch = self.numbers::<UInt64Type>("batch")?;
+        let (tags, files) = (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
         for place in 0..self.batch.num_rows() {
             let text = |column: &'a arrow::array::StringArray| if column.is_null(place) { "" } else { column.value(place) };
             let number = |column: &arrow::array::PrimitiveArray<Int64Type>| (!column.is_null(place)).then(|| column.value(place));
-            let (tag_list, file_list) = (tags.value(place), files.value(place));
-            let vector = if self.vectors.is_null(place) {
+            if source.value(place) == LEXICON {
+                let lexicon = std::str::from_utf8(terms.value(place)).map_err(|_| TableError::Damaged)?;
+                each(Loaded::Lexicon(batch.value(place), lexicon))?;
+                continue;
+            }
+            let code = if codes.is_null(place) {
                 None
             } else {
-                let dimension = usize::try_from(self.vectors.value_length()).unwrap_or_default();
-                let start = (place + self.vectors.offset()) * dimension;
-                let values = components.values().get(start..start + dimension).ok_or(TableError::Damaged)?;
-                Code::quantize(values)
+                Some(Code::from_bytes(codes.value(place)).ok_or(TableError::Damaged)?)
             };
-            let weights = self.weights.value(place);
-            let spelled: Vec<(&str, u8)> = text(terms)
-                .split(' ')
-                .filter(|term| !term.is_empty())
-                .zip(weights.iter().copied())
-                .collect();
-            if spelled.len() != weights.len() {
-                return Err(TableError::Damaged);
-            }
             let entry = Entry {
                 key: RowKey {
                     source: source.value(place),
@@ -406,18 +404,41 @@ impl<'a> Rows<'a> {
                 session: text(session),
                 session_id: text(session_id),
                 kind: text(kind),
-                tags: strings(&tag_list)?,
-                files: strings(&file_list)?,
+                tags: tags.of(place)?,
+                files: files.of(place)?,
                 superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
-                code: vector,
+                code,
             };
-            each(Loaded { entry, terms: spelled });
+            each(Loaded::Memory(entry, batch.value(place), terms.value(place)))?;
         }
         Ok(())
     }
 }
 
-fn strings(list: &ArrayRef) -> Result<Vec<&str>, TableError> {
-    let values = list.as_string_opt::<i32>().ok_or(TableError::Damaged)?;
-    Ok(values.iter().flatten().collect())
+/// A column of lists of strings.
+struct Strings<'a> {
+    offsets: &'a [i32],
+    values: &'a arrow::array::StringArray,
+}
+
+impl<'a> Strings<'a> {
+    fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
+        Ok(Self {
+            offsets: lists.value_offsets(),
+            values: lists.values().as_string_opt::<i32>().ok_or(TableError::Damaged)?,
+        })
+    }
+
+    /// The strings of one row.
+    fn of(&self, place: usize) -> Result<Vec<&'a str>, TableError> {
+        let offset = |place: usize| self.offsets.get(place).and_then(|offset| usize::try_from(*offset).ok());
+        let (Some(start), Some(end)) = (offset(place), offset(place + 1)) else {
+            return Err(TableError::Damaged);
+        };
+        if start > end || end > self.values.len() {
+            return Err(TableError::Damaged);
+        }
+        let known = (start..end).filter(|value| !self.values.is_null(*value));
+        Ok(known.map(|value| self.values.value(value)).collect())
+    }
 }

@@ -4,7 +4,7 @@ use lancedb::Table;
 use lancedb::index::Index;
 use lancedb::index::scalar::{BTreeIndexBuilder, BitmapIndexBuilder, FtsIndexBuilder, LabelListIndexBuilder};
 use lancedb::index::vector::IvfRqIndexBuilder;
-use lancedb::table::OptimizeAction;
+use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
 
@@ -13,6 +13,24 @@ const SCALAR_FROM: usize = 10_000;
 /// From this size on it gets one on its vectors.
 const VECTOR_FROM: usize = 100_000;
 
+/// Rows that a fragment holds when it is written at once; see `build`.
+const FRAGMENT: usize = 16_384;
+/// So many more fragments than that make reading slow: small builds that followed each other are put together.
+const SPARE_FRAGMENTS: usize = 64;
+
+/// Puts small fragments together where there are many.
+pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
+    let statistics = table.stats().await.map_err(TableError::lance("look at the fragments"))?;
+    if statistics.fragment_stats.num_fragments > rows / FRAGMENT + SPARE_FRAGMENTS {
+        let compact = OptimizeAction::Compact {
+            options: CompactionOptions::default(),
+            remap_options: None,
+        };
+        table.optimize(compact).await.map_err(TableError::lance("put fragments together"))?;
+    }
+    Ok(())
+}
+
 /// Makes the indexes that a table of this size lacks, and brings those it has up to date.
 pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError> {
     if rows < SCALAR_FROM {
@@ -20,24 +38,14 @@ pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError
     }
     let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
     let has = |column: &str| there.iter().any(|index| index.columns.iter().any(|own| own == column));
-    let words = || {
-        // The terms are made by our own analysis; here they are only cut at the blanks.
-        FtsIndexBuilder::default()
-            .base_tokenizer("whitespace".to_owned())
-            .stem(false)
-            .remove_stop_words(false)
-            .ascii_folding(false)
-            .lower_case(false)
-            .max_token_length(None)
-            .with_position(false)
-    };
+    let words = FtsIndexBuilder::default().with_position(false);
     let mut wanted: Vec<(&str, Index)> = vec![
         ("status", Index::Bitmap(BitmapIndexBuilder::default())),
         ("project", Index::Bitmap(BitmapIndexBuilder::default())),
         ("type", Index::Bitmap(BitmapIndexBuilder::default())),
         ("tags", Index::LabelList(LabelListIndexBuilder::default())),
         ("created", Index::BTree(BTreeIndexBuilder::default())),
-        ("terms", Index::FTS(words())),
+        ("text", Index::FTS(words)),
     ];
     if rows >= VECTOR_FROM {
         let vectors = IvfRqIndexBuilder::default().distance_type(lancedb::DistanceType::Cosine);

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use arrow::array::Array;
 
-use super::columns::{self, META_ENCODER, READ, Rows};
-use super::{PUBLISHED, TABLE, TableError, TableStamp, connect, next, rows, wait};
+use rustc_hash::FxHashMap;
+
+use super::columns::{self, Loaded, META_ENCODER, READ, Rows};
+use super::{PUBLISHED, TABLE, TableError, TableStamp, connect, next, rows, terms, wait};
 use crate::encoder::Encoder;
 use crate::query::inverted::Index;
 
@@ -40,10 +42,30 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
         let mut batches = rows(&table, &READ, None).await?;
         let mut index = Index::new();
         let (mut count, mut with_model) = (0, 0);
+        // What the index calls the terms of each batch.
+        let mut lexicons: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        let mut numbered: Vec<(u32, u32)> = Vec::new();
         while let Some(batch) = next(&mut batches).await? {
-            count += batch.num_rows() as u64;
             with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
-            Rows::new(&batch)?.visit(|row| index.add_loaded(&row.entry, &row.terms))?;
+            Rows::new(&batch).visit(|row| {
+                match row {
+                    Loaded::Lexicon(number, terms) => {
+                        let terms = terms.split(' ').filter(|term| !term.is_empty());
+                        lexicons.insert(number, index.number_terms(terms));
+                    }
+                    Loaded::Memory(entry, number, terms) => {
+                        count += 1;
+                        let lexicon = lexicons.get(&number).ok_or(TableError::Damaged)?;
+                        numbered.clear();
+                        for term in terms::read(terms) {
+                            let (place, weight) = term.ok_or(TableError::Damaged)?;
+                            numbered.push((*lexicon.get(place as usize).ok_or(TableError::Damaged)?, weight));
+                        }
+                        index.add_loaded(&entry, numbered.iter().copied());
+                    }
+                }
+                Ok(())
+            })?;
         }
         index.set_loaded();
         let mut encoder = schema.metadata().get(META_ENCODER).cloned().unwrap_or_default();
