@@ -16,8 +16,7 @@ use multiversion::multiversion;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
-use self::wordpiece::{Memo, TokenId, Vocabulary};
-use crate::memory::Memory;
+use self::wordpiece::{TokenId, Vocabulary};
 
 /// The artifact, as `encoder/export.py` wrote it.
 static ARTIFACT: &[u8] = include_bytes!("../encoder/static.safetensors");
@@ -175,28 +174,17 @@ impl Encoder {
     /// The vector of a query, of norm 1; `None` where no token of it is known.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
         let mut tokens = Vec::new();
-        self.vocabulary.tokenize(text, LONGEST_QUERY, &mut tokens);
+        self.vocabulary.tokenize(text, &mut tokens);
+        tokens.truncate(LONGEST_QUERY);
         self.sum(&mut tokens)
     }
 
-    /// The vector of a memory, of norm 1. Its title counts for itself, beside everything else: subtitle, facts, narrative,
-    /// tags, in this order. The memo is for memories that are encoded one after the other.
-    pub fn memory(&self, memory: &Memory, memo: &mut Memo) -> Option<Vec<f32>> {
-        let mut tokens = Vec::with_capacity(256);
-        self.vocabulary.tokenize_with(memo, &memory.title, LONGEST, &mut tokens);
-        let title = self.sum(&mut tokens);
-        tokens.clear();
-        let facts = memory.facts.iter().map(String::as_str);
-        let parts = memory
-            .subtitle
-            .as_deref()
-            .into_iter()
-            .chain(facts)
-            .chain(memory.narrative.as_deref());
-        for part in parts.chain(memory.concepts.iter().map(String::as_str)) {
-            self.vocabulary.tokenize_with(memo, part, LONGEST, &mut tokens);
-        }
-        match (title, self.sum(&mut tokens)) {
+    /// The vector of a memory, of norm 1. The tokens of its title count for themselves, beside those of everything else:
+    /// subtitle, facts, narrative, tags, in this order.
+    pub fn memory(&self, title: &mut Vec<TokenId>, rest: &mut Vec<TokenId>) -> Option<Vec<f32>> {
+        title.truncate(LONGEST);
+        rest.truncate(LONGEST);
+        match (self.sum(title), self.sum(rest)) {
             (Some(title), Some(mut rest)) => {
                 rest.iter_mut().zip(&title).for_each(|(rest, title)| *rest += TITLE * title);
                 normalize(rest)

@@ -143,7 +143,8 @@ impl Transformer {
 
     fn tokens(&self, text: &str) -> Vec<u32> {
         let mut pieces: Vec<TokenId> = Vec::new();
-        self.encoder.vocabulary().tokenize(text, LONGEST - 2, &mut pieces);
+        self.encoder.vocabulary().tokenize(text, &mut pieces);
+        pieces.truncate(LONGEST - 2);
         let inner = pieces.into_iter().map(u32::from);
         std::iter::once(CLS).chain(inner).chain([SEP]).collect()
     }

@@ -18,18 +18,6 @@ const UNKNOWN: &str = "[UNK]";
 /// A token's number in the vocabulary.
 pub type TokenId = u16;
 
-/// Words that a [`Memo`] remembers at most.
-const REMEMBERED: usize = 100_000;
-
-/// What words were cut into, for texts that share a vocabulary: most words of a store occur many times.
-#[derive(Debug, Default)]
-pub struct Memo {
-    words: FxHashMap<Box<str>, (u32, u32)>,
-    pieces: Vec<TokenId>,
-    /// The word that is being read.
-    word: String,
-}
-
 /// A vocabulary: pieces that begin a word, pieces that go on in one.
 #[derive(Debug)]
 pub struct Vocabulary {
@@ -70,65 +58,37 @@ impl Vocabulary {
         self.unknown
     }
 
-    /// Appends the tokens of `text`, until there are `limit`.
-    pub fn tokenize(&self, text: &str, limit: usize, tokens: &mut Vec<TokenId>) {
-        self.tokenize_with(&mut Memo::default(), text, limit, tokens);
-    }
-
-    /// The same, with words that were cut before.
-    pub fn tokenize_with(&self, memo: &mut Memo, text: &str, limit: usize, tokens: &mut Vec<TokenId>) {
+    /// Appends the tokens of `text`.
+    pub fn tokenize(&self, text: &str, tokens: &mut Vec<TokenId>) {
+        let mut word = String::new();
         for chunk in text.split([' ', '\t', '\n', '\r']) {
-            if tokens.len() >= limit {
-                break;
-            }
             if chunk.is_ascii() {
-                self.ascii(chunk, memo, tokens);
+                self.ascii(chunk, &mut word, tokens);
             } else {
-                self.beyond_ascii(chunk, memo, tokens);
+                self.beyond_ascii(chunk, tokens);
             }
         }
-        tokens.truncate(limit);
     }
 
     /// A chunk without white space.
-    fn ascii(&self, chunk: &str, memo: &mut Memo, tokens: &mut Vec<TokenId>) {
-        let mut word = std::mem::take(&mut memo.word);
+    fn ascii(&self, chunk: &str, word: &mut String, tokens: &mut Vec<TokenId>) {
         word.clear();
         for byte in chunk.bytes() {
             if byte.is_ascii_alphanumeric() {
                 word.push(char::from(byte.to_ascii_lowercase()));
             } else if byte.is_ascii_punctuation() {
-                self.remember(&word, memo, tokens);
+                self.word(word, tokens);
                 word.clear();
                 word.push(char::from(byte));
-                self.word(&word, tokens);
+                self.word(word, tokens);
                 word.clear();
             }
             // What is left are control characters, which join what stands around them.
         }
-        self.remember(&word, memo, tokens);
-        memo.word = word;
-    }
-
-    /// As [`Vocabulary::word`], which is asked once a word.
-    fn remember(&self, word: &str, memo: &mut Memo, tokens: &mut Vec<TokenId>) {
-        if let Some((start, end)) = memo.words.get(word) {
-            tokens.extend_from_slice(memo.pieces.get(*start as usize..*end as usize).unwrap_or_default());
-            return;
-        }
-        let before = tokens.len();
         self.word(word, tokens);
-        let pieces = tokens.get(before..).unwrap_or_default();
-        let (start, end) = (memo.pieces.len(), memo.pieces.len() + pieces.len());
-        if memo.words.len() < REMEMBERED
-            && let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end))
-        {
-            memo.pieces.extend_from_slice(pieces);
-            memo.words.insert(word.into(), (start, end));
-        }
     }
 
-    fn beyond_ascii(&self, chunk: &str, memo: &mut Memo, tokens: &mut Vec<TokenId>) {
+    fn beyond_ascii(&self, chunk: &str, tokens: &mut Vec<TokenId>) {
         let mut normal = NormalizedString::from(chunk);
         if BertNormalizer::default().normalize(&mut normal).is_err() {
             return;
@@ -138,7 +98,7 @@ impl Vocabulary {
             return;
         }
         for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::Byte) {
-            self.remember(word, memo, tokens);
+            self.word(word, tokens);
         }
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap as HashMap;
 use super::analysis::{self, Kind, Side, Token};
 use super::semantic::Code;
 use crate::encoder::Encoder;
-use crate::encoder::wordpiece::Memo;
+use crate::encoder::wordpiece::TokenId;
 use crate::memory::Memory;
 
 /// Weights of the fields, in half units: title, facts and concepts, subtitle, body, files.
@@ -22,6 +22,10 @@ const FILES: u32 = 2;
 const MOST_THREADS: usize = 4;
 /// Fewer memories than this are not worth another thread.
 const FEW: usize = 64;
+
+/// Pieces of text that an analyst remembers at most, and how long they may be, in bytes.
+const REMEMBERED: usize = 200_000;
+const REMEMBERED_LENGTH: usize = 40;
 
 /// A term of a memory: its number in the upper 24 bits, its weighted frequency in half units (at most 255) in the lower 8.
 pub type Weighted = u32;
@@ -82,13 +86,24 @@ pub fn term_key(kind: Kind, text: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Prepares one memory after the other; remembers which term a word is, so that a word is stemmed once.
+/// What a piece of text between blanks was cut into: where its terms and its tokens lie in an analyst's pools.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    terms: (u32, u32),
+    tokens: (u32, u32),
+}
+
+/// Prepares one memory after the other; remembers what each piece of text was cut into, for most occur many times.
 #[derive(Debug, Default)]
 pub struct Analyst {
+    cuts: HashMap<Box<str>, Cut>,
+    terms: Vec<u32>,
+    tokens: Vec<TokenId>,
+    /// Which term a word is, so that a word is stemmed once.
     words: HashMap<Box<str>, Option<u32>>,
-    identifiers: HashMap<Box<str>, Option<u32>>,
-    weights: HashMap<u32, u32>,
-    memo: Memo,
+    /// The weighted frequency of each term in the memory at hand, and the terms that have one.
+    weights: Vec<u32>,
+    weighted: Vec<u32>,
     /// The terms met so far, which [`Prepared::terms`] are numbered by.
     pub lexicon: Lexicon,
 }
@@ -96,56 +111,109 @@ pub struct Analyst {
 impl Analyst {
     /// Prepares a memory; with an encoder its vector too.
     pub fn prepare(&mut self, memory: &Memory, encoder: Option<&Encoder>) -> Prepared {
-        let length = self.count(memory);
-        let mut terms: Vec<Weighted> = self
-            .weights
-            .drain()
+        let (mut title, mut rest, mut none) = (Vec::with_capacity(64), Vec::with_capacity(512), Vec::new());
+        let mut length = self.field(&memory.title, TITLE, encoder, &mut title);
+        if let Some(text) = &memory.subtitle {
+            length += self.field(text, SUBTITLE, encoder, &mut rest);
+        }
+        for text in &memory.facts {
+            length += self.field(text, FACTS, encoder, &mut rest);
+        }
+        if let Some(text) = &memory.narrative {
+            length += self.field(text, BODY, encoder, &mut rest);
+        }
+        for text in &memory.concepts {
+            length += self.field(text, FACTS, encoder, &mut rest);
+        }
+        for text in &memory.files {
+            length += self.field(text, FILES, None, &mut none);
+        }
+        self.weighted.sort_unstable();
+        let mut terms: Vec<Weighted> = Vec::with_capacity(self.weighted.len());
+        for term in self.weighted.drain(..) {
+            let weight = self.weights.get_mut(term as usize).map_or(0, std::mem::take);
             // 24 bits number 16 million terms; a store with more is beyond what is searched in memory.
-            .filter(|(term, _)| *term < 1 << 24)
-            .map(|(term, weight)| term << 8 | weight.min(255))
-            .collect();
-        terms.sort_unstable();
+            if term < 1 << 24 {
+                terms.push(term << 8 | weight.min(255));
+            }
+        }
+        let vector = encoder.and_then(|encoder| encoder.memory(&mut title, &mut rest));
         Prepared {
             terms,
             length,
-            vector: encoder
-                .and_then(|encoder| encoder.memory(memory, &mut self.memo))
-                .map(Vec::into_boxed_slice),
+            vector: vector.map(Vec::into_boxed_slice),
         }
     }
 
-    /// Fills `weights` with the weighted frequency of every term; returns the number of tokens.
-    fn count(&mut self, memory: &Memory) -> u32 {
+    /// Counts the terms of a field and appends its tokens; returns the number of terms.
+    fn field(&mut self, text: &str, weight: u32, encoder: Option<&Encoder>, tokens: &mut Vec<TokenId>) -> u32 {
+        let mut length = 0;
+        // Both analyses cut at these blanks, whatever stands on either side.
+        for piece in text.split([' ', '\t', '\n', '\r']).filter(|piece| !piece.is_empty()) {
+            let (known, cut) = match self.cuts.get(piece) {
+                Some(cut) => (true, *cut),
+                None => (false, self.cut(piece, encoder)),
+            };
+            let Cut { terms, tokens: own } = cut;
+            for term in self.terms.get(terms.0 as usize..terms.1 as usize).unwrap_or_default() {
+                if self.weights.len() <= *term as usize {
+                    self.weights.resize(*term as usize + 1, 0);
+                }
+                if let Some(slot) = self.weights.get_mut(*term as usize) {
+                    if *slot == 0 {
+                        self.weighted.push(*term);
+                    }
+                    *slot += weight;
+                }
+                length += 1;
+            }
+            tokens.extend_from_slice(self.tokens.get(own.0 as usize..own.1 as usize).unwrap_or_default());
+            if known {
+                continue;
+            }
+            // A file's path is cut without tokens, and what is long or rare is not worth remembering.
+            if encoder.is_some() && piece.len() <= REMEMBERED_LENGTH && self.cuts.len() < REMEMBERED {
+                self.cuts.insert(piece.into(), cut);
+            } else {
+                self.terms.truncate(terms.0 as usize);
+                self.tokens.truncate(own.0 as usize);
+            }
+        }
+        length
+    }
+
+    /// Cuts a piece of text that is not known yet; the result lies at the end of the pools.
+    fn cut(&mut self, piece: &str, encoder: Option<&Encoder>) -> Cut {
         let Self {
+            terms,
+            tokens,
             words,
-            identifiers,
-            weights,
             lexicon,
             ..
         } = self;
-        weights.clear();
-        let mut length = 0;
-        let mut field = |text: &str, weight: u32| {
-            analysis::tokenize(text, Side::Document, &mut |token: Token<'_>| {
-                let seen = if token.kind == Kind::Word { &mut *words } else { &mut *identifiers };
-                let number = seen.get(token.text.as_ref()).copied().unwrap_or_else(|| {
-                    let stop = token.kind == Kind::Word && analysis::is_stop_word(&token.text);
-                    let number = (!stop).then(|| lexicon.number(&term_key(token.kind, &token.text)));
-                    seen.insert(token.text.into_owned().into(), number);
-                    number
-                });
-                if let Some(number) = number {
-                    *weights.entry(number).or_default() += weight;
-                    length += 1;
+        let (first_term, first_token) = (terms.len(), tokens.len());
+        analysis::tokenize(piece, Side::Document, &mut |token: Token<'_>| {
+            if token.kind == Kind::Identifier {
+                terms.push(lexicon.number(&term_key(token.kind, &token.text)));
+                return;
+            }
+            let number = words.get(token.text.as_ref()).copied().unwrap_or_else(|| {
+                let number = (!analysis::is_stop_word(&token.text)).then(|| lexicon.number(&term_key(token.kind, &token.text)));
+                if words.len() < REMEMBERED {
+                    words.insert(token.text.into_owned().into(), number);
                 }
+                number
             });
-        };
-        field(&memory.title, TITLE);
-        memory.subtitle.iter().for_each(|text| field(text, SUBTITLE));
-        memory.facts.iter().chain(&memory.concepts).for_each(|text| field(text, FACTS));
-        memory.narrative.iter().for_each(|text| field(text, BODY));
-        memory.files.iter().for_each(|text| field(text, FILES));
-        length
+            terms.extend(number);
+        });
+        if let Some(encoder) = encoder {
+            encoder.vocabulary().tokenize(piece, tokens);
+        }
+        let place = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        Cut {
+            terms: (place(first_term), place(terms.len())),
+            tokens: (place(first_token), place(tokens.len())),
+        }
     }
 }
 
