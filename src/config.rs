@@ -34,6 +34,8 @@ pub const ENVIRONMENT: [(&str, &str); 5] = [
 const DEFAULT_LIMIT: u32 = 10;
 /// Most tokens where a request names no `max_tokens`.
 const DEFAULT_TOKENS: u32 = 4_000;
+/// Memory for the indexes of all scopes together, in MiB.
+const DEFAULT_MEMORY: u32 = 1_024;
 
 /// The keys of `config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,10 +60,15 @@ pub struct Limits {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 200, 20000>")]
     #[schemars(range(min = 200, max = 20000))]
     pub tokens: Option<u32>,
+    /// Memory for the indexes of all scopes together, in MiB, 16 to 65536 (default 1024). What a request needs is always
+    /// there; indexes that were not used for the longest time are given up first.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 16, 65536>")]
+    #[schemars(range(min = 16, max = 65536))]
+    pub memory: Option<u32>,
 }
 
 /// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 4] = ["default_scope", "limits", "results", "tokens"];
+pub const KEYS: [&str; 5] = ["default_scope", "limits", "results", "tokens", "memory"];
 
 /// Where a setting came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +148,8 @@ pub struct Config {
     pub limit: Setting<u32>,
     /// Tokens an answer.
     pub tokens: Setting<u32>,
+    /// Memory for the indexes of all scopes together, in MiB.
+    pub memory: Setting<u32>,
     /// The home folder, for `~`.
     pub home: Option<PathBuf>,
     /// Whether `config.toml` was there.
@@ -251,6 +260,7 @@ impl Config {
             }),
             limit: number(settings.limits.results, DEFAULT_LIMIT),
             tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
+            memory: number(settings.limits.memory, DEFAULT_MEMORY),
             home: inputs.home,
             file,
         })

@@ -9,6 +9,7 @@ pub mod resolve;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
@@ -25,6 +26,9 @@ use crate::store::{PATIENCE, Store};
 use crate::table::load::TableInfo;
 use crate::table::{self, TableStamp};
 use crate::text;
+
+/// Counts the uses of indexes.
+static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 /// Names a database may have in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
@@ -43,6 +47,8 @@ pub struct Scope {
     /// Its store.
     pub store: Store,
     index: RwLock<Option<Indexed>>,
+    /// When its index was last asked for, in requests of the process.
+    used: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -107,6 +113,7 @@ impl Scope {
     /// # Errors
     /// Why the store cannot be read.
     pub fn index_within(&self, patience: Duration) -> Result<IndexGuard<'_>, StoreError> {
+        self.used.store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         let stamp = self.store.stamp()?;
         let table_stamp = TableStamp::of(&self.lance_folder());
         {
@@ -121,6 +128,12 @@ impl Scope {
             self.refresh(&mut slot, table_stamp, patience)?;
         }
         Ok(IndexGuard(self.index.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// About how many bytes its index takes; 0 where there is none, or where it is being made.
+    fn index_bytes(&self) -> usize {
+        let indexed = self.index.try_read();
+        indexed.map_or(0, |indexed| indexed.as_ref().map_or(0, |indexed| indexed.index.bytes()))
     }
 
     fn refresh(&self, slot: &mut Option<Indexed>, table_stamp: TableStamp, patience: Duration) -> Result<(), StoreError> {
@@ -229,6 +242,29 @@ impl Registry {
         }
     }
 
+    /// Gives up indexes of scopes that are not among `needed` until all together keep to the bound: first those that were
+    /// not used for the longest time. One that a request is reading stays.
+    pub fn keep_within(&self, bytes: usize, needed: &[Arc<Scope>]) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sizes: Vec<(u64, usize, &Arc<Scope>)> = known
+            .values()
+            .map(|(_, scope)| (scope.used.load(Ordering::Relaxed), scope.index_bytes(), scope))
+            .collect();
+        let mut whole: usize = sizes.iter().map(|(_, size, _)| size).sum();
+        sizes.sort_unstable_by_key(|(used, ..)| *used);
+        for (_, size, scope) in sizes {
+            if whole <= bytes {
+                break;
+            }
+            if !needed.iter().any(|other| Arc::ptr_eq(other, scope))
+                && let Ok(mut slot) = scope.index.try_write()
+            {
+                *slot = None;
+                whole -= size;
+            }
+        }
+    }
+
     /// The scopes there are now.
     pub fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -334,6 +370,7 @@ impl Registry {
             problem,
             store,
             index: RwLock::default(),
+            used: AtomicU64::default(),
         }
     }
 }
@@ -356,6 +393,7 @@ fn single(path: &Path) -> Scope {
         problem,
         store,
         index: RwLock::default(),
+        used: AtomicU64::default(),
     }
 }
 

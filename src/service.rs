@@ -144,7 +144,10 @@ impl Service {
     }
 
     pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
-        select(&self.config, &self.registry, named, folder)
+        let selection = select(&self.config, &self.registry, named, folder)?;
+        let bound = usize::try_from(self.config.memory.value).map_or(usize::MAX, |mebibytes| mebibytes << 20);
+        self.registry.keep_within(bound, &selection.scopes);
+        Ok(selection)
     }
 }
 

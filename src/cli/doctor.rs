@@ -155,5 +155,6 @@ fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
     }
     settings.push(("limits.results", config.limit.value.to_string(), config.limit.source.to_string()));
     settings.push(("limits.tokens", config.tokens.value.to_string(), config.tokens.source.to_string()));
+    settings.push(("limits.memory", config.memory.value.to_string(), config.memory.source.to_string()));
     settings
 }

@@ -17,6 +17,9 @@ use crate::store::read::RowKey;
 /// When more than this share of the documents is dead, the index is built anew.
 const DEAD_SHARE: usize = 8;
 
+/// Bytes that a short string takes on the heap and in a map, about.
+const STRING: usize = 80;
+
 /// Rows that are prepared together.
 const BATCH: usize = 2_048;
 
@@ -334,6 +337,15 @@ impl Index {
     pub fn set_loaded(&mut self) {
         self.loaded = self.docs.len();
         self.shrink();
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        let postings: usize = self.postings.iter().map(|list| list.capacity() * size_of::<Posting>()).sum();
+        // Strings lie on the heap, each with an entry in a map or a list.
+        let strings = (self.terms.len() + 2 * self.name_list.len() + 2 * self.docs.len()) * STRING;
+        let documents = self.docs.capacity() * (size_of::<Doc>() + 2 * STRING);
+        postings + strings + documents + self.vectors.bytes()
     }
 
     /// Share of the memories that came from the vector table as they are, 0 to 1.

@@ -96,7 +96,9 @@ struct Cut {
 /// Prepares one memory after the other; remembers what each piece of text was cut into, for most occur many times.
 #[derive(Debug, Default)]
 pub struct Analyst {
-    cuts: HashMap<Box<str>, Cut>,
+    /// By the piece, as [`short`] writes it; longer ones by themselves.
+    cuts: HashMap<u128, Cut>,
+    long_cuts: HashMap<Box<str>, Cut>,
     terms: Vec<u32>,
     tokens: Vec<TokenId>,
     /// Which term a word is, so that a word is stemmed once.
@@ -150,7 +152,12 @@ impl Analyst {
         let mut length = 0;
         // Both analyses cut at these blanks, whatever stands on either side.
         for piece in text.split([' ', '\t', '\n', '\r']).filter(|piece| !piece.is_empty()) {
-            let (known, cut) = match self.cuts.get(piece) {
+            let key = short(piece);
+            let known = match key {
+                Some(key) => self.cuts.get(&key),
+                None => self.long_cuts.get(piece),
+            };
+            let (known, cut) = match known {
                 Some(cut) => (true, *cut),
                 None => (false, self.cut(piece, encoder)),
             };
@@ -172,11 +179,18 @@ impl Analyst {
                 continue;
             }
             // A file's path is cut without tokens, and what is long or rare is not worth remembering.
-            if encoder.is_some() && piece.len() <= REMEMBERED_LENGTH && self.cuts.len() < REMEMBERED {
-                self.cuts.insert(piece.into(), cut);
-            } else {
-                self.terms.truncate(terms.0 as usize);
-                self.tokens.truncate(own.0 as usize);
+            let room = encoder.is_some() && self.cuts.len() + self.long_cuts.len() < REMEMBERED;
+            match key {
+                Some(key) if room => {
+                    self.cuts.insert(key, cut);
+                }
+                None if room && piece.len() <= REMEMBERED_LENGTH => {
+                    self.long_cuts.insert(piece.into(), cut);
+                }
+                _ => {
+                    self.terms.truncate(terms.0 as usize);
+                    self.tokens.truncate(own.0 as usize);
+                }
             }
         }
         length
@@ -215,6 +229,15 @@ impl Analyst {
             tokens: (place(first_token), place(tokens.len())),
         }
     }
+}
+
+/// A piece of at most 15 bytes as a number: its bytes and its length.
+fn short(piece: &str) -> Option<u128> {
+    let mut bytes = [0; 16];
+    let (length, rest) = bytes.split_last_mut()?;
+    *length = u8::try_from(piece.len()).ok()?;
+    rest.get_mut(..piece.len())?.copy_from_slice(piece.as_bytes());
+    Some(u128::from_le_bytes(bytes))
 }
 
 /// Analysts that share the work.

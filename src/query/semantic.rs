@@ -106,6 +106,11 @@ impl Vectors {
         scan(&self.bytes, &self.scales, &query.bytes, query.scale)
     }
 
+    /// How many bytes of memory they take.
+    pub const fn bytes(&self) -> usize {
+        self.bytes.capacity() + self.scales.capacity() * size_of::<f32>()
+    }
+
     /// Gives back memory that growth left over.
     pub fn shrink(&mut self) {
         self.bytes.shrink_to_fit();

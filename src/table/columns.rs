@@ -96,12 +96,17 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
         Field::new("length", DataType::UInt32, false),
         text("text", false),
         Field::new("batch", DataType::UInt64, false),
-        Field::new("terms", DataType::Binary, false),
-        Field::new("code", DataType::Binary, true),
+        plain(Field::new("terms", DataType::Binary, false)),
+        plain(Field::new("code", DataType::Binary, true)),
         Field::new("vector", DataType::FixedSizeList(item, dimension), true),
         text("model", true),
     ];
     Arc::new(Schema::new_with_metadata(fields, metadata(encoder)))
+}
+
+/// A column that LanceDB does not compress: it would cost every reader time and save next to nothing.
+fn plain(field: Field) -> Field {
+    field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }
 
 /// What a table made now says of itself.

@@ -16,7 +16,7 @@ const VECTOR_FROM: usize = 100_000;
 /// Rows that a fragment holds when it is written at once; see `build`.
 const FRAGMENT: usize = 16_384;
 /// So many more fragments than that make reading slow: small builds that followed each other are put together.
-const SPARE_FRAGMENTS: usize = 64;
+const SPARE_FRAGMENTS: usize = 32;
 
 /// Puts small fragments together where there are many.
 pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
@@ -38,7 +38,8 @@ pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError
     }
     let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
     let has = |column: &str| there.iter().any(|index| index.columns.iter().any(|own| own == column));
-    let words = FtsIndexBuilder::default().with_position(false);
+    // No stemming: it is what takes most of the time, and our own leg does not read this index.
+    let words = FtsIndexBuilder::default().stem(false).with_position(false);
     let mut wanted: Vec<(&str, Index)> = vec![
         ("status", Index::Bitmap(BitmapIndexBuilder::default())),
         ("project", Index::Bitmap(BitmapIndexBuilder::default())),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::path::Path;
 
-use ack_memory::api::Mode;
+use ack_memory::api::{Mode, QueryRequest};
 use ack_memory::eval::metrics::Measures;
 use ack_memory::eval::{Run, parse};
 use ack_memory::import::{Options, run};
@@ -144,6 +144,38 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
         }
     }
     scores
+}
+
+#[test]
+fn answers_on_the_development_sets_are_the_same_with_a_table() {
+    let Some(folder) = outside("ACK_TEST_EVALS") else { return };
+    for set in ["til-jb", "clippy", "solutions-open"] {
+        let folder = folder.join("dev").join(set);
+        let documents = lines(&folder.join("docs.jsonl"));
+        let root = build(documents.iter());
+        let answers = || -> Vec<(String, Value)> {
+            let service = root.service();
+            let questions = lines(&folder.join("queries.jsonl"));
+            let asked = questions.iter().flat_map(|question| MODES.map(|mode| (question, mode)));
+            asked
+                .map(|(question, mode)| {
+                    let request = QueryRequest {
+                        query: question["text"].as_str().map(str::to_owned),
+                        mode: Some(mode),
+                        limit: Some(50),
+                        ..QueryRequest::default()
+                    };
+                    let answer = serde_json::to_value(service.query_memories(&request).unwrap()).unwrap();
+                    (format!("{set} {mode:?} {}", question["qid"]), answer)
+                })
+                .collect()
+        };
+        let without = answers();
+        crate::table::build(&root);
+        for ((what, without), (_, with)) in without.into_iter().zip(answers()) {
+            assert_eq!(without, with, "{what}");
+        }
+    }
 }
 
 /// A root with a scope for each project.
