@@ -2,7 +2,7 @@
 //!
 //! The stages and their types, in the order in which a request passes them:
 //! - [`analysis`] turns text into terms, the same way for memories and queries;
-//! - [`inverted`] holds one scope in memory, [`filter`] decides on its columns;
+//! - [`inverted`] holds one scope in memory ([`names`] its strings), [`filter`] decides on its columns;
 //! - [`lexical`] is the leg that searches words. It returns candidates with scores; a semantic leg returns the same type,
 //!   and their fusion goes between the legs and [`order`];
 //! - [`order`] makes the order total, [`page`] finds the place where a page begins, [`fold`] folds near-duplicates.
@@ -14,6 +14,7 @@ pub mod filter;
 pub mod fold;
 pub mod inverted;
 pub mod lexical;
+pub mod names;
 pub mod page;
 pub mod prepare;
 pub mod retrieve;
@@ -52,10 +53,10 @@ pub fn order(
 ) -> Vec<Ranked> {
     let need = need.filter(|need| *need > 0 && need * 2 < candidates.len());
     // Most candidates are ranked too low to be looked at any further.
-    let least = need.and_then(|need| {
+    let least = need.map(|need| {
         let mut ranks: Vec<i64> = candidates.iter().map(|scored| rank(scored.score)).collect();
         let (_, least, _) = ranks.select_nth_unstable_by(need - 1, |a, b| b.cmp(a));
-        Some(*least)
+        *least
     });
     let mut ranked: Vec<Ranked> = candidates
         .iter()

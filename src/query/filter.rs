@@ -2,7 +2,8 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::inverted::{Doc, Index, Name};
+use super::inverted::{Doc, Index};
+use super::names::Name;
 use crate::api::MatchTags;
 use crate::memory::{StatusFilter, fold_name};
 

@@ -6,11 +6,12 @@
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
+use super::names::{Name, Names};
 use super::prepare::{Prepared, Team, unpack};
 use super::semantic::{Code, Vectors};
 use crate::encoder::Encoder;
 use crate::error::StoreError;
-use crate::memory::{self, Memory, Status, StatusFilter, Successor, fold_name};
+use crate::memory::{self, Memory, Status, StatusFilter, Successor};
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
 
@@ -35,16 +36,9 @@ pub type Mark = u8;
 pub const SUCCEEDED: Mark = 1 << 7;
 
 /// The marks of live documents that a status filter allows: `mark & allowed != 0`.
-pub const fn allowed(filter: StatusFilter) -> Mark {
-    let mut allowed = 0;
-    let mut place = 0;
-    while place < SERVED.len() {
-        if filter.allows(SERVED[place]) {
-            allowed |= 1 << place;
-        }
-        place += 1;
-    }
-    allowed
+pub fn allowed(filter: StatusFilter) -> Mark {
+    let served = SERVED.iter().enumerate().filter(|(_, status)| filter.allows(**status));
+    served.fold(0, |allowed, (place, _)| allowed | 1 << place)
 }
 
 /// The statuses that are indexed.
@@ -91,9 +85,6 @@ pub struct Doc {
     pub superseded_by: Option<Box<str>>,
 }
 
-/// An interned string; 0 is the empty one.
-pub type Name = u32;
-
 /// The index of one scope.
 #[derive(Debug, Default)]
 pub struct Index {
@@ -108,10 +99,7 @@ pub struct Index {
     lengths: Vec<u32>,
     /// The vector of each document.
     vectors: Vectors,
-    names: HashMap<Box<str>, Name>,
-    name_list: Vec<Box<str>>,
-    /// The folded name of each name.
-    folded: Vec<Name>,
+    names: Names,
     dead: usize,
     /// So many documents came from the vector table; the others were read from the store.
     loaded: usize,
@@ -128,12 +116,7 @@ pub struct Index {
 impl Index {
     /// An index of nothing.
     pub fn new() -> Self {
-        Self {
-            name_list: vec![Box::from("")],
-            folded: vec![0],
-            names: std::iter::once((Box::from(""), 0)).collect(),
-            ..Self::default()
-        }
+        Self::default()
     }
 
     /// Builds the index of everything a snapshot holds.
@@ -300,13 +283,13 @@ impl Index {
             length: entry.length,
             status: entry.status,
             dead: false,
-            project: self.intern(entry.project),
-            alias: self.intern(entry.alias),
-            session: self.intern(entry.session),
-            session_id: self.intern(entry.session_id),
-            kind: self.intern(entry.kind),
-            tags: entry.tags.iter().map(|tag| self.intern(tag)).collect(),
-            files: entry.files.iter().map(|file| self.intern(file)).collect(),
+            project: self.names.intern(entry.project),
+            alias: self.names.intern(entry.alias),
+            session: self.names.intern(entry.session),
+            session_id: self.names.intern(entry.session_id),
+            kind: self.names.intern(entry.kind),
+            tags: entry.tags.iter().map(|tag| self.names.intern(tag)).collect(),
+            files: entry.files.iter().map(|file| self.names.intern(file)).collect(),
             superseded_by: entry.superseded_by.filter(|newer| *newer != entry.id).map(Box::from),
         };
         let size = self.sizes.entry(doc.status).or_default();
@@ -343,7 +326,7 @@ impl Index {
     pub fn bytes(&self) -> usize {
         let postings: usize = self.postings.iter().map(|list| list.capacity() * size_of::<Posting>()).sum();
         // Strings lie on the heap, each with an entry in a map or a list.
-        let strings = (self.terms.len() + 2 * self.name_list.len() + 2 * self.docs.len()) * STRING;
+        let strings = (self.terms.len() + 2 * self.names.len() + 2 * self.docs.len()) * STRING;
         let documents = self.docs.capacity() * (size_of::<Doc>() + 2 * STRING);
         postings + strings + documents + self.vectors.bytes()
     }
@@ -367,66 +350,24 @@ impl Index {
         term
     }
 
-    fn intern(&mut self, text: &str) -> Name {
-        if let Some(name) = self.names.get(text) {
-            return *name;
-        }
-        let name = self.new_name(text);
-        let folded = fold_name(text);
-        let fold = if folded == text {
-            name
-        } else {
-            self.names.get(folded.as_str()).copied().unwrap_or_else(|| self.new_name(&folded))
-        };
-        if let Some(slot) = self.folded.get_mut(name as usize) {
-            *slot = fold;
-        }
-        name
-    }
-
-    /// A new name, its own folded one until said otherwise.
-    fn new_name(&mut self, text: &str) -> Name {
-        let name = Name::try_from(self.name_list.len()).unwrap_or(0);
-        self.name_list.push(text.into());
-        self.folded.push(name);
-        self.names.insert(text.into(), name);
-        name
-    }
-
     /// The number of an interned string, if any document has it.
     pub fn lookup(&self, text: &str) -> Option<Name> {
-        self.names.get(text).copied()
+        self.names.lookup(text)
     }
 
     /// The string behind a number.
     pub fn name(&self, name: Name) -> &str {
-        self.name_list.get(name as usize).map_or("", AsRef::as_ref)
+        self.names.name(name)
     }
 
     /// The folded name of a name: what comparisons go by.
     pub fn fold(&self, name: Name) -> Name {
-        self.folded.get(name as usize).copied().unwrap_or(name)
+        self.names.fold(name)
     }
 
-    /// How often each name occurs, those that fold alike together under their most frequent spelling; the most frequent
-    /// first.
+    /// See [`Names::counted`].
     pub fn counted(&self, names: impl Iterator<Item = Name>) -> Vec<(&str, u64)> {
-        let mut spellings: HashMap<Name, u64> = HashMap::default();
-        for name in names {
-            *spellings.entry(name).or_default() += 1;
-        }
-        let mut groups: HashMap<Name, (u64, u64, &str)> = HashMap::default();
-        for (name, count) in spellings {
-            let group = groups.entry(self.fold(name)).or_insert((0, 0, ""));
-            group.0 += count;
-            let spelling = self.name(name);
-            if (count, std::cmp::Reverse(spelling)) > (group.1, std::cmp::Reverse(group.2)) || group.1 == 0 {
-                (group.1, group.2) = (count, spelling);
-            }
-        }
-        let mut counted: Vec<(&str, u64)> = groups.into_values().map(|(count, _, spelling)| (spelling, count)).collect();
-        counted.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        counted
+        self.names.counted(names)
     }
 
     /// A document by number, dead ones too.

@@ -132,7 +132,8 @@ impl<'a> Judge<'a> {
     fn judge(&self, number: DocId) -> Verdict {
         let index = self.view.index;
         let mark = index.mark(number);
-        if mark & allowed(StatusFilter::All) == 0 || !self.open && index.doc(number).is_none_or(|doc| !self.view.filter.passes(doc)) {
+        let dead = mark & !SUCCEEDED == 0;
+        if dead || (!self.open && index.doc(number).is_none_or(|doc| !self.view.filter.passes(doc))) {
             Verdict::Filtered
         } else if mark & self.allowed == 0 {
             Verdict::ByStatus

@@ -313,6 +313,7 @@ pub struct Rows<'a> {
 }
 
 /// A row of a table.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub enum Loaded<'a> {
     /// The lexicon of the batch of this number.
     Lexicon(u64, &'a str),

@@ -1,0 +1,98 @@
+//! Interned names of one index (projects, sessions, types, tags, files): numbers that compare as the strings do, as written
+//! and folded.
+
+use rustc_hash::FxHashMap as HashMap;
+
+use crate::memory::fold_name;
+
+/// An interned string; 0 is the empty one.
+pub type Name = u32;
+
+/// The strings of one index.
+#[derive(Debug)]
+pub struct Names {
+    numbers: HashMap<Box<str>, Name>,
+    list: Vec<Box<str>>,
+    /// The folded name of each name.
+    folded: Vec<Name>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            list: vec![Box::from("")],
+            folded: vec![0],
+            numbers: std::iter::once((Box::from(""), 0)).collect(),
+        }
+    }
+}
+
+impl Names {
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The number of a string, a new one if need be.
+    pub fn intern(&mut self, text: &str) -> Name {
+        if let Some(name) = self.numbers.get(text) {
+            return *name;
+        }
+        let name = self.new_name(text);
+        let folded = fold_name(text);
+        let fold = if folded == text {
+            name
+        } else {
+            self.numbers.get(folded.as_str()).copied().unwrap_or_else(|| self.new_name(&folded))
+        };
+        if let Some(slot) = self.folded.get_mut(name as usize) {
+            *slot = fold;
+        }
+        name
+    }
+
+    /// A new name, its own folded one until said otherwise.
+    fn new_name(&mut self, text: &str) -> Name {
+        let name = Name::try_from(self.list.len()).unwrap_or(0);
+        self.list.push(text.into());
+        self.folded.push(name);
+        self.numbers.insert(text.into(), name);
+        name
+    }
+
+    /// The number of an interned string, if any document has it.
+    pub fn lookup(&self, text: &str) -> Option<Name> {
+        self.numbers.get(text).copied()
+    }
+
+    /// The string behind a number.
+    pub fn name(&self, name: Name) -> &str {
+        self.list.get(name as usize).map_or("", AsRef::as_ref)
+    }
+
+    /// The folded name of a name: what comparisons go by.
+    pub fn fold(&self, name: Name) -> Name {
+        self.folded.get(name as usize).copied().unwrap_or(name)
+    }
+
+    /// How often each name occurs, those that fold alike together under their most frequent spelling; the most frequent
+    /// first.
+    pub fn counted(&self, names: impl Iterator<Item = Name>) -> Vec<(&str, u64)> {
+        let mut spellings: HashMap<Name, u64> = HashMap::default();
+        for name in names {
+            *spellings.entry(name).or_default() += 1;
+        }
+        let mut groups: HashMap<Name, (u64, u64, &str)> = HashMap::default();
+        for (name, count) in spellings {
+            let group = groups.entry(self.fold(name)).or_insert((0, 0, ""));
+            group.0 += count;
+            let spelling = self.name(name);
+            if (count, std::cmp::Reverse(spelling)) > (group.1, std::cmp::Reverse(group.2)) || group.1 == 0 {
+                (group.1, group.2) = (count, spelling);
+            }
+        }
+        let mut counted: Vec<(&str, u64)> = groups.into_values().map(|(count, _, spelling)| (spelling, count)).collect();
+        counted.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        counted
+    }
+}
