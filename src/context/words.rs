@@ -1,5 +1,7 @@
 //! Which of a few words stand in a text: one pass over its bytes for all of them.
 
+use std::collections::HashSet;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::query::analysis::{is_stop_word, stem};
@@ -55,6 +57,13 @@ impl Words {
             .ok()
             .filter(|_| !patterns.is_empty());
         Self { list, owners, automaton }
+    }
+
+    /// The set of some of the words, by how they were given.
+    pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
+        let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
+        let numbered = (0u32..).zip(&self.list).filter(|(_, (word, _))| words.contains(word));
+        numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
     /// How many words there are.
@@ -125,6 +134,7 @@ mod tests {
         let words = Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
         let found = words.find(b"axum handlers over tokio");
         assert_eq!(words.told(found), ["tokio", "axum"]);
+        assert_eq!(words.told(words.set(["Axum", "sqlx", "hyper"])), ["sqlx", "axum"]);
         assert_eq!(Words::new([]).find(b"anything"), 0);
     }
 }
