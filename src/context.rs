@@ -172,7 +172,7 @@ fn pack(
     response
         .notes
         .insert(0, note(format!("cut to {budget} tokens; query_memories finds the rest")));
-    let steps: [fn(&mut ContextResponse); 12] = [
+    let steps: [fn(&mut ContextResponse); 14] = [
         |response| answer::shorten_skipped(&mut response.searched),
         |response| answer::shorten_notes(&mut response.notes),
         |response| response.searched.skipped.clear(),
@@ -184,6 +184,8 @@ fn pack(
         |response| response.project.detected_by = None,
         |response| response.recent_memories.truncate(1),
         |response| response.notes.iter_mut().for_each(|note| note.message = "cut".to_owned()),
+        |response| response.pending = None,
+        |response| response.project.path = text::line(&response.project.path, 20),
         |response| response.recent_memories.clear(),
     ];
     for step in steps {

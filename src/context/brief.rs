@@ -1,9 +1,9 @@
 //! The memories a session starts with, chosen straight from the stores.
 //!
 //! `get_context` searches with the scopes' indexes, which pay for themselves in a server and would be most of the time of a
-//! process that answers once. Here each store is read once in outline ([`crate::store::outline`]); the names of
-//! changed files and the words of the branch and of the project's manifests decide there, and only the few records that are told are read in full. What may be told
-//! is decided as everywhere: scopes by `Service::select`, the status by the store, again when the record is read.
+//! process that answers once. Here each store is read once in outline ([`crate::store::outline`]); the signals' words
+//! are looked for there, and only the few records that are told are read in full. What may be told is decided as everywhere:
+//! scopes by `Service::select`, the status by the store, again when the record is read.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -295,6 +295,8 @@ impl Chooser<'_> {
                     .total_cmp(&a.score)
                     .then_with(|| self.newer(a.scope, a.outline, b.scope, b.outline))
             });
+            let least = found.first().map_or(0.0, |best| best.score * reason.least(own));
+            found.retain(|found| found.score >= least);
             found.truncate(enough + 2);
             known.extend(found.iter().map(|found| (found.scope, found.outline.key)));
             candidates.extend(found);

@@ -21,8 +21,6 @@ const FOCUS: &str = "matches the focus";
 const RECENT_ELSEWHERE: &str = "recent elsewhere";
 /// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more than a farther one.
 const FOCUS_FLOOR: f32 = 0.35;
-/// Among what shares a word with a changed file or is about a dependency, a memory scores at least this part of the best.
-const NEAR_BEST: f64 = 0.5;
 
 /// What decides: what the session is about, or else the project as it stands.
 pub(super) enum Wanted {
@@ -197,7 +195,7 @@ impl<'a> Chooser<'a> {
             }
         }
         let best = page.hits.first().and_then(|hit| hit.hit.score).unwrap_or_default();
-        let weak = matches!(step.reason, Some(Reason::Changed | Reason::Uses)) && (own || step.words.is_some());
+        let least = step.reason.map_or(0.0, |reason| reason.least(own) * best);
         for hit in page.hits {
             if chosen.len() >= until {
                 break;
@@ -207,7 +205,7 @@ impl<'a> Chooser<'a> {
                     || known.also.iter().any(|also| also.id == hit.hit.id)
                     || fold_name(&known.title) == fold_name(&hit.hit.title)
             });
-            if known || (weak && hit.hit.score.is_some_and(|score| score < best * NEAR_BEST)) {
+            if known || hit.hit.score.is_some_and(|score| score < least) {
                 continue;
             }
             let signature = Signature::of(&hit.memory);

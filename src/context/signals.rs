@@ -7,7 +7,7 @@ use super::manifests;
 use crate::scope::changes::Changes;
 use crate::scope::repository::Repository;
 
-/// How long the working tree may be looked through for changes. The whole of the signals stays within 20 ms with it.
+/// How long the working tree may be looked through for changes; half as long again stays within 20 ms with all the rest.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// Types and tags of memories that hold for long.
 pub const LASTING: [&str; 7] = ["decision", "decisions", "gotcha", "gotchas", "pitfall", "pitfalls", "convention"];
@@ -81,6 +81,15 @@ impl Reason {
             Self::Branch => "matches the branch",
             Self::Uses => "about what the project uses",
             Self::Lasting => "of this project",
+        }
+    }
+
+    /// The part of the best score that a memory has to reach: a word shared with a changed file, or a dependency that the
+    /// project's own memories name, is little by itself.
+    pub const fn least(self, own: bool) -> f64 {
+        match (self, own) {
+            (Self::Changed, _) | (Self::Uses, true) => 0.5,
+            _ => 0.0,
         }
     }
 

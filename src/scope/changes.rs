@@ -10,7 +10,7 @@
 //! something in it is staged, and by being younger than the last commit or checkout. Files that git does not track are not
 //! looked for: to tell them from what is ignored, every folder would have to be read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -50,8 +50,17 @@ pub struct Changes {
     pub compared: usize,
 }
 
-/// A tracked file and how early it is compared: what is larger comes first.
-type Turn<'a> = (u64, &'a str, &'a Entry);
+/// A tracked file that waits to be compared.
+struct Turn<'a> {
+    /// What is larger comes first: the time that git noted, with [`STIRRED`].
+    rank: u64,
+    path: &'a str,
+    folder: &'a str,
+    entry: &'a Entry,
+}
+
+/// Marks the files of a folder in which something happened since; larger than any time that an index notes.
+const STIRRED: u64 = 1 << 40;
 
 /// How a file differs.
 struct Difference<'a> {
@@ -65,9 +74,9 @@ struct Difference<'a> {
 }
 
 impl Changes {
-    /// Compares the files of a repository's working tree with its index for at most `budget`, as far as that is in our hands:
-    /// a file system that answers a single question late is waited for. Where there is no index, or none that can be read,
-    /// nothing differs.
+    /// Compares the files of a repository's working tree with its index, for `budget` and at most half as long again: a third
+    /// of it is for comparing however long the index took, and a fifth for reading what may have been written without a
+    /// change. Where there is no index, or none that can be read, nothing differs.
     pub fn read(repository: &Repository, budget: Duration) -> Self {
         let end = Instant::now() + budget;
         Self::within(repository, end, budget).unwrap_or_default()
@@ -87,11 +96,14 @@ impl Changes {
         let mut found: Vec<Difference<'_>> = staged(&turns, &index, &repository.git_dir);
         if tracked > FEW {
             hasten(&mut turns, top, Instant::now() + budget / FOLDERS_SHARE);
-            turns.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+            // Files of one time stay in the order of the index, that of their paths.
+            turns.sort_by_key(|turn| std::cmp::Reverse(turn.rank));
         }
+        // However long it took to get here, something is compared.
+        let end = end.max(Instant::now() + budget / 3);
         let (differing, compared) = compare(&turns, top, end);
         found.extend(differing);
-        verify(&mut found, top, kind, end);
+        verify(&mut found, top, kind, Instant::now() + budget / 5);
         found.sort_by(|a, b| {
             (b.conflict, b.written)
                 .cmp(&(a.conflict, a.written))
@@ -112,21 +124,22 @@ fn turn<'a>(entry: &'a Entry, index: &'a State) -> Option<Turn<'a>> {
     let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK);
     let unseen = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
     let path = std::str::from_utf8(entry.path(index)).ok()?;
-    (is_file && !unseen).then(|| (u64::from(entry.stat.mtime.secs), path, entry))
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+    (is_file && !unseen).then(|| Turn {
+        rank: u64::from(entry.stat.mtime.secs),
+        path,
+        folder: path.rsplit_once('/').map_or("", |(folder, _)| folder),
+        entry,
+    })
 }
 
 /// Puts the files of folders first in which something happened since git looked.
 fn hasten(turns: &mut [Turn<'_>], top: &Path, end: Instant) {
     // Neighbours mostly share a folder: the map is asked once a run of them.
     let mut newest: HashMap<&str, u64> = HashMap::new();
-    for run in turns.chunk_by(|a, b| parent(a.1) == parent(b.1)) {
-        let latest = run.iter().map(|turn| turn.0).max().unwrap_or_default();
-        if let Some((_, path, _)) = run.first() {
-            let known = newest.entry(parent(path)).or_default();
+    for run in turns.chunk_by(|a, b| a.folder == b.folder) {
+        let latest = run.iter().map(|turn| turn.rank).max().unwrap_or_default();
+        if let Some(first) = run.first() {
+            let known = newest.entry(first.folder).or_default();
             *known = latest.max(*known);
         }
     }
@@ -137,13 +150,13 @@ fn hasten(turns: &mut [Turn<'_>], top: &Path, end: Instant) {
         let written = std::fs::symlink_metadata(top.join(folder)).ok()?.modified().ok()?;
         (seconds(written) > latest + MARGIN).then_some(*folder)
     });
-    let stirred: std::collections::HashSet<&str> = stirred.into_iter().collect();
+    let stirred: HashSet<&str> = stirred.into_iter().collect();
     if stirred.is_empty() {
         return;
     }
-    for run in turns.chunk_by_mut(|a, b| parent(a.1) == parent(b.1)) {
-        if run.first().is_some_and(|(_, path, _)| stirred.contains(parent(path))) {
-            run.iter_mut().for_each(|turn| turn.0 |= 1 << 40);
+    for run in turns.chunk_by_mut(|a, b| a.folder == b.folder) {
+        if run.first().is_some_and(|first| stirred.contains(first.folder)) {
+            run.iter_mut().for_each(|turn| turn.rank |= STIRRED);
         }
     }
 }
@@ -182,7 +195,8 @@ fn spread<T: Sync, F: Send>(items: &[T], end: Instant, ask: impl Fn(&T) -> Optio
 
 /// Compares files with their entries until the time is up.
 fn compare<'a>(turns: &[Turn<'a>], top: &Path, end: Instant) -> (Vec<Difference<'a>>, usize) {
-    spread(turns, end, |(_, path, entry)| {
+    spread(turns, end, |turn| {
+        let (path, entry) = (turn.path, turn.entry);
         let conflict = entry.stage_raw() != 0;
         let difference = |written, doubtful| Difference {
             path,
