@@ -98,7 +98,7 @@ impl FilePattern {
         })
     }
 
-    /// What matches paths that end with `path`, whole names compared. Case does not matter.
+    /// What matches paths that end with `path`, whole names compared. The case of ASCII letters does not matter.
     pub fn ending(path: &str) -> Self {
         Self {
             part: path.to_lowercase(),
@@ -109,10 +109,12 @@ impl FilePattern {
 
     fn matches(&self, path: &str) -> bool {
         if self.last {
-            let path = path.to_lowercase();
-            return path
-                .strip_suffix(&self.part)
-                .is_some_and(|before| before.is_empty() || before.ends_with(['/', '\\']));
+            // Every file of every memory is asked, so nothing is copied.
+            let (path, part) = (path.as_bytes(), self.part.as_bytes());
+            let parts = path.len().checked_sub(part.len()).and_then(|start| path.split_at_checked(start));
+            return parts.is_some_and(|(before, end)| {
+                end.eq_ignore_ascii_case(part) && before.last().is_none_or(|byte| matches!(byte, b'/' | b'\\'))
+            });
         }
         // A path may itself hold what looks like a glob (`app/[id]/page.tsx`).
         self.glob.as_ref().is_some_and(|glob| glob.is_match(path)) || path.to_lowercase().contains(&self.part)
