@@ -257,18 +257,14 @@ fn staged<'a>(turns: &[Turn<'a>], index: &State, git_dir: &Path) -> Vec<Differen
     };
     let since = last.duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = (since.as_secs(), since.subsec_nanos());
-    let young = turns
-        .iter()
-        .filter(|(_, _, entry)| (u64::from(entry.stat.mtime.secs), entry.stat.mtime.nsecs) > since);
+    let noted = |entry: &Entry| (u64::from(entry.stat.mtime.secs), entry.stat.mtime.nsecs.min(999_999_999));
+    let young = turns.iter().filter(|turn| noted(turn.entry) > since);
     young
-        .filter(|(_, path, _)| is_marked(tree, parent(path)))
-        .map(|(_, path, entry)| Difference {
-            path,
-            entry,
-            written: UNIX_EPOCH.checked_add(Duration::new(
-                u64::from(entry.stat.mtime.secs),
-                entry.stat.mtime.nsecs.min(999_999_999),
-            )),
+        .filter(|turn| is_marked(tree, turn.folder))
+        .map(|turn| Difference {
+            path: turn.path,
+            entry: turn.entry,
+            written: UNIX_EPOCH.checked_add(Duration::new(noted(turn.entry).0, noted(turn.entry).1)),
             doubtful: false,
             conflict: false,
         })
