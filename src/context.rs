@@ -1,33 +1,29 @@
 //! `get_context`: the few memories that matter for a project now.
 //!
-//! What the session is about (`focus`) decides where it is given. Otherwise the project as it stands does: the name of the
-//! branch and what its manifests declare are searched for, and what that finds goes before what is merely recent.
+//! What the session is about (`focus`) decides where it is given. Otherwise the project as it stands does, signal by signal
+//! ([`signals::Reason`]): the files that were changed, the name of the branch, what the manifests declare. Then come
+//! decisions and gotchas, and last what is merely recent. Each has its share of the list.
 
 pub mod brief;
+mod choose;
+mod manifests;
 mod signals;
 mod words;
 
 use std::path::PathBuf;
 
+use self::choose::{Chooser, Wanted};
 use self::signals::Signals;
-use crate::api::{ContextRequest, ContextResponse, Detail, MAX_LIMIT, MemoryHit, Mode, Note, NoteKind, ProjectInfo, SessionEntry};
+use crate::api::{ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo, SessionEntry};
 use crate::config::expand_home;
 use crate::error::Error;
-use crate::memory::{StatusFilter, Visibility, fold_name};
-use crate::query::filter::{Belonging, Filters};
-use crate::scope::resolve::Selection;
-use crate::scope::{IndexGuard, Scope};
-use crate::service::search::Search;
-use crate::service::validate::{QuerySpec, max_tokens, number};
+use crate::memory::StatusFilter;
+use crate::service::validate::{max_tokens, number};
 use crate::service::{Service, answer, note_missing_status, open, scopes};
 use crate::text;
 
 /// Memories of a list where a request names no number.
 const DEFAULT_MEMORIES: u32 = 5;
-/// Why a memory is there that was searched for.
-const FOCUS: &str = "matches the focus";
-/// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more than a farther one.
-const FOCUS_FLOOR: f32 = 0.35;
 /// Sessions in an answer.
 const SESSIONS: usize = 3;
 
@@ -43,30 +39,24 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let mut selection = service.select(None, Some(&folder))?;
     let scopes = selection.scopes.clone();
     let opened = open(&mut selection, &scopes, &mut notes)?;
-    let signals = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
-        Some(focus) => Wanted {
-            first: Some(text::line(focus, 2_000)),
-            reason: FOCUS,
-            further: None,
-        },
+    let wanted = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
+        Some(focus) => Wanted::Focus(text::line(focus, 2_000)),
         None => {
             let signals = Signals::read(&selection.current.folder, selection.current.repository.as_ref());
-            let further = (!signals.dependencies.is_empty()).then(|| signals.dependencies.join(" "));
-            Wanted {
-                first: signals.branch,
-                reason: "matches the branch",
-                further,
+            let (compared, tracked) = (signals.changes.compared, signals.changes.tracked);
+            if compared < tracked {
+                notes.push(Note::new(
+                    NoteKind::NotAvailable,
+                    format!("{compared} of {tracked} tracked files were looked at for changes, the likeliest first"),
+                ));
             }
+            Wanted::Signals(signals)
         }
     };
-    let chooser = Chooser {
-        opened: &opened,
-        selection: &selection,
-        most,
-    };
-    let mut own = chooser.choose(true, &signals, &mut notes)?;
+    let mut chooser = Chooser::new(&opened, &selection, most, &wanted);
+    let mut own = chooser.choose(true, &mut notes)?;
     let mut cross = if request.include_cross_project.unwrap_or(true) {
-        chooser.choose(false, &signals, &mut notes)?
+        chooser.choose(false, &mut notes)?
     } else {
         Vec::new()
     };
@@ -134,122 +124,6 @@ fn folder(service: &Service, request: &ContextRequest, notes: &mut Vec<Note>) ->
     Ok(path)
 }
 
-/// What to search for, from the most telling to the least.
-struct Wanted {
-    first: Option<String>,
-    reason: &'static str,
-    further: Option<String>,
-}
-
-struct Chooser<'a> {
-    opened: &'a [(&'a Scope, IndexGuard<'a>)],
-    selection: &'a Selection,
-    most: usize,
-}
-
-impl Chooser<'_> {
-    /// The project's own memories, or those of others: first what the signals find, then what is recent.
-    fn choose(&self, own: bool, wanted: &Wanted, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
-        let mut chosen: Vec<MemoryHit> = Vec::new();
-        let recent = if own { "recent in this project" } else { "recent elsewhere" };
-        let steps = [
-            (wanted.first.as_deref(), wanted.reason),
-            (wanted.further.as_deref(), "about what the project uses"),
-            (None, recent),
-        ];
-        for (step, (text, reason)) in steps.into_iter().enumerate() {
-            // Only the last step goes without words.
-            if chosen.len() >= self.most || (step < 2 && text.is_none()) {
-                continue;
-            }
-            // Dependencies find what others learned; the project's own memories are about them anyway.
-            if step == 1 && own {
-                continue;
-            }
-            let spec = QuerySpec {
-                text: text.map(str::to_owned),
-                filters: Filters {
-                    belonging: Some(self.belonging(own)),
-                    status: StatusFilter::Approved,
-                    ..Filters::default()
-                },
-                limit: self.most,
-                tokens: usize::MAX,
-                detail: Detail::Concise,
-                explain: false,
-                // A focus is a question; a branch's name and a list of dependencies are words.
-                mode: if step == 0 && wanted.reason == FOCUS {
-                    Mode::Hybrid
-                } else {
-                    Mode::Lexical
-                },
-                like: None,
-                expect: None,
-                floor: Some(FOCUS_FLOOR),
-            };
-            let search = Search::new(self.opened, self.selection, &spec, None);
-            let page = search.page(None, self.most + chosen.len())?;
-            for (scope, reason) in page.failed {
-                if !notes
-                    .iter()
-                    .any(|note| note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope))
-                {
-                    notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
-                }
-            }
-            for hit in page.hits {
-                let mut hit = hit.hit;
-                let known = chosen.iter().any(|known| {
-                    known.id == hit.id
-                        || known.also.iter().any(|also| also.id == hit.id)
-                        || fold_name(&known.title) == fold_name(&hit.title)
-                });
-                if known || chosen.len() >= self.most {
-                    continue;
-                }
-                hit.why = Some(
-                    hit.why
-                        .map_or_else(|| reason.to_owned(), |why| text::line(&format!("{reason} ({why})"), 160)),
-                );
-                hit.score = None;
-                chosen.push(hit);
-            }
-        }
-        Ok(chosen)
-    }
-
-    fn belonging(&self, own: bool) -> Belonging {
-        Belonging {
-            names: self.selection.current.names(),
-            own_scope: self.selection.current.scope.as_ref().map(|scope| fold_name(&scope.name)),
-            own,
-            own_is_private: self
-                .selection
-                .current
-                .scope
-                .as_ref()
-                .is_some_and(|scope| scope.manifest.visibility == Visibility::Private),
-        }
-    }
-
-    /// The project's recent sessions, newest first.
-    fn sessions(&self) -> Vec<SessionEntry> {
-        let names = self.selection.current.names();
-        let mut sessions = Vec::new();
-        for (scope, _) in self.opened {
-            let own = self.selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
-            // Memories go before sessions: a store that cannot be read for these is named where its memories are read.
-            let read = scope
-                .store
-                .snapshot(|snapshot| snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS));
-            sessions.extend(read.unwrap_or_default());
-        }
-        sessions.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.session.cmp(&b.session)));
-        sessions.truncate(SESSIONS);
-        sessions
-    }
-}
-
 /// Fills the answer within its tokens: own memories first, then what others learned, then sessions.
 fn pack(
     response: &mut ContextResponse,
@@ -278,16 +152,27 @@ fn pack(
         fits
     });
     let cut = wanted_own - own.len() + wanted_cross - cross.len() + wanted_sessions - sessions.len();
+    // What was cut is the one note that no other may push out.
+    let note = |message| Note::new(NoteKind::Cut, message);
     if cut > 0 {
-        response.notes.push(Note::new(
-            NoteKind::Cut,
-            format!("cut to {budget} tokens: {cut} entries are left out; query_memories finds them"),
-        ));
+        response.notes.insert(
+            0,
+            note(format!(
+                "cut to {budget} tokens: {cut} entries are left out; query_memories finds them"
+            )),
+        );
     }
     response.recent_memories = std::mem::take(own);
     response.cross_project_learnings = std::mem::take(cross);
     response.recent_sessions = std::mem::take(sessions);
-    let steps: [fn(&mut ContextResponse); 11] = [
+    if answer::cost(response) <= budget {
+        return;
+    }
+    response.notes.retain(|note| note.kind != NoteKind::Cut);
+    response
+        .notes
+        .insert(0, note(format!("cut to {budget} tokens; query_memories finds the rest")));
+    let steps: [fn(&mut ContextResponse); 14] = [
         |response| answer::shorten_skipped(&mut response.searched),
         |response| answer::shorten_notes(&mut response.notes),
         |response| response.searched.skipped.clear(),
@@ -295,10 +180,13 @@ fn pack(
         |response| response.project.path = text::line(&response.project.path, 40),
         |response| response.recent_sessions.clear(),
         |response| response.cross_project_learnings.clear(),
-        |response| response.notes.clear(),
         |response| response.searched.detected_by = None,
         |response| response.project.detected_by = None,
         |response| response.recent_memories.truncate(1),
+        |response| response.notes.iter_mut().for_each(|note| note.message = "cut".to_owned()),
+        |response| response.pending = None,
+        |response| response.project.path = text::line(&response.project.path, 20),
+        |response| response.recent_memories.clear(),
     ];
     for step in steps {
         if answer::cost(response) <= budget {

@@ -18,7 +18,8 @@
 //! - [`error`]: what can go wrong, each with a stable code and the next step.
 //! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
 //! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
-//!   project's repository says ([`scope::repository`]), which is current and which are searched ([`scope::resolve`]).
+//!   project's repository says ([`scope::repository`]) and which of its files were changed ([`scope::changes`]), which is
+//!   current and which are searched ([`scope::resolve`]).
 //! - [`store`]: reading SQLite databases of several programs without changing a byte: how to open ([`store::open`],
 //!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
 //!   questions asked ([`store::read`]).
@@ -49,7 +50,8 @@
 //! - [`api`], [`memory`], [`text`], [`time`] and [`uri`] do no input or output.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
-//!   store takes a few more ([`query::prepare`]), and LanceDB has a runtime of its own that such a thread waits for.
+//!   store and comparing a working tree take a few more ([`query::prepare`], [`scope::changes`]), and LanceDB has a runtime of
+//!   its own that such a thread waits for.
 //! - `unsafe` code is in [`store::vfs`] alone.
 
 #![deny(unsafe_code, missing_docs)]

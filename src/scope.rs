@@ -3,6 +3,7 @@
 //! A scope is a folder under `<root>/scopes`. One without a database is reported as such. Scope names are keys that are looked up in the
 //! list of what was found; they are never joined into a path.
 
+pub mod changes;
 pub mod manifest;
 pub mod repository;
 pub mod resolve;

@@ -4,7 +4,7 @@
 //! measures over its standard input and output as a client does: time from process start to the reply to `tools/list`,
 //! the first query (which builds the index), then each tool warm, and the process's memory. Then `index` is run and timed,
 //! and a second server answers with the table. The same questions go to plain SQLite FTS5 and to LanceDB's own hybrid
-//! query. Times are in milliseconds, memory in MiB. `node -e 0` is timed beside it where node is installed. Machines are
+//! query. Last, sessions start in a repository of 50,000 files; `context` alone measures nothing else. Times are in milliseconds, memory in MiB. `node -e 0` is timed beside it where node is installed. Machines are
 //! noisy: compare figures of one run.
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +13,7 @@
     reason = "a program that measures and prints"
 )]
 
+mod context;
 mod data;
 mod peers;
 mod server;
@@ -36,6 +37,9 @@ const PEER_CALLS: usize = 60;
 const FIRST: &str = "connection refused after deploy";
 
 fn main() {
+    if std::env::args().any(|word| word == "context") {
+        return context::measure();
+    }
     let named: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let sizes = if named.is_empty() { vec![1_000, 10_000, 100_000] } else { named };
     println!(
@@ -59,6 +63,7 @@ fn main() {
         peers::fts5(&scope.join("memory.db"), folder.path(), peers);
         peers::lance(&scope.join("lance"), folder.path(), peers);
     }
+    context::measure();
 }
 
 /// From process start to the reply to `tools/list`, without any store.

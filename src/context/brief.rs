@@ -1,14 +1,14 @@
 //! The memories a session starts with, chosen straight from the stores.
 //!
 //! `get_context` searches with the scopes' indexes, which pay for themselves in a server and would be most of the time of a
-//! process that answers once. Here each store is read once in outline ([`crate::store::outline`]); the words of the branch
-//! and of the project's manifests decide there, and only the few records that are told are read in full. What may be told
-//! is decided as everywhere: scopes by `Service::select`, the status by the store, again when the record is read.
+//! process that answers once. Here each store is read once in outline ([`crate::store::outline`]); the signals' words
+//! are looked for there, and only the few records that are told are read in full. What may be told is decided as everywhere:
+//! scopes by `Service::select`, the status by the store, again when the record is read.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::signals::Signals;
+use super::signals::{LASTING, Reason, Signals};
 use super::words::{Origin, Words};
 use super::{SESSIONS, folder};
 use crate::api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, SessionEntry, Skipped};
@@ -74,6 +74,20 @@ struct Candidate<'a> {
     outline: &'a Outline,
     score: f64,
     why: String,
+    /// What speaks for it; `None` where nothing but its date does.
+    reason: Option<Reason>,
+}
+
+/// The words of each signal.
+#[derive(Clone, Copy)]
+struct Sets {
+    branch: u128,
+    lasting: u128,
+    /// By which the project's own memories name the changed files.
+    endings: u128,
+    /// By which those of others may.
+    subjects: u128,
+    uses: u128,
 }
 
 /// Chooses what a session starts with.
@@ -94,14 +108,23 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         .map(str::to_lowercase)
         .filter(|word| !HABITS.contains(&word.as_str()))
         .collect();
-    let branch_words = Words::new(branch.iter().map(|word| (word.clone(), Origin::Prose))).len();
+    let (endings, subjects) = (signals.endings(), signals.subjects());
+    let names = endings.iter().chain(&subjects).chain(&signals.dependencies);
     let words = Words::new(
         branch
-            .into_iter()
-            .map(|word| (word, Origin::Prose))
-            .chain(signals.dependencies.into_iter().map(|name| (name, Origin::Name))),
+            .iter()
+            .map(|word| (word.clone(), Origin::Prose))
+            .chain(LASTING.iter().map(|word| ((*word).to_owned(), Origin::Name)))
+            .chain(names.map(|name| (name.clone(), Origin::Name))),
     );
-    let branch_set = (1u128 << branch_words.min(127)) - 1;
+    let set = |list: &[String]| words.set(list.iter().map(String::as_str));
+    let sets = Sets {
+        branch: set(&branch),
+        lasting: words.set(LASTING),
+        endings: set(&endings) | set(&subjects),
+        subjects: set(&subjects),
+        uses: set(&signals.dependencies),
+    };
     let scopes = selection.scopes.clone();
     let read = read(&mut selection, &scopes, &words, request.sessions, &mut notes)?;
     let weights = weights(&read, &words);
@@ -110,15 +133,16 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         selection: &selection,
         words: &words,
         weights: &weights,
-        branch: branch_set,
+        sets,
     };
+    let mut told = Vec::new();
     let mut brief = Brief {
         served: read.iter().map(|read| read.outlines.served.len()).sum(),
         ..Brief::default()
     };
     let context = &mut brief.context;
-    context.recent_memories = own.choose(true, request.own, &mut notes)?;
-    context.cross_project_learnings = own.choose(false, request.others, &mut notes)?;
+    context.recent_memories = own.choose(true, request.own, &mut told, &mut notes)?;
+    context.cross_project_learnings = own.choose(false, request.others, &mut told, &mut notes)?;
     let own_scope = selection.current.scope.as_ref();
     context.pending = read
         .iter()
@@ -227,14 +251,14 @@ struct Chooser<'a> {
     selection: &'a Selection,
     words: &'a Words,
     weights: &'a [f64],
-    /// The words that stand in the branch's name.
-    branch: u128,
+    sets: Sets,
 }
 
 impl Chooser<'_> {
-    /// The project's own memories, or those of others: first those that the branch names, then, of others', those about what
-    /// the project uses, then, of its own, the newest.
-    fn choose(&self, own: bool, most: usize, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
+    /// The project's own memories, or those of others: those about what was changed, then those that the branch names, those
+    /// about what the project uses, and of its own what holds for long and the newest. `told` are the memories that are in
+    /// the answer already, and what is chosen joins them.
+    fn choose(&self, own: bool, most: usize, told: &mut Vec<Signature>, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
         if most == 0 {
             return Ok(Vec::new());
         }
@@ -253,62 +277,74 @@ impl Chooser<'_> {
                     .map(move |outline| (number, outline))
             })
             .collect();
-        let mut told: HashSet<(usize, RowKey)> = HashSet::new();
+        let mut known: HashSet<(usize, RowKey)> = HashSet::new();
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
-        let steps: [(u128, &str); 2] = [
-            (self.branch, "matches the branch"),
-            (if own { 0 } else { !self.branch }, "about what the project uses"),
-        ];
-        // Near-duplicates among them are folded afterwards.
-        let enough = most * 2 + 2;
-        for (set, reason) in steps {
+        for reason in [Reason::Changed, Reason::Branch, Reason::Uses, Reason::Lasting] {
+            // Near-duplicates among them are folded afterwards.
+            let enough = reason.until(own, most, 0) * 2;
+            if enough == 0 {
+                continue;
+            }
             let mut found: Vec<Candidate<'_>> = mine
                 .iter()
-                .filter(|(scope, outline)| !told.contains(&(*scope, outline.key)))
-                .filter_map(|(scope, outline)| self.scored(*scope, outline, set, reason))
+                .filter(|(scope, outline)| !known.contains(&(*scope, outline.key)))
+                .filter_map(|(scope, outline)| self.spoken_for(*scope, outline, reason, own))
                 .collect();
             found.sort_by(|a, b| {
                 b.score
                     .total_cmp(&a.score)
                     .then_with(|| self.newer(a.scope, a.outline, b.scope, b.outline))
             });
-            found.truncate(enough.saturating_sub(candidates.len()));
-            told.extend(found.iter().map(|found| (found.scope, found.outline.key)));
+            let least = found.first().map_or(0.0, |best| best.score * reason.least(own));
+            found.retain(|found| found.score >= least);
+            found.truncate(enough + 2);
+            known.extend(found.iter().map(|found| (found.scope, found.outline.key)));
             candidates.extend(found);
         }
         if own {
             let mut recent: Vec<(usize, &Outline)> = mine;
-            recent.retain(|(scope, outline)| !told.contains(&(*scope, outline.key)));
             recent.sort_by(|a, b| self.newer(a.0, a.1, b.0, b.1));
-            let room = enough.saturating_sub(candidates.len());
-            candidates.extend(recent.into_iter().take(room).map(|(scope, outline)| Candidate {
+            candidates.extend(recent.into_iter().take(most * 2 + 2).map(|(scope, outline)| Candidate {
                 scope,
                 outline,
                 score: 0.0,
                 why: RECENT.to_owned(),
+                reason: None,
             }));
         }
-        self.records(&candidates, most, notes)
+        self.records(&candidates, own, most, told, notes)
     }
 
-    fn scored<'a>(&self, scope: usize, outline: &'a Outline, set: u128, reason: &str) -> Option<Candidate<'a>> {
-        let found = outline.marks.anywhere & set;
+    /// A memory that something speaks for, with how much.
+    fn spoken_for<'a>(&self, scope: usize, outline: &'a Outline, reason: Reason, own: bool) -> Option<Candidate<'a>> {
+        let marks = outline.marks;
+        let candidate = |score, why: String| Candidate {
+            scope,
+            outline,
+            score,
+            why: text::line(&why, 120),
+            reason: Some(reason),
+        };
+        let set = match reason {
+            Reason::Changed if own => self.sets.endings,
+            Reason::Changed => self.sets.subjects,
+            Reason::Branch => self.sets.branch,
+            Reason::Uses => self.sets.uses,
+            Reason::Lasting => {
+                let labels = self.words.told(marks.label & self.sets.lasting);
+                return labels.first().map(|label| candidate(1.0, format!("{label} {}", reason.told())));
+            }
+        };
+        let found = marks.anywhere & set;
         let mut score = 0.0;
         let mut telling = 0;
         for (number, weight) in self.weights.iter().enumerate().filter(|(number, _)| found >> number & 1 == 1) {
-            score += weight * if outline.marks.telling >> number & 1 == 1 { TELLING } else { 1.0 };
+            score += weight * if marks.telling >> number & 1 == 1 { TELLING } else { 1.0 };
             telling |= u128::from(*weight > 0.0) << number;
         }
-        (score > 0.0).then(|| {
-            let mut words = self.words.told(telling);
-            words.truncate(4);
-            Candidate {
-                scope,
-                outline,
-                score,
-                why: text::line(&format!("{reason}: {}", words.join(", ")), 120),
-            }
-        })
+        let mut words = self.words.told(telling);
+        words.truncate(4);
+        (score > 0.0).then(|| candidate(score, format!("{}: {}", reason.told(), words.join(", "))))
     }
 
     /// Newest first, then by scope and id, so that the order is total.
@@ -322,7 +358,14 @@ impl Chooser<'_> {
     }
 
     /// Reads records in order until there are enough. The store says once more whether each may be told.
-    fn records(&self, candidates: &[Candidate<'_>], most: usize, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
+    fn records(
+        &self,
+        candidates: &[Candidate<'_>],
+        own: bool,
+        most: usize,
+        told: &mut Vec<Signature>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<MemoryHit>, Error> {
         let mut records = std::collections::HashMap::new();
         for (number, read) in self.read.iter().enumerate() {
             let here = candidates.iter().filter(|candidate| candidate.scope == number);
@@ -347,27 +390,36 @@ impl Chooser<'_> {
             }
         }
         let mut hits: Vec<MemoryHit> = Vec::new();
-        let mut signatures: Vec<Signature> = Vec::new();
-        for candidate in candidates {
+        let mut asked = None;
+        let mut until = most;
+        // Where there is room left at the end, what a signal found beyond its share is told too.
+        let shared = candidates.iter().map(|candidate| (candidate, true));
+        for (candidate, is_shared) in shared.chain(candidates.iter().map(|candidate| (candidate, false))) {
+            if !is_shared {
+                until = most;
+            } else if asked != candidate.reason || asked.is_none() {
+                asked = candidate.reason;
+                until = asked.map_or(most, |reason| reason.until(own, most, hits.len())).min(most);
+            }
             let (Some(read), Some(memory)) = (
                 self.read.get(candidate.scope),
                 records.get(&(candidate.scope, candidate.outline.id.clone())),
             ) else {
                 continue;
             };
-            let signature = Signature::of(memory);
-            let same_title = hits.iter().any(|hit| fold_name(&hit.title) == fold_name(&memory.title));
-            if hits.len() == most {
-                break;
+            let same = |hit: &MemoryHit| hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title);
+            if hits.len() >= until || hits.iter().any(same) {
+                continue;
             }
-            if same_title || signatures.iter().any(|known| known.is_near(&signature)) {
+            let signature = Signature::of(memory);
+            if told.iter().any(|known| known.is_near(&signature)) {
                 continue;
             }
             let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
             // Its successor is one that may not be told.
             hit.superseded_by = None;
             hit.why = Some(candidate.why.clone());
-            signatures.push(signature);
+            told.push(signature);
             hits.push(hit);
         }
         Ok(hits)

@@ -1,19 +1,118 @@
-//! What a project's files say it is about: its branch, its languages, its dependencies.
+//! What a project's files say it is about now: what was changed, its branch, its languages, its dependencies.
 
 use std::path::Path;
+use std::time::Duration;
 
-use serde_json::Value;
-
+use super::manifests;
+use crate::scope::changes::Changes;
 use crate::scope::repository::Repository;
 
-/// Largest manifest that is read, in bytes.
-const LARGEST: u64 = 1 << 20;
-/// Most dependencies that are searched for.
-const MOST: usize = 60;
+/// How long the working tree may be looked through for changes; half as long again stays within 20 ms with all the rest.
+const PATIENCE: Duration = Duration::from_millis(10);
+/// Types and tags of memories that hold for long.
+pub const LASTING: [&str; 7] = ["decision", "decisions", "gotcha", "gotchas", "pitfall", "pitfalls", "convention"];
+/// Files that programs write: that they changed says nothing.
+const WRITTEN: [&str; 10] = [
+    "cargo.lock",
+    "composer.lock",
+    "gemfile.lock",
+    "go.sum",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "uv.lock",
+    "yarn.lock",
+];
+/// Names that files of every project have, without what follows the first dot.
+const EVERYDAY: [&str; 28] = [
+    "__init__",
+    "app",
+    "build",
+    "cargo",
+    "changelog",
+    "common",
+    "conftest",
+    "config",
+    "constants",
+    "go",
+    "helpers",
+    "index",
+    "init",
+    "lib",
+    "license",
+    "main",
+    "mod",
+    "package",
+    "pyproject",
+    "readme",
+    "requirements",
+    "settings",
+    "setup",
+    "test",
+    "tests",
+    "tsconfig",
+    "types",
+    "utils",
+];
+/// Folders that say nothing about what lies in them.
+const FOLDERS: [&str; 11] = [
+    "app", "apps", "cmd", "crates", "internal", "lib", "packages", "pkg", "src", "test", "tests",
+];
+
+/// What speaks for a memory, in the order in which it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It is about files that were changed.
+    Changed,
+    /// It holds words of the branch's name.
+    Branch,
+    /// It is about a language or a dependency.
+    Uses,
+    /// It is a decision or a gotcha.
+    Lasting,
+}
+
+impl Reason {
+    /// The reason in a few words.
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::Changed => "about changed files",
+            Self::Branch => "matches the branch",
+            Self::Uses => "about what the project uses",
+            Self::Lasting => "of this project",
+        }
+    }
+
+    /// The part of the best score that a memory has to reach: a word shared with a changed file, or a dependency that the
+    /// project's own memories name, is little by itself.
+    pub const fn least(self, own: bool) -> f64 {
+        match (self, own) {
+            (Self::Changed, _) | (Self::Uses, true) => 0.5,
+            _ => 0.0,
+        }
+    }
+
+    /// How long a list of at most `most` memories may be once this reason was asked, being `so_far` long before. No signal
+    /// fills a list alone, and of the project's own memories something recent always has a place.
+    pub fn until(self, own: bool, most: usize, so_far: usize) -> usize {
+        let fifths = |count: usize| (most * count).div_ceil(5);
+        match (self, own) {
+            (Self::Changed, _) => fifths(3),
+            (Self::Branch, _) => fifths(4),
+            (Self::Uses, false) => most,
+            (Self::Uses, true) => fifths(4).min(so_far + fifths(1)),
+            (Self::Lasting, false) => so_far,
+            (Self::Lasting, true) => fifths(4).min(so_far + fifths(2)),
+        }
+    }
+}
 
 /// Words to search for, from the most telling source to the least.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signals {
+    /// The files of the working tree that differ from what was committed.
+    pub changes: Changes,
     /// Words of the branch's name, unless it is the main one.
     pub branch: Option<String>,
     /// Names of languages and of direct dependencies.
@@ -27,107 +126,113 @@ impl Signals {
             .and_then(|repository| repository.branch.as_deref())
             .filter(|branch| !["main", "master", "develop", "trunk", "dev"].contains(branch))
             .map(|branch| branch.replace(['/', '-', '_'], " "));
-        let mut dependencies = Vec::new();
-        let top = repository
-            .map(|repository| repository.work_tree.as_path())
-            .filter(|top| *top != folder);
-        for place in std::iter::once(folder).chain(top) {
-            manifests(place, &mut dependencies);
+        let top = repository.map(|repository| repository.work_tree.as_path());
+        let mut changes = repository.map(|repository| Changes::read(repository, PATIENCE)).unwrap_or_default();
+        changes.files.retain(|path| !WRITTEN.contains(&name(path).to_lowercase().as_str()));
+        Self {
+            branch,
+            dependencies: manifests::read(folder, top),
+            changes,
         }
-        let mut seen = std::collections::HashSet::new();
-        dependencies.retain(|name| name.len() > 1 && seen.insert(name.clone()));
-        dependencies.truncate(MOST);
-        Self { branch, dependencies }
     }
-}
 
-fn manifests(folder: &Path, found: &mut Vec<String>) {
-    if let Some(Value::Object(manifest)) = toml_file(&folder.join("Cargo.toml")) {
-        found.extend(["rust".to_owned(), "cargo".to_owned()]);
-        let workspace = manifest.get("workspace").and_then(|workspace| workspace.get("dependencies"));
-        for table in ["dependencies", "dev-dependencies", "build-dependencies"]
-            .iter()
-            .filter_map(|key| manifest.get(*key))
-            .chain(workspace)
-        {
-            found.extend(keys(table));
-        }
-    }
-    if let Some(manifest) = read(&folder.join("package.json")).and_then(|text| serde_json::from_str::<Value>(&text).ok()) {
-        found.push("node".to_owned());
-        for (file, name) in [
-            ("pnpm-lock.yaml", "pnpm"),
-            ("yarn.lock", "yarn"),
-            ("package-lock.json", "npm"),
-            ("tsconfig.json", "typescript"),
-        ] {
-            if folder.join(file).exists() {
-                found.push(name.to_owned());
+    /// The ends of the changed paths by which the project's own memories name them: the file's name, with its folder where
+    /// every project has files of that name.
+    pub fn endings(&self) -> Vec<String> {
+        let mut endings: Vec<String> = Vec::new();
+        for path in &self.changes.files {
+            let name = name(path);
+            let start = if is_everyday(stem(name)) {
+                path.rsplitn(3, '/').take(2).map(|part| part.len() + 1).sum::<usize>() - 1
+            } else {
+                name.len()
+            };
+            let ending = path.get(path.len().saturating_sub(start)..).unwrap_or(name).to_owned();
+            if !endings.contains(&ending) {
+                endings.push(ending);
             }
         }
-        for table in ["dependencies", "devDependencies", "peerDependencies"]
-            .iter()
-            .filter_map(|key| manifest.get(*key))
-        {
-            found.extend(keys(table));
+        endings
+    }
+
+    /// Words that the changed files are about, for memories that name no file of this project.
+    pub fn subjects(&self) -> Vec<String> {
+        let mut subjects: Vec<String> = Vec::new();
+        let mut add = |word: &str| {
+            let word = word.to_lowercase();
+            if word.chars().count() > 2 && !subjects.contains(&word) {
+                subjects.push(word);
+            }
+        };
+        for path in &self.changes.files {
+            let (name, stem) = (name(path), stem(name(path)));
+            if !is_everyday(stem) {
+                add(name);
+                add(stem.trim_start_matches("test_").trim_end_matches("_test").trim_end_matches("_spec"));
+            } else if let Some(folder) = path.rsplit('/').nth(1).filter(|folder| !FOLDERS.contains(folder)) {
+                add(folder);
+            }
+        }
+        subjects
+    }
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A file's name until its first dot; one that begins with a dot is whole.
+fn stem(name: &str) -> &str {
+    name.split_once('.')
+        .map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
+}
+
+fn is_everyday(stem: &str) -> bool {
+    EVERYDAY.contains(&stem.to_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(paths: &[&str]) -> Signals {
+        Signals {
+            changes: Changes {
+                files: paths.iter().map(|path| (*path).to_owned()).collect(),
+                ..Changes::default()
+            },
+            ..Signals::default()
         }
     }
-    if let Some(manifest) = toml_file(&folder.join("pyproject.toml")) {
-        found.push("python".to_owned());
-        for requirement in manifest
-            .pointer("/project/dependencies")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-        {
-            // PEP 508: the name ends at the first character that is none of a name's.
-            let name = requirement
-                .split(|c: char| !(c.is_alphanumeric() || "._-".contains(c)))
-                .next()
-                .unwrap_or_default();
-            found.push(name.to_owned());
-        }
-        found.extend(manifest.pointer("/tool/poetry/dependencies").map(keys).unwrap_or_default());
+
+    #[test]
+    fn a_changed_file_is_named_by_its_name_unless_every_project_has_one_like_it() {
+        let signals = changed(&["src/pay/payout.rs", "src/pay/mod.rs", "README.md", "web/app/index.tsx"]);
+        assert_eq!(signals.endings(), ["payout.rs", "pay/mod.rs", "README.md", "app/index.tsx"]);
     }
-    if let Some(text) = read(&folder.join("go.mod")) {
-        found.push("go".to_owned());
-        let modules = text
-            .lines()
-            .map(|line| line.trim().trim_start_matches("require "))
-            .filter(|line| line.contains(" v"));
-        found.extend(
-            modules
-                .filter_map(|line| line.split_whitespace().next())
-                .filter_map(|path| path.rsplit('/').next())
-                .map(str::to_owned),
+
+    #[test]
+    fn what_changed_files_are_about_is_their_names_or_their_folders() {
+        let signals = changed(&[
+            "src/pay/payout.rs",
+            "src/pay/mod.rs",
+            "src/lib.rs",
+            "tests/test_refund.py",
+            ".github/workflows/ci.yml",
+            "Dockerfile",
+        ]);
+        assert_eq!(
+            signals.subjects(),
+            ["payout.rs", "payout", "pay", "test_refund.py", "refund", "ci.yml", "dockerfile"]
         );
     }
-    for (file, name) in [
-        ("Dockerfile", "docker"),
-        ("compose.yaml", "docker"),
-        ("docker-compose.yml", "docker"),
-        ("main.tf", "terraform"),
-        ("Makefile", "make"),
-    ] {
-        if folder.join(file).exists() {
-            found.push(name.to_owned());
+
+    #[test]
+    fn something_recent_always_has_a_place_among_five() {
+        for so_far in 0..5 {
+            for reason in [Reason::Changed, Reason::Branch, Reason::Uses, Reason::Lasting] {
+                assert!(reason.until(true, 5, so_far) < 5, "{reason:?}");
+            }
         }
     }
-    if folder.join(".github/workflows").is_dir() {
-        found.push("github actions".to_owned());
-    }
-}
-
-fn keys(table: &Value) -> Vec<String> {
-    table.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
-}
-
-fn toml_file(path: &Path) -> Option<Value> {
-    toml::from_str(&read(path)?).ok()
-}
-
-fn read(path: &Path) -> Option<String> {
-    let small = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST);
-    small.then(|| std::fs::read_to_string(path).ok()).flatten()
 }

@@ -1,5 +1,7 @@
 //! Which of a few words stand in a text: one pass over its bytes for all of them.
 
+use std::collections::HashSet;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::query::analysis::{is_stop_word, stem};
@@ -57,19 +59,24 @@ impl Words {
         Self { list, owners, automaton }
     }
 
+    /// The set of some of the words, by how they were given.
+    pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
+        let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
+        let numbered = (0u32..).zip(&self.list).filter(|(_, (word, _))| words.contains(word));
+        numbered.fold(0, |set, (number, _)| set | 1 << number)
+    }
+
     /// How many words there are.
     pub const fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// The words of a set, as they were given.
+    /// The words of a set, as they were given, without those that stand in another one of it.
     pub fn told(&self, set: u128) -> Vec<&str> {
-        self.list
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| set & (1 << number) != 0)
-            .map(|(_, (word, _))| word.as_str())
-            .collect()
+        let words = (0u32..).zip(&self.list).filter(|(number, _)| set >> number & 1 == 1);
+        let words: Vec<&str> = words.map(|(_, (word, _))| word.as_str()).collect();
+        let within = |word: &str| words.iter().any(|other| other.len() > word.len() && other.contains(word));
+        words.iter().filter(|word| !within(word)).copied().collect()
     }
 
     /// The words that stand in a text.
@@ -77,15 +84,21 @@ impl Words {
         let Some(automaton) = &self.automaton else { return 0 };
         let mut found = 0;
         for place in automaton.find_overlapping_iter(text) {
-            let Some(&number) = self.owners.get(place.pattern().as_usize()) else {
+            let Some((number, (word, origin))) = self
+                .owners
+                .get(place.pattern().as_usize())
+                .and_then(|number| Some((*number, self.list.get(*number)?)))
+            else {
                 continue;
             };
-            let origin = self.list.get(number).map_or(Origin::Name, |(_, origin)| *origin);
             let before = text.get(..place.start()).and_then(|before| before.last());
             let rest = text.get(place.end()..).unwrap_or_default();
             let letters = rest.iter().take_while(|byte| is_part(**byte)).take(ENDING + 1).count();
-            let longest = if origin == Origin::Prose { ENDING } else { 0 };
-            if !before.is_some_and(|byte| is_part(*byte)) && letters <= longest {
+            let longest = if *origin == Origin::Prose { ENDING } else { 0 };
+            // The name of a file is no end of another one's.
+            let is_file = word.contains('.');
+            let goes_on = |byte: &u8| is_part(*byte) || (is_file && matches!(byte, b'_' | b'-'));
+            if !before.is_some_and(goes_on) && letters <= longest {
                 found |= 1 << number;
             }
         }
@@ -117,6 +130,8 @@ mod tests {
         check("sqlx", Origin::Name, "SQLX needs offline data", true);
         check("sqlx", Origin::Name, "sqlxmq is another crate", false);
         check("go", Origin::Name, "it goes on", false);
+        check("payout.rs", Origin::Name, "src/pay/payout.rs:12", true);
+        check("payout.rs", Origin::Name, "src/old_payout.rs", false);
         check("the", Origin::Prose, "the end", false);
     }
 
@@ -125,6 +140,9 @@ mod tests {
         let words = Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
         let found = words.find(b"axum handlers over tokio");
         assert_eq!(words.told(found), ["tokio", "axum"]);
+        assert_eq!(words.told(words.set(["Axum", "sqlx", "hyper"])), ["sqlx", "axum"]);
+        let files = Words::new(["payout.rs", "payout"].map(|word| (word.to_owned(), Origin::Name)));
+        assert_eq!(files.told(files.find(b"src/payout.rs")), ["payout.rs"]);
         assert_eq!(Words::new([]).find(b"anything"), 0);
     }
 }

@@ -18,6 +18,8 @@ pub struct Filters {
     pub project: Option<String>,
     /// Folded type.
     pub kind: Option<String>,
+    /// Folded words of which one must be the type or a tag; none asks for nothing.
+    pub labels: Vec<String>,
     /// File patterns.
     pub files: Vec<FilePattern>,
     /// Session name or id.
@@ -65,6 +67,8 @@ pub struct FilePattern {
     /// Lower case; matches where it stands in the path.
     part: String,
     glob: Option<Box<GlobMatcher>>,
+    /// It matches only as the path's last folders and name.
+    last: bool,
 }
 
 impl FilePattern {
@@ -91,10 +95,28 @@ impl FilePattern {
         Ok(Self {
             part: text.to_lowercase(),
             glob,
+            last: false,
         })
     }
 
+    /// What matches paths that end with `path`, whole names compared. The case of ASCII letters does not matter.
+    pub fn ending(path: &str) -> Self {
+        Self {
+            part: path.to_lowercase(),
+            glob: None,
+            last: true,
+        }
+    }
+
     fn matches(&self, path: &str) -> bool {
+        if self.last {
+            // Every file of every memory is asked, so nothing is copied.
+            let (path, part) = (path.as_bytes(), self.part.as_bytes());
+            let parts = path.len().checked_sub(part.len()).and_then(|start| path.split_at_checked(start));
+            return parts.is_some_and(|(before, end)| {
+                end.eq_ignore_ascii_case(part) && before.last().is_none_or(|byte| matches!(byte, b'/' | b'\\'))
+            });
+        }
         // A path may itself hold what looks like a glob (`app/[id]/page.tsx`).
         self.glob.as_ref().is_some_and(|glob| glob.is_match(path)) || path.to_lowercase().contains(&self.part)
     }
@@ -109,6 +131,7 @@ pub struct Resolved<'a> {
     /// The project asked for is this scope's own, so that rows without a project belong to it.
     owns_unnamed: bool,
     kind: Option<Option<Name>>,
+    labels: Option<Vec<Name>>,
     session: Option<Option<Name>>,
     belonging: Option<(Vec<Name>, bool, bool)>,
     /// Nothing of this scope passes.
@@ -146,6 +169,7 @@ impl<'a> Resolved<'a> {
             project,
             owns_unnamed: owns,
             kind: filters.kind.as_ref().map(|kind| index.lookup(kind)),
+            labels: (!filters.labels.is_empty()).then(|| filters.labels.iter().filter_map(|label| index.lookup(label)).collect()),
             session: filters.session.as_ref().map(|session| index.lookup(session)),
         }
     }
@@ -186,6 +210,12 @@ impl<'a> Resolved<'a> {
         if self.kind.is_some_and(|kind| kind != Some(self.index.fold(doc.kind))) {
             return Some("type");
         }
+        if let Some(labels) = &self.labels {
+            let is_label = |name: Name| labels.contains(&self.index.fold(name));
+            if !is_label(doc.kind) && !doc.tags.iter().any(|tag| is_label(*tag)) {
+                return Some("type");
+            }
+        }
         if let Some(session) = self.session
             && session.is_none_or(|session| session != doc.session && session != doc.session_id)
         {
@@ -216,6 +246,7 @@ impl Filters {
         !self.tags.is_empty()
             || self.project.is_some()
             || self.kind.is_some()
+            || !self.labels.is_empty()
             || !self.files.is_empty()
             || self.session.is_some()
             || self.since.is_some()

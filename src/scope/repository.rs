@@ -13,6 +13,10 @@ pub struct Repository {
     pub remotes: Vec<String>,
     /// The branch that is checked out, without `refs/heads/`.
     pub branch: Option<String>,
+    /// The folder with what git keeps for this working tree alone: `HEAD` and the index.
+    pub git_dir: PathBuf,
+    /// Objects are named by SHA-256 (`extensions.objectFormat`).
+    pub sha256: bool,
 }
 
 impl Repository {
@@ -34,11 +38,15 @@ impl Repository {
             .as_deref()
             .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
             .map(str::to_owned);
+        let config = gix_config::File::from_path_no_includes(common.join("config"), gix_config::Source::Local).ok();
+        let format = config.as_ref().and_then(|config| config.string("extensions.objectFormat"));
         Some(Self {
-            remotes: remotes(&common),
+            remotes: config.as_ref().map(remotes).unwrap_or_default(),
+            sha256: format.is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
             main: real(&main),
             work_tree: real(&work_tree),
             branch,
+            git_dir,
         })
     }
 
@@ -57,10 +65,7 @@ fn common_dir(git_dir: &Path) -> PathBuf {
     }
 }
 
-fn remotes(common: &Path) -> Vec<String> {
-    let Ok(config) = gix_config::File::from_path_no_includes(common.join("config"), gix_config::Source::Local) else {
-        return Vec::new();
-    };
+fn remotes(config: &gix_config::File) -> Vec<String> {
     let mut remotes: Vec<(bool, String)> = Vec::new();
     for section in config.sections_by_name("remote").into_iter().flatten() {
         let origin = section.header().subsection_name().is_some_and(|name| name == "origin");

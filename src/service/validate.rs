@@ -347,6 +347,7 @@ impl QuerySpec {
                 match_tags: request.match_tags.unwrap_or_default(),
                 project: request.project.as_deref().map(Filters::fold).filter(|project| !project.is_empty()),
                 kind: request.kind.as_deref().map(Filters::fold).filter(|kind| !kind.is_empty()),
+                labels: Vec::new(),
                 files,
                 session: request
                     .session

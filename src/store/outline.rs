@@ -16,9 +16,10 @@ use crate::memory::{self, Status, StatusFilter, Successor};
 use crate::text;
 
 /// The fields that are read.
-const READ: [Field; 13] = [
+const READ: [Field; 14] = [
     Field::Project,
     Field::ProjectAlias,
+    Field::Kind,
     Field::Title,
     Field::Subtitle,
     Field::Facts,
@@ -32,8 +33,6 @@ const READ: [Field; 13] = [
     Field::Date,
 ];
 
-/// Fields in which a word says most about a memory.
-const TELLING: [Field; 2] = [Field::Title, Field::Concepts];
 /// The other fields that are looked through for words.
 const PASSING: [Field; 4] = [Field::Subtitle, Field::Facts, Field::Files, Field::FilesMore];
 
@@ -44,6 +43,8 @@ pub struct Marks {
     pub anywhere: u128,
     /// In the title or among the tags.
     pub telling: u128,
+    /// In the type or among the tags.
+    pub label: u128,
 }
 
 /// A memory in outline.
@@ -173,9 +174,11 @@ fn marks(row: &Row<'_>, source: &Source, find: &dyn Fn(&[u8]) -> u128) -> rusqli
         }
         Ok(found)
     };
-    let telling = within(&TELLING)?;
+    let tags = within(&[Field::Concepts])?;
+    let telling = tags | within(&[Field::Title])?;
     Ok(Marks {
         anywhere: telling | within(&PASSING)?,
         telling,
+        label: tags | within(&[Field::Kind])?,
     })
 }

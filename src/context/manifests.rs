@@ -1,0 +1,205 @@
+//! What a project's manifests declare: its languages and its direct dependencies.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Largest manifest that is read, in bytes.
+const LARGEST: u64 = 1 << 20;
+/// Most names that are told.
+const MOST: usize = 60;
+
+/// Names of languages and of direct dependencies, from the manifests in a folder and in the repository's top.
+pub fn read(folder: &Path, top: Option<&Path>) -> Vec<String> {
+    let mut names = Vec::new();
+    for place in std::iter::once(folder).chain(top.filter(|top| *top != folder)) {
+        rust(place, &mut names);
+        node(place, &mut names);
+        python(place, &mut names);
+        go(place, &mut names);
+        others(place, &mut names);
+    }
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| name.len() > 1 && seen.insert(name.clone()));
+    names.truncate(MOST);
+    names
+}
+
+fn rust(folder: &Path, found: &mut Vec<String>) {
+    let Some(manifest) = toml_file(&folder.join("Cargo.toml")) else {
+        return;
+    };
+    found.extend(["rust".to_owned(), "cargo".to_owned()]);
+    let targets = manifest.get("target").and_then(Value::as_object).into_iter().flatten();
+    for place in std::iter::once(&manifest)
+        .chain(manifest.get("workspace"))
+        .chain(targets.map(|(_, target)| target))
+    {
+        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            found.extend(place.get(table).map(keys).unwrap_or_default());
+        }
+    }
+}
+
+fn node(folder: &Path, found: &mut Vec<String>) {
+    let Some(manifest) = json_file(&folder.join("package.json")) else {
+        return;
+    };
+    found.push("node".to_owned());
+    for (file, name) in [
+        ("pnpm-lock.yaml", "pnpm"),
+        ("yarn.lock", "yarn"),
+        ("package-lock.json", "npm"),
+        ("tsconfig.json", "typescript"),
+    ] {
+        if folder.join(file).exists() {
+            found.push(name.to_owned());
+        }
+    }
+    for table in ["dependencies", "devDependencies", "peerDependencies"] {
+        found.extend(manifest.get(table).map(keys).unwrap_or_default());
+    }
+}
+
+fn python(folder: &Path, found: &mut Vec<String>) {
+    let listed = text_file(&folder.join("requirements.txt"));
+    let manifest = toml_file(&folder.join("pyproject.toml"));
+    if listed.is_none() && manifest.is_none() {
+        return;
+    }
+    found.push("python".to_owned());
+    if let Some(manifest) = manifest {
+        found.extend(manifest.pointer("/project/dependencies").map(requirements).unwrap_or_default());
+        for groups in ["/project/optional-dependencies", "/dependency-groups"] {
+            let groups = manifest.pointer(groups).and_then(Value::as_object);
+            found.extend(groups.into_iter().flatten().flat_map(|(_, group)| requirements(group)));
+        }
+        found.extend(manifest.pointer("/tool/poetry/dependencies").map(keys).unwrap_or_default());
+    }
+    let lines = listed.iter().flat_map(|text| text.lines());
+    found.extend(lines.map(str::trim).filter(|line| !line.starts_with(['#', '-'])).map(requirement));
+}
+
+/// The names in a list of requirements; other entries, as those that include a group, have none.
+fn requirements(list: &Value) -> Vec<String> {
+    let entries = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    entries.map(requirement).collect()
+}
+
+/// The name of a requirement as PEP 508 writes it: it ends at the first character that is none of a name's.
+fn requirement(text: &str) -> String {
+    let name = text.trim().split(|c: char| !(c.is_alphanumeric() || "._-".contains(c))).next();
+    name.unwrap_or_default().to_owned()
+}
+
+fn go(folder: &Path, found: &mut Vec<String>) {
+    let Some(text) = text_file(&folder.join("go.mod")) else { return };
+    found.push("go".to_owned());
+    let required = text
+        .lines()
+        .map(|line| line.trim().trim_start_matches("require ").trim())
+        .filter(|line| line.contains(" v") && !line.ends_with("// indirect"));
+    for path in required.filter_map(|line| line.split_whitespace().next()) {
+        // The last part of a path may be its major version.
+        let is_version = |part: &&str| {
+            part.strip_prefix('v')
+                .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        found.extend(path.rsplit('/').find(|part| !is_version(part)).map(str::to_owned));
+    }
+}
+
+fn others(folder: &Path, found: &mut Vec<String>) {
+    if let Some(manifest) = json_file(&folder.join("composer.json")) {
+        found.push("php".to_owned());
+        let required = ["require", "require-dev"].iter().filter_map(|table| manifest.get(*table));
+        found.extend(
+            required
+                .flat_map(keys)
+                .filter_map(|name| name.split_once('/').map(|(_, name)| name.to_owned())),
+        );
+    }
+    if let Some(text) = text_file(&folder.join("Gemfile")) {
+        found.push("ruby".to_owned());
+        let gems = text.lines().filter_map(|line| line.trim().strip_prefix("gem "));
+        found.extend(gems.filter_map(|line| line.split(['"', '\'']).nth(1)).map(str::to_owned));
+    }
+    for (file, name) in [
+        ("pom.xml", "maven"),
+        ("build.gradle", "gradle"),
+        ("build.gradle.kts", "gradle"),
+        ("Dockerfile", "docker"),
+        ("compose.yaml", "docker"),
+        ("docker-compose.yml", "docker"),
+        ("main.tf", "terraform"),
+        ("Makefile", "make"),
+    ] {
+        if folder.join(file).exists() {
+            found.push(name.to_owned());
+        }
+    }
+    if folder.join(".github/workflows").is_dir() {
+        found.push("github actions".to_owned());
+    }
+}
+
+fn keys(table: &Value) -> Vec<String> {
+    table.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+}
+
+fn toml_file(path: &Path) -> Option<Value> {
+    toml::from_str(&text_file(path)?).ok()
+}
+
+fn json_file(path: &Path) -> Option<Value> {
+    serde_json::from_str(&text_file(path)?).ok()
+}
+
+fn text_file(path: &Path) -> Option<String> {
+    let small = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST);
+    small.then(|| std::fs::read_to_string(path).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(file: &str, text: &str, expected: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(file), text).unwrap();
+        assert_eq!(read(folder.path(), None), expected, "{file}");
+    }
+
+    #[test]
+    fn every_manifest_names_its_language_and_its_direct_dependencies() {
+        check(
+            "Cargo.toml",
+            "[dependencies]\nsqlx = \"0.8\"\n[target.'cfg(unix)'.dependencies]\nnix = \"1\"\n[workspace.dependencies]\naxum = \"0.8\"\n",
+            &["rust", "cargo", "sqlx", "axum", "nix"],
+        );
+        check(
+            "package.json",
+            r#"{"dependencies":{"@acme/ui":"1"},"devDependencies":{"vitest":"3"}}"#,
+            &["node", "@acme/ui", "vitest"],
+        );
+        check(
+            "pyproject.toml",
+            "[project]\ndependencies = [\"httpx>=0.27\"]\n[project.optional-dependencies]\nx = [\"rich\"]\n[dependency-groups]\ndev = [\"pytest~=8\", {include-group = \"x\"}]\n",
+            &["python", "httpx", "rich", "pytest"],
+        );
+        check("requirements.txt", "# web\nflask==3.0\n-r more.txt\n", &["python", "flask"]);
+        check(
+            "go.mod",
+            "module example.org/x\nrequire github.com/jackc/pgx/v5 v5.1.0\nrequire (\n\tgithub.com/spf13/cobra v1.8.0\n\tgolang.org/x/sys v0.1.0 // indirect\n)\n",
+            &["go", "pgx", "cobra"],
+        );
+        check(
+            "composer.json",
+            r#"{"require":{"php":">=8","monolog/monolog":"3"}}"#,
+            &["php", "monolog"],
+        );
+        check("Gemfile", "source 'x'\ngem 'rails', '~> 8'\n", &["ruby", "rails"]);
+        check("Cargo.toml", "[dependencies\n", &[]);
+    }
+}

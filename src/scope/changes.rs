@@ -1,0 +1,292 @@
+//! Which files of a working tree differ from what was committed, read from files; no git process is started.
+//!
+//! The index notes the size and the time of change of every file that git tracks. As git's own fast path does, these are
+//! compared with the files, and only where the time alone differs is the content asked. One comparison costs microseconds,
+//! so fifty thousand of them take longer than a session's start may: the caller names the time there is, and the likeliest
+//! files come first: those in folders where something was made, renamed or removed since, then those that git last wrote
+//! down last. Whatever the time allows is answered, and how much that was is told.
+//!
+//! Files that are staged equal the index. They are known by the index's tree cache, in which git marks a folder as soon as
+//! something in it is staged, and by being younger than the last commit or checkout. Files that git does not track are not
+//! looked for: to tell them from what is ignored, every folder would have to be read.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use gix_index::entry::{Flags, Mode};
+use gix_index::extension::Tree;
+use gix_index::hash::Kind;
+use gix_index::{Entry, State};
+
+use super::repository::Repository;
+
+/// Largest index that is read, in bytes: some two hundred thousand files.
+const LARGEST_INDEX: u64 = 24 << 20;
+/// Most files that are told.
+const MOST: usize = 24;
+/// Files that one thread takes at a time.
+const BATCH: usize = 64;
+/// With fewer files than this, one thread compares them sooner than several start.
+const FEW: usize = 512;
+/// Most threads.
+const THREADS: usize = 8;
+/// Most files whose content is asked, and the largest of them in bytes.
+const READ: (usize, u64) = (32, 256 << 10);
+/// The folders may take this part of the time.
+const FOLDERS_SHARE: u32 = 4;
+/// A folder is younger than its files by this many seconds where something happened in it besides writing them.
+const MARGIN: u64 = 2;
+
+/// The files of a working tree that differ from what was committed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Their paths from the top of the working tree, with `/`: conflicts first, then what was written last, then what is gone.
+    pub files: Vec<String>,
+    /// How many files git tracks here.
+    pub tracked: usize,
+    /// How many of these were compared.
+    pub compared: usize,
+}
+
+/// A tracked file that waits to be compared.
+struct Turn<'a> {
+    /// What is larger comes first: the time that git noted, with [`STIRRED`].
+    rank: u64,
+    path: &'a str,
+    folder: &'a str,
+    entry: &'a Entry,
+}
+
+/// Marks the files of a folder in which something happened since; larger than any time that an index notes.
+const STIRRED: u64 = 1 << 40;
+
+/// How a file differs.
+struct Difference<'a> {
+    path: &'a str,
+    entry: &'a Entry,
+    /// When it was written; `None` where it is gone.
+    written: Option<SystemTime>,
+    /// Its size is the same, so that it may have been written without a change.
+    doubtful: bool,
+    conflict: bool,
+}
+
+impl Changes {
+    /// Compares the files of a repository's working tree with its index, for `budget` and at most half as long again: a third
+    /// of it is for comparing however long the index took, and a fifth for reading what may have been written without a
+    /// change. Where there is no index, or none that can be read, nothing differs.
+    pub fn read(repository: &Repository, budget: Duration) -> Self {
+        let end = Instant::now() + budget;
+        Self::within(repository, end, budget).unwrap_or_default()
+    }
+
+    fn within(repository: &Repository, end: Instant, budget: Duration) -> Option<Self> {
+        let path = repository.git_dir.join("index");
+        if std::fs::metadata(&path).ok()?.len() > LARGEST_INDEX {
+            return None;
+        }
+        let kind = if repository.sha256 { Kind::Sha256 } else { Kind::Sha1 };
+        // Its checksum would take longer than reading it; what is broken in a way that matters cannot be decoded.
+        let index = gix_index::File::at(path, kind, true, gix_index::decode::Options::default()).ok()?;
+        let top = repository.work_tree.as_path();
+        let mut turns: Vec<Turn<'_>> = index.entries().iter().filter_map(|entry| turn(entry, &index)).collect();
+        let tracked = turns.len();
+        let mut found: Vec<Difference<'_>> = staged(&turns, &index, &repository.git_dir);
+        if tracked > FEW {
+            hasten(&mut turns, top, Instant::now() + budget / FOLDERS_SHARE);
+            // Files of one time stay in the order of the index, that of their paths.
+            turns.sort_by_key(|turn| std::cmp::Reverse(turn.rank));
+        }
+        // However long it took to get here, something is compared.
+        let end = end.max(Instant::now() + budget / 3);
+        let (differing, compared) = compare(&turns, top, end);
+        found.extend(differing);
+        verify(&mut found, top, kind, Instant::now() + budget / 5);
+        found.sort_by(|a, b| {
+            (b.conflict, b.written)
+                .cmp(&(a.conflict, a.written))
+                .then_with(|| a.path.cmp(b.path))
+        });
+        let mut files: Vec<String> = Vec::new();
+        for difference in found {
+            if files.len() < MOST && !files.iter().any(|known| known == difference.path) {
+                files.push(difference.path.to_owned());
+            }
+        }
+        Some(Self { files, tracked, compared })
+    }
+}
+
+/// A file that is there in the working tree, unless git itself would not look at it.
+fn turn<'a>(entry: &'a Entry, index: &'a State) -> Option<Turn<'a>> {
+    let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK);
+    let unseen = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+    let path = std::str::from_utf8(entry.path(index)).ok()?;
+    (is_file && !unseen).then(|| Turn {
+        rank: u64::from(entry.stat.mtime.secs),
+        path,
+        folder: path.rsplit_once('/').map_or("", |(folder, _)| folder),
+        entry,
+    })
+}
+
+/// Puts the files of folders first in which something happened since git looked.
+fn hasten(turns: &mut [Turn<'_>], top: &Path, end: Instant) {
+    // Neighbours mostly share a folder: the map is asked once a run of them.
+    let mut newest: HashMap<&str, u64> = HashMap::new();
+    for run in turns.chunk_by(|a, b| a.folder == b.folder) {
+        let latest = run.iter().map(|turn| turn.rank).max().unwrap_or_default();
+        if let Some(first) = run.first() {
+            let known = newest.entry(first.folder).or_default();
+            *known = latest.max(*known);
+        }
+    }
+    // Where time runs out, it is the folders with the oldest files that were not asked.
+    let mut folders: Vec<(u64, &str)> = newest.into_iter().map(|(folder, latest)| (latest, folder)).collect();
+    folders.sort_unstable_by(|a, b| b.cmp(a));
+    let (stirred, _) = spread(&folders, end, |(latest, folder)| {
+        let written = std::fs::symlink_metadata(top.join(folder)).ok()?.modified().ok()?;
+        (seconds(written) > latest + MARGIN).then_some(*folder)
+    });
+    let stirred: HashSet<&str> = stirred.into_iter().collect();
+    if stirred.is_empty() {
+        return;
+    }
+    for run in turns.chunk_by_mut(|a, b| a.folder == b.folder) {
+        if run.first().is_some_and(|first| stirred.contains(first.folder)) {
+            run.iter_mut().for_each(|turn| turn.rank |= STIRRED);
+        }
+    }
+}
+
+/// Asks something of each item, in order, with a few threads, until the time is up. Returns what was found and how many
+/// items were asked.
+fn spread<T: Sync, F: Send>(items: &[T], end: Instant, ask: impl Fn(&T) -> Option<F> + Sync) -> (Vec<F>, usize) {
+    let (next, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        let mut found = Vec::new();
+        while Instant::now() < end {
+            let start = next.fetch_add(BATCH, Ordering::Relaxed);
+            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else {
+                break;
+            };
+            let batch = rest.get(..BATCH).unwrap_or(rest);
+            found.extend(batch.iter().filter_map(&ask));
+            asked.fetch_add(batch.len(), Ordering::Relaxed);
+        }
+        found
+    };
+    let threads = match items.len() {
+        ..FEW => 1,
+        _ => std::thread::available_parallelism().map_or(1, usize::from).min(THREADS),
+    };
+    let found = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        for other in others {
+            found.extend(other.join().unwrap_or_default());
+        }
+        found
+    });
+    (found, asked.into_inner())
+}
+
+/// Compares files with their entries until the time is up.
+fn compare<'a>(turns: &[Turn<'a>], top: &Path, end: Instant) -> (Vec<Difference<'a>>, usize) {
+    spread(turns, end, |turn| {
+        let (path, entry) = (turn.path, turn.entry);
+        let conflict = entry.stage_raw() != 0;
+        let difference = |written, doubtful| Difference {
+            path,
+            entry,
+            written,
+            doubtful,
+            conflict,
+        };
+        let metadata = match std::fs::symlink_metadata(top.join(path)) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(difference(None, false)),
+            Err(_) => return None,
+        };
+        let written = metadata.modified().ok()?;
+        let noted = &entry.stat;
+        // The index holds the lower half of both.
+        let same_size = u64::from(noted.size) == metadata.len() & u64::from(u32::MAX);
+        // Some programs write no nanoseconds.
+        let since = written.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let same_time = u64::from(noted.mtime.secs) == since.as_secs() & u64::from(u32::MAX)
+            && (noted.mtime.nsecs == 0 || noted.mtime.nsecs == since.subsec_nanos());
+        let fresh = entry.flags.contains(Flags::INTENT_TO_ADD);
+        (conflict || fresh || !same_size || !same_time).then(|| difference(Some(written), same_size && !conflict && !fresh))
+    })
+}
+
+/// Drops files that were written without a change: a copied working tree has another time in every file. Where there are
+/// more of them than can be read, the newest are.
+fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant) {
+    found.sort_by(|a, b| (a.doubtful, b.written).cmp(&(b.doubtful, a.written)));
+    let mut read = 0;
+    found.retain(|difference| {
+        if !difference.doubtful {
+            return true;
+        }
+        read += 1;
+        if read > READ.0 || u64::from(difference.entry.stat.size) > READ.1 || Instant::now() >= end {
+            return false;
+        }
+        let path = top.join(difference.path);
+        let content = if difference.entry.mode == Mode::SYMLINK {
+            std::fs::read_link(path).map(|target| target.to_string_lossy().into_owned().into_bytes())
+        } else {
+            std::fs::read(path)
+        };
+        let hash = content
+            .ok()
+            .and_then(|content| gix_object::compute_hash(kind, gix_object::Kind::Blob, &content).ok());
+        hash.is_some_and(|hash| hash != difference.entry.id)
+    });
+}
+
+/// Files that are staged: in a folder that the index's tree cache marks, and written since the last commit or checkout.
+fn staged<'a>(turns: &[Turn<'a>], index: &State, git_dir: &Path) -> Vec<Difference<'a>> {
+    let log = std::fs::metadata(git_dir.join("logs/HEAD")).and_then(|metadata| metadata.modified());
+    let (Some(tree), Ok(last)) = (index.tree().filter(|tree| tree.num_entries.is_none()), log) else {
+        return Vec::new();
+    };
+    let since = last.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = (since.as_secs(), since.subsec_nanos());
+    let noted = |entry: &Entry| (u64::from(entry.stat.mtime.secs), entry.stat.mtime.nsecs.min(999_999_999));
+    let young = turns.iter().filter(|turn| noted(turn.entry) > since);
+    young
+        .filter(|turn| is_marked(tree, turn.folder))
+        .map(|turn| Difference {
+            path: turn.path,
+            entry: turn.entry,
+            written: UNIX_EPOCH.checked_add(Duration::new(noted(turn.entry).0, noted(turn.entry).1)),
+            doubtful: false,
+            conflict: false,
+        })
+        .collect()
+}
+
+/// Whether something directly in a folder was staged, as the tree cache knows it. A folder that it does not hold is new.
+fn is_marked(root: &Tree, folder: &str) -> bool {
+    let mut tree = root;
+    for part in folder.split('/').filter(|part| !part.is_empty()) {
+        match tree.children.iter().find(|child| child.name.as_slice() == part.as_bytes()) {
+            Some(child) => tree = child,
+            None => break,
+        }
+        // What lies below a folder that is as it was is so too.
+        if tree.num_entries.is_some() {
+            return false;
+        }
+    }
+    tree.num_entries.is_none()
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,395 @@
+//! Changed files of a working tree, with repositories that git itself made, and what they make of a session's start.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use ack_memory::scope::changes::Changes;
+use ack_memory::scope::repository::Repository;
+use ack_memory::text;
+use serde_json::{Value, json};
+
+use crate::cli::ack_with_input;
+use crate::context::context;
+use crate::support::{Root, fingerprint, memory};
+
+/// Time enough for every file of these repositories.
+const ENOUGH: Duration = Duration::from_secs(20);
+
+#[track_caller]
+fn git(folder: &Path, arguments: &[&str]) {
+    let done = Command::new("git")
+        .args([
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@example.org",
+            "-c",
+            "init.defaultBranch=main",
+        ])
+        .args(["-c", "core.autocrlf=false", "-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+}
+
+/// Writes a file that is younger than whatever was written before, by more than a clock's step.
+fn write(path: &Path, content: &str, seconds: u64) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_secs(seconds)).unwrap();
+}
+
+/// A repository with these files in its only commit.
+fn repository(folder: &Path, files: &[&str]) {
+    std::fs::create_dir_all(folder).unwrap();
+    git(folder, &["init", "-q"]);
+    for file in files {
+        std::fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+        std::fs::write(folder.join(file), format!("content of {file}\n")).unwrap();
+    }
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-q", "-m", "first"]);
+}
+
+#[track_caller]
+fn check(folder: &Path, expected: &[&str]) {
+    let repository = Repository::discover(folder).unwrap();
+    let changes = Changes::read(&repository, ENOUGH);
+    assert_eq!(changes.files, expected);
+    assert_eq!(changes.compared, changes.tracked);
+}
+
+#[test]
+fn files_that_were_edited_staged_or_deleted_are_changed_the_newest_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    repository(
+        top,
+        &[
+            "a.rs",
+            "src/same.rs",
+            "src/longer.rs",
+            "src/staged.rs",
+            "src/gone.rs",
+            "docs/x.md",
+            "touched.rs",
+        ],
+    );
+    check(top, &[]);
+    write(&top.join("src/longer.rs"), "much longer than it was before\n", 30);
+    write(&top.join("src/same.rs"), "CONTENT of src/same.rs\n", 20);
+    write(&top.join("touched.rs"), "content of touched.rs\n", 50);
+    write(&top.join("src/staged.rs"), "staged\n", 10);
+    write(&top.join("new/added.rs"), "new and staged\n", 9);
+    git(top, &["add", "src/staged.rs", "new/added.rs"]);
+    write(&top.join("untracked.rs"), "nobody knows it\n", 40);
+    std::fs::remove_file(top.join("src/gone.rs")).unwrap();
+    let before = fingerprint(top);
+    let expected = ["src/longer.rs", "src/same.rs", "src/staged.rs", "new/added.rs", "src/gone.rs"];
+    check(top, &expected);
+    check(&top.join("src"), &expected);
+    assert_eq!(fingerprint(top), before, "reading changes nothing");
+    git(top, &["add", "-A"]);
+    git(top, &["commit", "-q", "-m", "second"]);
+    check(top, &[]);
+}
+
+#[test]
+fn a_clone_and_a_copied_working_tree_have_no_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = folder.path().join("origin");
+    repository(&origin, &["a.rs", "src/b.rs", "src/deep/c.rs"]);
+    git(folder.path(), &["clone", "-q", "origin", "clone"]);
+    check(&folder.path().join("clone"), &[]);
+    for file in ["a.rs", "src/b.rs", "src/deep/c.rs"] {
+        write(&origin.join(file), &format!("content of {file}\n"), 100);
+    }
+    check(&origin, &[]);
+}
+
+#[test]
+fn files_that_git_does_not_look_at_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    repository(top, &["assumed.rs", "sparse/a.rs", "kept.rs"]);
+    git(top, &["update-index", "--assume-unchanged", "assumed.rs"]);
+    git(top, &["update-index", "--skip-worktree", "sparse/a.rs"]);
+    write(&top.join("assumed.rs"), "edited all the same\n", 5);
+    std::fs::remove_file(top.join("sparse/a.rs")).unwrap();
+    check(top, &[]);
+}
+
+#[test]
+fn conflicts_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    repository(top, &["a.rs", "b.rs"]);
+    git(top, &["checkout", "-q", "-b", "other"]);
+    std::fs::write(top.join("a.rs"), "theirs, which is long\n").unwrap();
+    git(top, &["commit", "-q", "-am", "theirs"]);
+    git(top, &["checkout", "-q", "main"]);
+    std::fs::write(top.join("a.rs"), "ours\n").unwrap();
+    git(top, &["commit", "-q", "-am", "ours"]);
+    let merged = Command::new("git")
+        .args(["merge", "-q", "other"])
+        .current_dir(top)
+        .output()
+        .unwrap();
+    assert!(!merged.status.success());
+    write(&top.join("b.rs"), "edited last\n", 60);
+    check(top, &["a.rs", "b.rs"]);
+}
+
+#[test]
+fn linked_worktrees_bare_layouts_and_submodules_have_an_index_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let main = folder.path().join("main");
+    repository(&main, &["src/a.rs", "src/b.rs"]);
+    git(&main, &["worktree", "add", "-q", "../linked", "-b", "feature"]);
+    write(&folder.path().join("linked/src/b.rs"), "edited in the linked one\n", 5);
+    check(&folder.path().join("linked"), &["src/b.rs"]);
+    check(&main, &[]);
+
+    let bare = folder.path().join("layout");
+    std::fs::create_dir_all(&bare).unwrap();
+    git(&bare, &["clone", "-q", "--bare", "../main", ".bare"]);
+    git(&bare.join(".bare"), &["worktree", "add", "-q", "../work", "main"]);
+    write(&bare.join("work/src/a.rs"), "edited in the work folder\n", 5);
+    check(&bare.join("work"), &["src/a.rs"]);
+
+    let outer = folder.path().join("outer");
+    repository(&outer, &["o.rs"]);
+    git(&outer, &["submodule", "add", "-q", "../main", "inner"]);
+    git(&outer, &["commit", "-q", "-m", "submodule"]);
+    write(&outer.join("inner/src/a.rs"), "edited in the submodule\n", 5);
+    check(&outer.join("inner"), &["src/a.rs"]);
+    check(&outer, &[]);
+}
+
+#[test]
+fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, setup) in [
+        ("four", &["update-index", "--index-version", "4"][..]),
+        ("split", &["update-index", "--split-index"]),
+        ("cache", &["update-index", "--untracked-cache"]),
+    ] {
+        let top = folder.path().join(name);
+        repository(&top, &["src/a.rs", "src/b.rs"]);
+        git(&top, setup);
+        write(&top.join("src/b.rs"), "edited, and longer than it was\n", 5);
+        check(&top, &["src/b.rs"]);
+    }
+    let top = folder.path().join("sha256");
+    std::fs::create_dir_all(&top).unwrap();
+    git(&top, &["init", "-q", "--object-format=sha256"]);
+    repository(&top, &["a.rs", "touched.rs"]);
+    write(&top.join("a.rs"), "CONTENT of a.rs\n", 5);
+    write(&top.join("touched.rs"), "content of touched.rs\n", 5);
+    check(&top, &["a.rs"]);
+
+    let index = folder.path().join("four/.git/index");
+    let whole = std::fs::read(&index).unwrap();
+    for broken in [
+        &b""[..],
+        b"DIRC",
+        b"no index at all, but long enough to hold one",
+        &whole[..whole.len() / 2],
+    ] {
+        std::fs::write(&index, broken).unwrap();
+        check(&folder.path().join("four"), &[]);
+    }
+    for at in (0..whole.len()).step_by(3) {
+        let mut broken = whole.clone();
+        broken[at] ^= 0xff;
+        std::fs::write(&index, broken).unwrap();
+        let repository = Repository::discover(&folder.path().join("four")).unwrap();
+        assert!(Changes::read(&repository, ENOUGH).files.len() <= 2, "byte {at}");
+    }
+}
+
+#[test]
+fn with_little_time_folders_in_which_something_happened_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    let files: Vec<String> = (0..3_000).map(|n| format!("part{:02}/file{n:04}.rs", n % 40)).collect();
+    repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
+    // As editors do: a new file takes the place of the old one.
+    write(&top.join("part17/new"), "edited, and longer than it was before\n", 0);
+    std::fs::rename(top.join("part17/new"), top.join("part17/file0017.rs")).unwrap();
+    let stirred = std::fs::File::open(top.join("part17")).unwrap();
+    stirred.set_modified(SystemTime::now() + Duration::from_secs(100)).unwrap();
+    check(top, &["part17/file0017.rs"]);
+    let none = Changes::read(&Repository::discover(top).unwrap(), Duration::ZERO);
+    assert_eq!((none.compared, none.tracked, none.files.len()), (0, 3_000, 0));
+}
+
+/// A project whose working tree was changed, with memories of its own and of others.
+fn changed_project(root: &Root) -> std::path::PathBuf {
+    let top = root.path().join("work/ledger-api");
+    repository(&top, &["src/pay/payout.rs", "src/pay/mod.rs", "src/web/mod.rs", "README.md"]);
+    let at = |id: &str, title: &str, day: u32, rest: Value| {
+        let mut one = memory(id, title, rest);
+        one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
+        one
+    };
+    let mut own: Vec<Value> = (1..=8)
+        .map(|n| at(&format!("note{n}"), &format!("Ledger note {n}0"), 10 + n, json!({})))
+        .collect();
+    own.push(at(
+        "by-path",
+        "Amounts are rounded late",
+        1,
+        json!({ "files": ["/home/kim/ledger-api/src/pay/payout.rs"] }),
+    ));
+    own.push(at(
+        "by-folder",
+        "The module is generated",
+        2,
+        json!({ "files": ["src/pay/mod.rs"] }),
+    ));
+    own.push(at("other-folder", "Routes are sorted", 3, json!({ "files": ["src/web/mod.rs"] })));
+    own.push(at("alike", "Another one", 4, json!({ "files": ["src/old_payout.rs"] })));
+    own.push(at("decided", "Money is kept in cents", 5, json!({ "type": "decision" })));
+    own.push(at("tagged", "Time zones bite", 6, json!({ "concepts": ["Gotcha"] })));
+    own.push(at(
+        "staged",
+        "Staged payout",
+        20,
+        json!({ "status": "staging", "files": ["src/pay/payout.rs"] }),
+    ));
+    own.push(at(
+        "old-way",
+        "Old payout way",
+        20,
+        json!({ "superseded_by": "by-path", "files": ["src/pay/payout.rs"] }),
+    ));
+    root.store("ledger-api", &own);
+    root.store(
+        "platform",
+        &[
+            at("elsewhere", "A payout that is sent twice", 1, json!({ "project": "kiosk" })),
+            at("unrelated", "Something of another kind", 28, json!({ "project": "kiosk" })),
+            at(
+                "generated",
+                "In web/mod.rs lies nothing",
+                27,
+                json!({ "project": "kiosk", "files": ["src/web/mod.rs"] }),
+            ),
+        ],
+    );
+    root.store("diary", &[at("private", "A private payout", 28, json!({ "project": "kiosk" }))]);
+    root.manifest("diary", "visibility = \"private\"");
+    write(&top.join("src/pay/payout.rs"), "edited, and longer than it was\n", 20);
+    write(&top.join("src/pay/mod.rs"), "edited, and longer than it was\n", 10);
+    top
+}
+
+fn told(list: &Value) -> Vec<(&str, &str)> {
+    let hits = list.as_array().unwrap().iter();
+    hits.map(|hit| (hit["id"].as_str().unwrap(), hit["why"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_is_recent() {
+    let root = Root::new();
+    let top = changed_project(&root);
+    let answer = context(&root, &top, json!({}));
+    assert_eq!(
+        told(&answer["recent_memories"]),
+        [
+            ("by-folder", "about changed files: pay/mod.rs"),
+            ("by-path", "about changed files: payout.rs"),
+            ("tagged", "gotcha of this project"),
+            ("decided", "decision of this project"),
+            ("note8", "recent in this project"),
+        ]
+    );
+    assert_eq!(
+        told(&answer["cross_project_learnings"]),
+        [
+            ("elsewhere", "about changed files: payout"),
+            ("unrelated", "recent elsewhere"),
+            ("generated", "recent elsewhere"),
+        ]
+    );
+    for hidden in ["private", "staged", "old-way"] {
+        assert!(!answer.to_string().contains(&format!("\"{hidden}\"")), "{hidden}");
+    }
+    let focus = context(&root, &top, json!({ "focus": "routes" }));
+    assert_eq!(told(&focus["recent_memories"])[0].0, "other-folder");
+}
+
+#[test]
+fn a_hook_tells_what_was_changed_too() {
+    let root = Root::new();
+    let top = changed_project(&root);
+    let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
+    let out = ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok();
+    for line in [
+        "id by-path (about changed files: payout.rs)",
+        "id by-folder (about changed files: pay/mod.rs)",
+        "id elsewhere (about changed files: payout)",
+        "id decided (decision of this project)",
+        "id tagged (gotcha of this project)",
+    ] {
+        assert!(out.contains(line), "{line} is not in {out}");
+    }
+    for hidden in ["private", "staged", "old-way", "unrelated", "alike"] {
+        assert!(!out.contains(&format!("id {hidden}")), "{hidden} is in {out}");
+    }
+    let place = |id: &str| out.find(&format!("id {id}")).unwrap();
+    assert!(place("by-path") < place("tagged") && place("by-folder") < place("tagged") && place("decided") < place("note8"));
+}
+
+#[test]
+fn what_was_promoted_is_not_told_again_as_the_learning_of_others() {
+    let root = Root::new();
+    let text = json!({ "facts": ["Terraform keeps a state lock after an aborted run", "terraform force-unlock releases the lock"] });
+    let with = |status: &str, project: &str| {
+        let mut one = text.clone();
+        one["status"] = json!(status);
+        one["project"] = json!(project);
+        one
+    };
+    root.store(
+        "ledger-api",
+        &[memory(
+            "mine",
+            "A state lock survives an aborted run",
+            with("promoted", "ledger-api"),
+        )],
+    );
+    root.store(
+        "shared",
+        &[memory("copy", "A state lock survives an aborted run", with("approved", "platform"))],
+    );
+    let top = root.path().join("work/ledger-api");
+    repository(&top, &["notes.md"]);
+    let answer = context(&root, &top, json!({}));
+    assert_eq!(told(&answer["recent_memories"]), [("mine", "recent in this project")]);
+    assert_eq!(answer["cross_project_learnings"], json!([]));
+}
+
+#[test]
+fn the_note_on_what_was_cut_stays_at_the_smallest_budget() {
+    let root = Root::new();
+    let top = changed_project(&root);
+    for max_tokens in [200, 220, 250, 300, 400] {
+        let answer = context(&root, &top, json!({ "max_tokens": max_tokens, "max_memories": 20 }));
+        assert_eq!(answer["notes"][0]["kind"], "cut", "{max_tokens}: {answer}");
+        let cost = text::tokens(&answer.to_string());
+        assert!(cost <= max_tokens, "{cost} of {max_tokens}: {answer}");
+    }
+}
