@@ -57,6 +57,13 @@ ran=0
 # The reason why the last installation did not work.
 reason=""
 
+# left SECONDS: so many, or what --within leaves.
+left() {
+  local most="$1" rest
+  rest=$((${within:-$((SECONDS + most))} - SECONDS))
+  echo $((rest < 1 ? 1 : rest < most ? rest : most))
+}
+
 # npm_package FOLDER PACKAGE: installs the version that package.json names, unless it is there.
 npm_package() {
   local folder="$into/$1" package="$2" version
@@ -71,7 +78,7 @@ npm_package() {
   rm -rf "$folder"
   mkdir -p "$folder"
   echo '{ "private": true }' > "$folder/package.json"
-  if ! limited 120 npm install --prefix "$folder" --no-save --no-audit --no-fund --loglevel=error \
+  if ! limited "$(left 120)" npm install --prefix "$folder" --no-save --no-audit --no-fund --loglevel=error \
     --fetch-retries=1 --before="$published_before" "$package@$version" > "$folder/log" 2>&1 < /dev/null; then
     reason="npm cannot install $package@$version: $(complaint "$folder/log")"
     return 1
@@ -91,8 +98,8 @@ python_client() {
   fi
   rm -rf "$folder"
   mkdir -p "$folder"
-  if ! limited 60 python3 -m venv "$folder" > "$folder.log" 2>&1 ||
-    ! limited 120 "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" > "$folder.log" 2>&1; then
+  if ! limited "$(left 60)" python3 -m venv "$folder" > "$folder.log" 2>&1 ||
+    ! limited "$(left 120)" "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" > "$folder.log" 2>&1; then
     reason="pip cannot install $(grep -i '^mcp==' "$wanted"): $(complaint "$folder.log")"
     return 1
   fi
@@ -116,6 +123,7 @@ newer_node=""
 # provide NAME: installs what a check needs. What did not work once is not tried again.
 provide() {
   local known
+  [ "$1" = nothing ] && return 0
   if [ -n "$within" ] && [ "$SECONDS" -ge "$within" ]; then
     reason="the time of --within is over"
     return 1
@@ -142,7 +150,6 @@ install() {
     mcpb) npm_package mcpb @anthropic-ai/mcpb ;;
     codex) npm_package codex @openai/codex ;;
     gemini) npm_package gemini @google/gemini-cli ;;
-    nothing) ;;
     *) reason="nobody knows how to install $1"; return 1 ;;
   esac
 }
@@ -310,15 +317,15 @@ for transport in stdio http; do
 done
 check conformance-2025-11-25 120 conformance
 check conformance-2026-07-28 120 conformance
-for transport in stdio http; do
-  check "inspector-$transport-legacy" 90 inspector
-  check "inspector-$transport-modern" 90 inspector
-done
 check claude-code 60 claude
 check claude-code-plugin 60 claude
 check mcpb-manifest 60 mcpb
 check codex 60 codex
 check gemini 60 gemini
+for transport in stdio http; do
+  check "inspector-$transport-legacy" 90 inspector
+  check "inspector-$transport-modern" 90 inspector
+done
 # After all of them: the servers are still there, and no store was touched.
 check servers-hold 20 nothing
 check stores-unchanged 20 nothing
