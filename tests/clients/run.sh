@@ -315,6 +315,7 @@ for transport in stdio http; do
   check "typescript-2-$transport-initialize" 60 typescript-2
   check "typescript-2-$transport-discover" 60 typescript-2
 done
+check conformance-2025-06-18 120 conformance
 check conformance-2025-11-25 120 conformance
 check conformance-2026-07-28 120 conformance
 check claude-code 60 claude
