@@ -1,0 +1,341 @@
+#!/usr/bin/env bash
+# Has other people's clients and testers talk to a built server: `tests/clients/run.sh target/debug/ack-memory`.
+#
+# They are installed from npm and PyPI in the versions that package.json and requirements-*.txt name, into a folder of their own
+# that later runs use again. The checks themselves (checks.sh) reach nothing but servers on 127.0.0.1 over sample scopes: each
+# runs with an empty home folder, a bare environment, a time limit, and a proxy that leads nowhere. One line a check; the
+# outcome is 0 when none failed.
+set -euo pipefail
+
+usage() {
+  cat <<'EOF'
+usage: tests/clients/run.sh [--only NAME]... [--into DIR] [--within SECONDS] [--all] [--list] BINARY
+
+  --only NAME  only checks whose names begin with NAME; may be repeated
+  --into DIR   where the clients are installed (default: a folder of the user's in the temporary folder)
+  --within S   begin no check after so many seconds
+  --all        what cannot be installed, or is not begun, is a failure instead of being skipped
+  --list       print the names of the checks and end
+EOF
+}
+
+here="$(cd "$(dirname "$0")" && pwd)"
+only=()
+into=""
+within=""
+all=false
+list=false
+binary=""
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --only) only+=("${2:?--only wants a name}"); shift ;;
+    --into) into="${2:?--into wants a folder}"; shift ;;
+    --within) within="${2:?--within wants seconds}"; shift ;;
+    --all) all=true ;;
+    --list) list=true ;;
+    -h | --help) usage; exit 0 ;;
+    -*) usage >&2; exit 2 ;;
+    *) binary="$1" ;;
+  esac
+  shift
+done
+if ! $list && ! [ -x "$binary" ]; then
+  usage >&2
+  exit 2
+fi
+
+# Versions published after this day are not taken, so that what the clients themselves depend on stays as it was.
+published_before=2026-11-22
+
+passed=0
+failed=0
+skipped=0
+ran=0
+
+# ---- Installing
+
+# The reason why the last installation did not work.
+reason=""
+
+# left SECONDS: so many, or what --within leaves.
+left() {
+  local most="$1" rest
+  rest=$((${within:-$((SECONDS + most))} - SECONDS))
+  echo $((rest < 1 ? 1 : rest < most ? rest : most))
+}
+
+# npm_package FOLDER PACKAGE: installs the version that package.json names, unless it is there.
+npm_package() {
+  local folder="$into/$1" package="$2" version
+  if ! command -v npm > /dev/null; then
+    reason="npm is not installed"
+    return 1
+  fi
+  version="$(node -p 'require(process.argv[1]).devDependencies[process.argv[2]]' "$here/package.json" "$package")"
+  if [ "$(cat "$folder/installed" 2> /dev/null)" = "$package@$version" ]; then
+    return 0
+  fi
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  echo '{ "private": true }' > "$folder/package.json"
+  if ! limited "$(left 120)" npm install --prefix "$folder" --no-save --no-audit --no-fund --loglevel=error \
+    --fetch-retries=1 --before="$published_before" "$package@$version" > "$folder/log" 2>&1 < /dev/null; then
+    reason="npm cannot install $package@$version: $(complaint "$folder/log")"
+    return 1
+  fi
+  echo "$package@$version" > "$folder/installed"
+}
+
+# python_client MAJOR: a virtual environment with the Python client of that version.
+python_client() {
+  local folder="$into/python-$1" wanted="$here/requirements-$1.txt"
+  if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2> /dev/null; then
+    reason="Python 3.10 or newer is not installed"
+    return 1
+  fi
+  if cmp -s "$wanted" "$folder/installed"; then
+    return 0
+  fi
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  if ! limited "$(left 60)" python3 -m venv "$folder" > "$folder.log" 2>&1 ||
+    ! limited "$(left 120)" "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" > "$folder.log" 2>&1; then
+    reason="pip cannot install $(grep -i '^mcp==' "$wanted"): $(complaint "$folder.log")"
+    return 1
+  fi
+  cp "$wanted" "$folder/installed"
+}
+
+# Node 22: the one that is there, or one from npm beside the clients.
+node_22() {
+  if [ -z "$newer_node" ]; then
+    if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 19) ? 0 : 1)' 2> /dev/null; then
+      newer_node="$(dirname "$(command -v node)")"
+    elif npm_package node node; then
+      newer_node="$into/node/node_modules/.bin"
+    else
+      return 1
+    fi
+  fi
+}
+newer_node=""
+
+# provide NAME: installs what a check needs. What did not work once is not tried again.
+provide() {
+  local known
+  [ "$1" = nothing ] && return 0
+  if [ -n "$within" ] && [ "$SECONDS" -ge "$within" ]; then
+    reason="the time of --within is over"
+    return 1
+  fi
+  for known in ${broken[@]+"${broken[@]}"}; do
+    if [ "${known%%=*}" = "$1" ]; then
+      reason="${known#*=}"
+      return 1
+    fi
+  done
+  install "$1" && return 0
+  broken+=("$1=$reason")
+  return 1
+}
+broken=()
+
+install() {
+  case "$1" in
+    python-*) python_client "${1#python-}" ;;
+    typescript-1) npm_package typescript-1 @modelcontextprotocol/sdk ;;
+    typescript-2) npm_package typescript-2 @modelcontextprotocol/client ;;
+    conformance | inspector) node_22 && npm_package "$1" "@modelcontextprotocol/$1" ;;
+    claude) node_22 && npm_package claude @anthropic-ai/claude-code ;;
+    mcpb) npm_package mcpb @anthropic-ai/mcpb ;;
+    codex) npm_package codex @openai/codex ;;
+    gemini) npm_package gemini @google/gemini-cli ;;
+    *) reason="nobody knows how to install $1"; return 1 ;;
+  esac
+}
+
+# ---- Running
+
+# What an installer complains of: its first line about an error.
+complaint() {
+  grep -i -m 1 error "$1" 2> /dev/null | cut -c1-200 || echo "its time was over"
+}
+
+last() {
+  grep -v '^[[:space:]]*$' "$1" 2> /dev/null | tail -n 1 | cut -c1-200
+}
+
+# The process group that `limited` waits for.
+running=""
+
+# limited SECONDS COMMAND...: runs it in a process group of its own, which ends with it, or when the time is over (124).
+limited() {
+  local tenths=$(($1 * 10)) child outcome=0
+  shift
+  set -m
+  "$@" &
+  child=$!
+  set +m
+  running=$child
+  while kill -0 "$child" 2> /dev/null; do
+    if [ "$tenths" -le 0 ]; then
+      kill -TERM -- "-$child" 2> /dev/null || true
+      sleep 1
+      kill -KILL -- "-$child" 2> /dev/null || true
+      wait "$child" 2> /dev/null || true
+      return 124
+    fi
+    sleep 0.1
+    tenths=$((tenths - 1))
+  done
+  wait "$child" || outcome=$?
+  kill -TERM -- "-$child" 2> /dev/null || true
+  running=""
+  return "$outcome"
+}
+
+# line NAME OUTCOME [MORE]: what is said of a check.
+line() {
+  printf '%-36s %s\n' "$1" "$2${3:+: $3}"
+}
+
+wanted() {
+  local name
+  [ ${#only[@]} -eq 0 ] && return 0
+  for name in "${only[@]}"; do
+    [[ "$1" == "$name"* ]] && return 0
+  done
+  return 1
+}
+
+# check NAME SECONDS NEED: installs what is needed and runs the check of that name.
+check() {
+  local name="$1" seconds="$2" need="$3" log home started outcome=0
+  wanted "$name" || return 0
+  ran=$((ran + 1))
+  if $list; then
+    echo "$name"
+    return 0
+  fi
+  if ! provide "$need"; then
+    if $all; then
+      failed=$((failed + 1))
+      line "$name" FAILED "$reason"
+    else
+      skipped=$((skipped + 1))
+      line "$name" skipped "$reason"
+    fi
+    return 0
+  fi
+  log="$work/$name.log"
+  home="$work/home-$name"
+  mkdir -p "$home/project"
+  started=$SECONDS
+  limited "$seconds" env -i HOME="$home" PATH="$PATH" TMPDIR="$home" LANG=C.UTF-8 TERM=dumb NO_COLOR=1 CI=1 \
+    HTTP_PROXY="$nowhere" HTTPS_PROXY="$nowhere" http_proxy="$nowhere" https_proxy="$nowhere" \
+    NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost \
+    BINARY="$binary" ROOT="$root" INTO="$into" NEWER_NODE="$newer_node" \
+    GUARDED="$guarded" OPEN="$open" ACK_MEM_TOKEN="$token" SERVERS="${servers[*]}" BEFORE="$work/before" \
+    "$here/checks.sh" "$name" > "$log" 2>&1 < /dev/null || outcome=$?
+  case "$outcome" in
+    0)
+      passed=$((passed + 1))
+      line "$name" ok "$((SECONDS - started)) s"
+      return 0
+      ;;
+    124) line "$name" FAILED "not done after $seconds seconds" ;;
+    *) line "$name" FAILED ;;
+  esac
+  failed=$((failed + 1))
+  tail -n 25 "$log" | cut -c1-400 | sed 's/^/    /'
+}
+
+# What nobody listens at: nothing gets out by way of it.
+nowhere=http://127.0.0.1:9
+servers=()
+
+# serve NAME [ARGUMENT...]: starts a server and leaves its address in `url`.
+serve() {
+  local said="$work/$1" patience=300
+  shift
+  (cd "$work" && exec env -i HOME="$work" PATH="$PATH" ACK_MEM_TOKEN="$token" \
+    "$binary" --root "$root" serve --http 127.0.0.1:0 "$@" > "$said.url" 2> "$said.log" < /dev/null) &
+  servers+=($!)
+  until [ -s "$said.url" ]; do
+    patience=$((patience - 1))
+    if [ "$patience" -le 0 ] || ! kill -0 "$!" 2> /dev/null; then
+      echo "the server does not start: $(last "$said.log")" >&2
+      exit 1
+    fi
+    sleep 0.1
+  done
+  url="$(cat "$said.url")"
+}
+
+finish() {
+  local server
+  if [ -n "$running" ]; then
+    kill -TERM -- "-$running" 2> /dev/null || true
+  fi
+  for server in ${servers[@]+"${servers[@]}"}; do
+    kill "$server" 2> /dev/null || true
+  done
+  rm -rf "$work"
+}
+
+if ! $list; then
+  binary="$(cd "$(dirname "$binary")" && pwd)/$(basename "$binary")"
+  into="${into:-${TMPDIR:-/tmp}/ack-memory-clients-$(id -u)}"
+  mkdir -p -m 700 "$into"
+  into="$(cd "$into" && pwd)"
+  if ! [ -O "$into" ]; then
+    echo "$into belongs to somebody else; choose a folder with --into" >&2
+    exit 1
+  fi
+  work="$(cd "$(mktemp -d)" && pwd)"
+  trap finish EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  root="$work/root"
+  HOME="$work" "$binary" demo "$root" > "$work/demo.log" 2>&1
+  (cd "$root" && find . -type f -exec cksum {} + | sort) > "$work/before"
+  token="$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')"
+  serve guarded
+  guarded="$url"
+  # The conformance suite sends no token.
+  serve open --no-token
+  open="$url"
+fi
+
+for transport in stdio http; do
+  check "python-1-$transport-initialize" 60 python-1
+  check "python-2-$transport-initialize" 60 python-2
+  check "python-2-$transport-discover" 60 python-2
+  check "typescript-1-$transport-initialize" 60 typescript-1
+  check "typescript-2-$transport-initialize" 60 typescript-2
+  check "typescript-2-$transport-discover" 60 typescript-2
+done
+check conformance-2025-06-18 120 conformance
+check conformance-2025-11-25 120 conformance
+check conformance-2026-07-28 120 conformance
+check claude-code 60 claude
+check claude-code-plugin 60 claude
+check mcpb-manifest 60 mcpb
+check codex 60 codex
+check gemini 60 gemini
+for transport in stdio http; do
+  check "inspector-$transport-legacy" 90 inspector
+  check "inspector-$transport-modern" 90 inspector
+done
+# After all of them: the servers are still there, and no store was touched.
+check servers-hold 20 nothing
+check stores-unchanged 20 nothing
+
+if [ "$ran" -eq 0 ]; then
+  echo "no check has a name that begins so; --list prints them all" >&2
+  exit 2
+fi
+if ! $list; then
+  echo "$passed passed, $failed failed, $skipped skipped"
+fi
+[ "$failed" -eq 0 ]
