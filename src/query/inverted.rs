@@ -326,7 +326,7 @@ impl Index {
     pub fn bytes(&self) -> usize {
         let postings: usize = self.postings.iter().map(|list| list.capacity() * size_of::<Posting>()).sum();
         // Strings lie on the heap, each with an entry in a map or a list.
-        let strings = (self.terms.len() + 2 * self.names.len() + 2 * self.docs.len()) * STRING;
+        let strings = (self.terms.len() + 2 * self.names.count() + 2 * self.docs.len()) * STRING;
         let documents = self.docs.capacity() * (size_of::<Doc>() + 2 * STRING);
         postings + strings + documents + self.vectors.bytes()
     }

@@ -29,7 +29,7 @@ impl Default for Names {
 
 impl Names {
     /// How many there are.
-    pub const fn len(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.list.len()
     }
 
