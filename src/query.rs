@@ -2,7 +2,7 @@
 //!
 //! The stages and their types, in the order in which a request passes them:
 //! - [`analysis`] turns text into terms, the same way for memories and queries;
-//! - [`inverted`] holds one scope in memory ([`names`] its strings), [`filter`] decides on its columns;
+//! - [`inverted`] holds one scope in memory ([`postings`] its terms, [`names`] its strings), [`filter`] decides on its columns;
 //! - [`lexical`] is the leg that searches words. It returns candidates with scores; a semantic leg returns the same type,
 //!   and their fusion goes between the legs and [`order`];
 //! - [`order`] makes the order total, [`page`] finds the place where a page begins, [`fold`] folds near-duplicates.
@@ -16,6 +16,7 @@ pub mod inverted;
 pub mod lexical;
 pub mod names;
 pub mod page;
+pub mod postings;
 pub mod prepare;
 pub mod retrieve;
 pub mod semantic;

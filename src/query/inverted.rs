@@ -7,6 +7,7 @@
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::names::{Name, Names};
+use super::postings::{Posting, Postings};
 use super::prepare::{Prepared, Team, unpack};
 use super::semantic::{Code, Vectors};
 use crate::encoder::Encoder;
@@ -26,9 +27,6 @@ const BATCH: usize = 2_048;
 
 /// Number of a document within one index.
 pub type DocId = u32;
-
-/// A posting: the document in the upper 24 bits, the weighted frequency in half units (at most 255) in the lower 8.
-type Posting = u32;
 
 /// What decides about a document at a glance: a bit for its status, none where it is dead, and [`SUCCEEDED`].
 pub type Mark = u8;
@@ -93,7 +91,7 @@ pub struct Index {
     by_row: HashMap<RowKey, DocId>,
     rejected: HashSet<Box<str>>,
     terms: HashMap<Box<str>, u32>,
-    postings: Vec<Vec<Posting>>,
+    postings: Vec<Postings>,
     /// What the legs need of each document, beside the rest of it: its mark and its number of tokens.
     marks: Vec<Mark>,
     lengths: Vec<u32>,
@@ -156,7 +154,7 @@ impl Index {
 
     /// Gives back memory that growth left over.
     pub fn shrink(&mut self) {
-        self.postings.iter_mut().for_each(Vec::shrink_to_fit);
+        self.postings.iter_mut().for_each(Postings::shrink);
         self.docs.shrink_to_fit();
         self.vectors.shrink();
     }
@@ -324,7 +322,11 @@ impl Index {
 
     /// About how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
-        let postings: usize = self.postings.iter().map(|list| list.capacity() * size_of::<Posting>()).sum();
+        let postings: usize = self
+            .postings
+            .iter()
+            .map(|list| size_of::<Postings>() + size_of_val(list.as_slice()))
+            .sum();
         // Strings lie on the heap, each with an entry in a map or a list.
         let strings = (self.terms.len() + 2 * self.names.count() + 2 * self.docs.len()) * STRING;
         let documents = self.docs.capacity() * (size_of::<Doc>() + 2 * STRING);
@@ -345,7 +347,7 @@ impl Index {
             return *term;
         }
         let term = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
-        self.postings.push(Vec::new());
+        self.postings.push(Postings::default());
         self.terms.insert(key.into(), term);
         term
     }
@@ -434,7 +436,7 @@ impl Index {
 
     fn list(&self, key: &str) -> &[Posting] {
         let list = self.terms.get(key).and_then(|term| self.postings.get(*term as usize));
-        list.map_or(&[], Vec::as_slice)
+        list.map_or(&[], Postings::as_slice)
     }
 
     /// The documents that hold a term (as [`super::prepare::term_key`] writes it), with the weighted frequency; dead documents too.
@@ -450,7 +452,7 @@ impl Index {
 
     /// The weighted frequency of a term in one document.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
-        let list = self.postings.get(*self.terms.get(key)? as usize)?;
+        let list = self.list(key);
         let position = list.binary_search_by_key(&doc, |posting| posting >> 8).ok()?;
         #[expect(clippy::cast_precision_loss, reason = "at most 255")]
         list.get(position).map(|posting| (posting & 0xff) as f32 / 2.0)

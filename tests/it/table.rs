@@ -197,11 +197,11 @@ fn what_changes_after_a_build_is_found_as_if_it_were_indexed_and_what_was_reject
 fn many_small_builds_leave_one_table_that_is_read_as_a_whole() {
     let root = Root::new();
     let all = memories(60);
-    let connection = bulk(&root, "s", &all[..20]);
+    let connection = bulk(&root, "alpha", &all[..20]);
     build(&root);
     for round in 0..40 {
         // Rows come and change, so that batches are emptied too.
-        bulk(&root, "s", &all[20 + round..=20 + round]);
+        bulk(&root, "alpha", &all[20 + round..=20 + round]);
         let changed = i64::try_from(round % 30).unwrap() + 1;
         let done = connection.execute("UPDATE memories SET title = title || ' again' WHERE rowid = ?1", [changed]);
         assert_eq!(done.unwrap(), 1);
@@ -209,9 +209,9 @@ fn many_small_builds_leave_one_table_that_is_read_as_a_whole() {
     }
     let service = root.service();
     let with = answers(&service);
-    let found = info(&service);
+    let found = &info(&service)["index"];
     assert_eq!((&found["coverage"], &found["rows"]), (&json!(1.0), &json!(60)), "{found}");
-    std::fs::remove_dir_all(root.scope_folder("s").join("lance")).unwrap();
+    std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     assert_eq!(with, answers(&root.service()));
 }
 
