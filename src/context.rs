@@ -1,7 +1,7 @@
 //! `get_context`: the few memories that matter for a project now.
 //!
 //! What the session is about (`focus`) decides where it is given. Otherwise the project as it stands does, signal by signal
-//! ([`signals::Reason`]): the files that were changed, the name of the branch, what the manifests declare. Then come
+//! (`signals::Reason`): the files that were changed, the name of the branch, what the manifests declare. Then come
 //! decisions and gotchas, and last what is merely recent. Each has its share of the list.
 
 pub mod brief;
