@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::connect::Client;
+use crate::connect::{Client, Hooks};
 use crate::memory::Unreviewed;
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
@@ -58,7 +58,7 @@ pub enum Command {
     /// Answer a coding agent's hook: its JSON on standard input, memories on standard output; always exits with 0
     Hook(HookArgs),
     /// Show what a client's configuration has to hold to use this server
-    PrintConfig(PrintConfigArgs),
+    PrintConfig(EntryArgs),
     /// Write it there: shows the change, asks, keeps what was there
     Connect(ConnectArgs),
     /// Take it out again
@@ -329,9 +329,9 @@ pub enum HostArg {
     Cursor,
 }
 
-/// Arguments of `print-config`.
+/// What is put into a client's configuration; the arguments of `print-config`.
 #[derive(Debug, Clone, Args)]
-pub struct PrintConfigArgs {
+pub struct EntryArgs {
     /// The client
     #[arg(value_parser = client())]
     pub client: Client,
@@ -346,21 +346,22 @@ pub struct PrintConfigArgs {
     pub prompt_hook: bool,
 }
 
+impl EntryArgs {
+    /// The hooks that are wanted.
+    pub const fn hooks(&self) -> Hooks {
+        Hooks {
+            session_start: !self.no_hook,
+            user_prompt: self.prompt_hook,
+        }
+    }
+}
+
 /// Arguments of `connect`.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectArgs {
-    /// The client
-    #[arg(value_parser = client())]
-    pub client: Client,
-    /// In the project's folder, for this project alone
-    #[arg(long)]
-    pub here: bool,
-    /// Without the hook that tells memories when a session starts
-    #[arg(long)]
-    pub no_hook: bool,
-    /// With the hook that adds the memories that a prompt is about
-    #[arg(long)]
-    pub prompt_hook: bool,
+    /// What is written
+    #[command(flatten)]
+    pub entry: EntryArgs,
     /// Show the change and write nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal};
 
-use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
+use super::args::{ConnectArgs, DisconnectArgs, EntryArgs, Global};
 use super::{config, write_out};
 use crate::config::Config;
 use crate::connect::file::{self, Action, Change};
@@ -11,14 +11,10 @@ use crate::connect::{Client, ConfigFile, Hooks, Launch, Places};
 use crate::error::{Error, SettingsError};
 
 /// Runs `print-config`.
-pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), Error> {
+pub fn print_config(global: &Global, args: &EntryArgs) -> Result<(), Error> {
     let config = config(global)?;
     let launch = launch(&config)?;
-    let hooks = Hooks {
-        session_start: !args.no_hook,
-        user_prompt: args.prompt_hook,
-    };
-    let files = files(&config, args.client, args.here, &launch, hooks)?;
+    let files = files(&config, args.client, args.here, &launch, args.hooks())?;
     let mut out = String::new();
     if let Some(command) = args.client.own_command(&launch).filter(|_| !args.here) {
         let _ = write!(out, "Its own command registers the server:\n\n{command}\n\n");
@@ -38,18 +34,15 @@ pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), Error
 pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), Error> {
     let config = config(global)?;
     let launch = launch(&config)?;
-    let hooks = Hooks {
-        session_start: !args.no_hook,
-        user_prompt: args.prompt_hook,
-    };
-    let files = files(&config, args.client, args.here, &launch, hooks)?;
+    let entry = &args.entry;
+    let files = files(&config, entry.client, entry.here, &launch, entry.hooks())?;
     let changes = plan(&files, Action::Put)?;
     if changes.is_empty() {
-        return write_out(&format!("{} is connected already; nothing to change\n", args.client.name()));
+        return write_out(&format!("{} is connected already; nothing to change\n", entry.client.name()));
     }
     if settle(&changes, args.dry_run, args.yes)? {
-        let remark = args.client.remark().map_or_else(String::new, |remark| format!("{remark}\n"));
-        write_out(&format!("{} is connected\n{remark}", args.client.name()))?;
+        let remark = entry.client.remark().map_or_else(String::new, |remark| format!("{remark}\n"));
+        write_out(&format!("{} is connected\n{remark}", entry.client.name()))?;
     }
     Ok(())
 }

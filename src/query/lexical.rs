@@ -133,11 +133,13 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     let mut specific = 0.0;
     for term in &terms.terms {
         if known(&term.key) {
-            if term.specific && (terms.bare || frequency(&term.key) <= FEW_HOLDERS) {
+            let holders = frequency(&term.key);
+            let weight = idf(holders) * term.weight;
+            if term.specific && (terms.bare || holders <= FEW_HOLDERS) {
                 anchors.push(term.key.clone());
-                specific += idf(frequency(&term.key)) * term.weight;
+                specific += weight;
             }
-            weighted.push((term.key.clone(), idf(frequency(&term.key)) * term.weight));
+            weighted.push((term.key.clone(), weight));
         } else if !term.key.starts_with('=') {
             for like in stand_ins(views, &term.key, filters) {
                 let weight = idf(frequency(&like)) * STAND_IN;
