@@ -36,6 +36,8 @@ const DEFAULT_LIMIT: u32 = 10;
 const DEFAULT_TOKENS: u32 = 4_000;
 /// Memory for the indexes of all scopes together, in MiB.
 const DEFAULT_MEMORY: u32 = 1_024;
+/// Memories of a scope that are held in memory.
+const DEFAULT_RESIDENT: u32 = 200_000;
 
 /// The keys of `config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,10 +67,15 @@ pub struct Limits {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 16, 65536>")]
     #[schemars(range(min = 16, max = 65536))]
     pub memory: Option<u32>,
+    /// Memories of a scope up to which its vector table is read into memory, 10000 to 16000000 (default 200000). A larger one is
+    /// searched where it lies: less memory, and only its best matches are counted.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 10_000, 16_000_000>")]
+    #[schemars(range(min = 10_000, max = 16_000_000))]
+    pub resident: Option<u32>,
 }
 
 /// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 5] = ["default_scope", "limits", "results", "tokens", "memory"];
+pub const KEYS: [&str; 6] = ["default_scope", "limits", "results", "tokens", "memory", "resident"];
 
 /// Where a setting came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +157,8 @@ pub struct Config {
     pub tokens: Setting<u32>,
     /// Memory for the indexes of all scopes together, in MiB.
     pub memory: Setting<u32>,
+    /// Memories of a scope up to which its vector table is held in memory.
+    pub resident: Setting<u32>,
     /// The home folder, for `~`.
     pub home: Option<PathBuf>,
     /// Whether `config.toml` was there.
@@ -261,6 +270,7 @@ impl Config {
             limit: number(settings.limits.results, DEFAULT_LIMIT),
             tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
             memory: number(settings.limits.memory, DEFAULT_MEMORY),
+            resident: number(settings.limits.resident, DEFAULT_RESIDENT),
             home: inputs.home,
             file,
         })

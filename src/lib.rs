@@ -15,7 +15,7 @@
 //! - [`api`]: the contract. Requests, answers, notes and the error body, exactly as they travel; no logic.
 //! - [`memory`]: the vocabulary. The record, its status, names. [`text`] makes stored text safe, [`time`] reads dates,
 //!   [`uri`] writes and reads the addresses of scopes and memories.
-//! - [`error`]: what can go wrong, each with a stable code and the next step.
+//! - [`error`]: what can go wrong, each with a stable code and the next step. [`cancel`]: how a request is told to stop.
 //! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
 //! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
 //!   project's repository says ([`scope::repository`]) and which of its files were changed ([`scope::changes`]), which is
@@ -23,10 +23,11 @@
 //! - [`store`]: reading SQLite databases of several programs without changing a byte: how to open ([`store::open`],
 //!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
 //!   questions asked ([`store::read`]).
-//! - [`query`]: retrieval, stage by stage. Each scope has an index in memory ([`query::inverted`]) that follows its store.
+//! - [`query`]: retrieval, stage by stage. Each scope has an index in memory ([`query::inverted`]) that follows its store; of a
+//!   large scope it holds the columns alone, and terms and vectors are asked of the vector table ([`query::view`]).
 //! - [`encoder`]: from text to a vector, with the table that the binary carries.
-//! - [`table`]: the LanceDB table beside a store, from which an index is read faster than from the store, and `index`, which
-//!   builds it.
+//! - [`table`]: the LanceDB table beside a store, from which an index is read faster than from the store, which a large scope is
+//!   searched in ([`table::search`]), and `index`, which builds it.
 //! - [`eval`]: measures retrieval on somebody's questions.
 //! - [`service`]: one method an operation, tool, resource or prompt; [`context`] chooses what a session needs, for the tool
 //!   with the indexes, for a hook without one ([`context::brief`]).
@@ -40,7 +41,7 @@
 //! - Curation is decided by SQLite: a record enters an answer only through [`store::read`], with the status that the store
 //!   says in that snapshot. The in-memory index orders and filters; it never vouches for a status.
 //! - The vector table is a cache: what an index takes from it is compared with the store row by row, by the hash of all
-//!   values and the status, before anything is answered.
+//!   values and the status, before anything is answered; what a search finds in it later counts only for rows that passed.
 //! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, or as a private
 //!   copy. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
 //! - Only [`mcp`] names rmcp, and only [`mcp::http`] hyper. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
@@ -78,6 +79,7 @@
 )]
 
 pub mod api;
+pub mod cancel;
 pub mod cli;
 pub mod config;
 pub mod connect;

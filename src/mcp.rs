@@ -32,6 +32,7 @@ use tokio::sync::Semaphore;
 use crate::api::{
     ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse,
 };
+use crate::cancel::{self, Flag, OnDrop};
 use crate::error::Error;
 use crate::service::{Service, arguments};
 
@@ -100,6 +101,19 @@ impl Server {
         }
     }
 
+    /// Answers a call of a tool.
+    async fn call(&self, request: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
+        let values = request.arguments.unwrap_or_default();
+        let result = match request.name.as_ref() {
+            "query_memories" => self.run("query_memories", values, Service::query_memories).await,
+            "get_memory" => self.run("get_memory", values, Service::get_memory).await,
+            "list_scopes" => self.run("list_scopes", values, Service::list_scopes).await,
+            "get_context" => self.run("get_context", values, Service::get_context).await,
+            other => return Err(resources::unknown("tool", other, &TOOLS)),
+        };
+        Ok(CallToolResponse::from(result))
+    }
+
     /// Runs one operation of a tool.
     async fn run<Q, A>(
         &self,
@@ -129,6 +143,9 @@ impl Server {
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
             return Err(Error::Cancelled);
         };
+        // Whoever stops waiting here drops this, and the flag goes up; see `until_cancelled`.
+        let flag = Flag::default();
+        let _raised_in_the_end = OnDrop(flag.clone());
         let service = self.service;
         let internal = |message: String| Error::Internal {
             operation: name.to_owned(),
@@ -136,13 +153,25 @@ impl Server {
         };
         let done = tokio::task::spawn_blocking(move || {
             let _place = place;
-            std::panic::catch_unwind(AssertUnwindSafe(|| work(service)))
+            std::panic::catch_unwind(AssertUnwindSafe(|| cancel::within(&flag, || work(service))))
         });
         match done.await {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => Err(internal(describe(&*panic))),
             Err(error) => Err(internal(error.to_string())),
         }
+    }
+}
+
+/// Waits for an answer until the client cancels the request: then what waited is dropped, which tells the work to stop. The
+/// protocol has no answer to a cancelled request; rmcp keeps this one to itself.
+async fn until_cancelled<A>(
+    context: &RequestContext<RoleServer>,
+    answer: impl Future<Output = Result<A, ErrorData>>,
+) -> Result<A, ErrorData> {
+    tokio::select! {
+        answer = answer => answer,
+        () = context.ct.cancelled() => Err(data(&Error::Cancelled)),
     }
 }
 
@@ -222,16 +251,8 @@ impl ServerHandler for Server {
         Ok(ListToolsResult::with_all_items(tools()))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, _context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-        let values = request.arguments.unwrap_or_default();
-        let result = match request.name.as_ref() {
-            "query_memories" => self.run("query_memories", values, Service::query_memories).await,
-            "get_memory" => self.run("get_memory", values, Service::get_memory).await,
-            "list_scopes" => self.run("list_scopes", values, Service::list_scopes).await,
-            "get_context" => self.run("get_context", values, Service::get_context).await,
-            other => return Err(resources::unknown("tool", other, &TOOLS)),
-        };
-        Ok(CallToolResponse::from(result))
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        until_cancelled(&context, self.call(request)).await
     }
 
     async fn list_resources(
@@ -253,9 +274,10 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.resource(request.uri).await.map(ReadResourceResponse::from)
+        let answer = until_cancelled(&context, self.resource(request.uri)).await;
+        answer.map(ReadResourceResponse::from)
     }
 
     async fn list_prompts(
@@ -269,9 +291,10 @@ impl ServerHandler for Server {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.prompt(&request.name, request.arguments).await.map(GetPromptResponse::from)
+        let answer = until_cancelled(&context, self.prompt(&request.name, request.arguments)).await;
+        answer.map(GetPromptResponse::from)
     }
 
     async fn complete(&self, request: CompleteRequestParams, _context: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {

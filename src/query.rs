@@ -2,7 +2,8 @@
 //!
 //! The stages and their types, in the order in which a request passes them:
 //! - [`analysis`] turns text into terms, the same way for memories and queries;
-//! - [`inverted`] holds one scope in memory ([`postings`] its terms, [`names`] its strings), [`filter`] decides on its columns;
+//! - [`inverted`] holds one scope in memory ([`postings`] its terms, [`names`] its strings, [`numbers`] finds them), [`filter`] decides on its columns;
+//! - [`view`] is a scope as the legs see it, with what LanceDB's indexes found of a large one;
 //! - [`lexical`] is the leg that searches words. It returns candidates with scores; a semantic leg returns the same type,
 //!   and their fusion goes between the legs and [`order`];
 //! - [`order`] makes the order total, [`page`] finds the place where a page begins, [`fold`] folds near-duplicates.
@@ -15,17 +16,20 @@ pub mod fold;
 pub mod inverted;
 pub mod lexical;
 pub mod names;
+pub mod numbers;
 pub mod page;
 pub mod postings;
 pub mod prepare;
 pub mod retrieve;
 pub mod semantic;
+pub mod view;
 
 use std::cmp::Ordering;
 
 use self::inverted::Doc;
 use self::page::Cursor;
-use self::retrieve::{Scored, View};
+use self::retrieve::Scored;
+use self::view::View;
 
 /// Scores closer than this are a tie, which the current project wins.
 const TIE: f32 = 0.01;

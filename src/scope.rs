@@ -50,6 +50,10 @@ pub struct Scope {
     index: RwLock<Option<Indexed>>,
     /// When its index was last asked for, in requests of the process.
     used: AtomicU64,
+    /// Up to so many rows a vector table is held in memory; a larger one is searched itself.
+    resident: usize,
+    /// A table that could be opened but not searched, and why: it is not used again.
+    refused: Mutex<Option<(TableStamp, String)>>,
 }
 
 #[derive(Debug)]
@@ -99,6 +103,16 @@ impl Scope {
     /// The folder of the derived vector table; it may be absent or stale.
     pub fn lance_folder(&self) -> PathBuf {
         self.folder.join("lance")
+    }
+
+    /// Gives up the vector table that is in use, because it cannot be searched any more: from the next request on everything is
+    /// read from the store.
+    pub fn refuse_table(&self, reason: &str) {
+        let mut slot = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(indexed) = slot.take_if(|indexed| indexed.index.searcher().is_some()) {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            *refused = Some((indexed.table_stamp, text::line(reason, 300)));
+        }
     }
 
     /// The scope's index, brought up to date with every row that was committed before this call.
@@ -192,7 +206,12 @@ impl Scope {
         let Some(encoder) = Encoder::embedded() else {
             return (TableState::Unusable("the encoder inside this binary is damaged".to_owned()), None);
         };
-        match table::load::load(&self.lance_folder(), encoder) {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
+            return (TableState::Unusable(reason.clone()), None);
+        }
+        drop(refused);
+        match table::load::load(&self.lance_folder(), encoder, self.resident) {
             Ok((index, info)) => (TableState::Used(info), Some(index)),
             Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
         }
@@ -205,6 +224,7 @@ pub struct Registry {
     root: PathBuf,
     single: Option<PathBuf>,
     home: Option<PathBuf>,
+    resident: usize,
     known: Mutex<HashMap<PathBuf, (ManifestStamp, Arc<Scope>)>>,
 }
 
@@ -227,6 +247,7 @@ impl Registry {
             root: config.root.value.clone(),
             single: config.db.as_ref().map(|db| db.value.clone()),
             home: config.home.clone(),
+            resident: config.resident.value as usize,
             known: Mutex::default(),
         }
     }
@@ -272,7 +293,7 @@ impl Registry {
         if let Some(path) = &self.single {
             let scope = known
                 .entry(path.clone())
-                .or_insert_with(|| ((None, path.clone()), Arc::new(single(path))));
+                .or_insert_with(|| ((None, path.clone()), Arc::new(single(path, self.resident))));
             return Discovery {
                 scopes: vec![Arc::clone(&scope.1)],
                 passed_over: Vec::new(),
@@ -372,12 +393,14 @@ impl Registry {
             store,
             index: RwLock::default(),
             used: AtomicU64::default(),
+            resident: self.resident,
+            refused: Mutex::default(),
         }
     }
 }
 
 /// A single database as the only scope, named after its file, with the manifest beside it if there is one.
-fn single(path: &Path) -> Scope {
+fn single(path: &Path, resident: usize) -> Scope {
     let stem = path
         .file_stem()
         .map_or_else(|| "memory".to_owned(), |stem| text::line(&stem.to_string_lossy(), 100));
@@ -395,6 +418,8 @@ fn single(path: &Path) -> Scope {
         store,
         index: RwLock::default(),
         used: AtomicU64::default(),
+        resident,
+        refused: Mutex::default(),
     }
 }
 

@@ -21,12 +21,16 @@ use crate::api::{
     Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
     QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
 };
+use crate::cancel;
 use crate::config::Config;
 use crate::context::brief::{Brief, BriefRequest};
 use crate::error::{Error, StoreError};
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope, TableState};
 use crate::store::PATIENCE;
+
+/// How many large scopes may lose their tables during one request.
+const TRIES: usize = 4;
 
 /// The service over one configuration.
 #[derive(Debug)]
@@ -60,7 +64,7 @@ impl Service {
     /// # Errors
     /// Invalid arguments, an unknown scope, or a store that was named and cannot be read.
     pub fn query_memories(&self, request: &QueryRequest) -> Result<QueryResponse, Error> {
-        query::run(self, request)
+        self.again(|| query::run(self, request))
     }
 
     /// Reads memories by id.
@@ -68,7 +72,7 @@ impl Service {
     /// # Errors
     /// Invalid arguments, an unknown scope or id, or a memory that the status filter does not let through.
     pub fn get_memory(&self, request: &GetRequest) -> Result<GetResponse, Error> {
-        get::run(self, request)
+        self.again(|| get::run(self, request))
     }
 
     /// Lists the scopes.
@@ -84,7 +88,7 @@ impl Service {
     /// # Errors
     /// Invalid arguments, or no scope at all.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
-        crate::context::run(self, request)
+        self.again(|| crate::context::run(self, request))
     }
 
     /// The scopes that may be listed as resources: shared ones and the current one. Opens no store.
@@ -132,7 +136,7 @@ impl Service {
     /// # Errors
     /// An unknown scope, or a store that was named and cannot be read.
     pub fn pending_review(&self, scope: Option<&str>) -> Result<Review, Error> {
-        review::run(self, scope)
+        self.again(|| review::run(self, scope))
     }
 
     /// What a session starts with: as [`Service::get_context`], without an index.
@@ -141,6 +145,23 @@ impl Service {
     /// An invalid folder, no scope at all, or no store that can be read.
     pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
         crate::context::brief::run(self, request)
+    }
+
+    /// Makes a request anew where the table of a large scope was lost on the way. That table is not used again, so that the
+    /// next time the scope is read from its store.
+    fn again<A>(&self, request: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
+        for _ in 0..TRIES {
+            match request() {
+                Err(Error::Table { scope, source }) => {
+                    let scopes = self.registry.discover().scopes;
+                    if let Some(lost) = scopes.iter().find(|other| other.name == scope) {
+                        lost.refuse_table(&source.to_string());
+                    }
+                }
+                done => return done,
+            }
+        }
+        request()
     }
 
     pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
@@ -175,6 +196,7 @@ pub(crate) fn open<'a>(
     let mut open = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
     for scope in scopes {
+        cancel::check()?;
         // Where others can answer, one that is locked is not waited for as long.
         let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
         match scope.index_within(patience) {

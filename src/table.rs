@@ -12,6 +12,7 @@ pub mod build;
 pub mod columns;
 mod indexes;
 pub mod load;
+pub mod search;
 pub mod terms;
 
 use std::future::Future;

@@ -183,7 +183,7 @@ impl<'a> Chooser<'a> {
             expect: None,
             floor: Some(FOCUS_FLOOR),
         };
-        let search = Search::new(self.opened, self.selection, &spec, None);
+        let search = Search::new(self.opened, self.selection, &spec, None)?;
         // As many more as may be there already, in either list, under another reason or another id.
         let page = search.page(None, until + self.told.len() + 2)?;
         for (scope, reason) in page.failed {

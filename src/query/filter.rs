@@ -122,6 +122,26 @@ impl FilePattern {
     }
 }
 
+/// What of a request's filters a database can decide by itself, in the spellings that one scope knows. Every memory that passes
+/// the filters passes this; the rest is decided afterwards.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Condition<'a> {
+    /// Spellings of the project, and whether memories without one belong to it.
+    pub project: Option<(Vec<&'a str>, bool)>,
+    /// Spellings of the type.
+    pub kind: Option<Vec<&'a str>>,
+    /// Spellings of each tag.
+    pub tags: Vec<Vec<&'a str>>,
+    /// How tags combine.
+    pub match_tags: MatchTags,
+    /// Session name or id.
+    pub session: Option<&'a str>,
+    /// First instant, milliseconds since 1970.
+    pub since: Option<i64>,
+    /// First instant no longer included.
+    pub until: Option<i64>,
+}
+
 /// Filters resolved against one scope: names became numbers, patterns became sets.
 pub struct Resolved<'a> {
     index: &'a Index,
@@ -177,6 +197,24 @@ impl<'a> Resolved<'a> {
     /// Whether every document passes, as far as this goes.
     pub fn is_open(&self) -> bool {
         !self.closed && !self.filters.restricts() && self.belonging.is_none()
+    }
+
+    /// What a database can decide of it.
+    pub fn condition(&self) -> Condition<'_> {
+        let spellings = |name: Option<Name>| name.map_or_else(Vec::new, |name| self.index.spellings(name));
+        let project = self.project.as_ref().map(|names| {
+            let spelled = names.iter().flat_map(|name| self.index.spellings(*name));
+            (spelled.filter(|name| !name.is_empty()).collect(), self.owns_unnamed)
+        });
+        Condition {
+            project,
+            kind: self.kind.map(spellings),
+            tags: self.tags.iter().map(|tag| spellings(*tag)).collect(),
+            match_tags: self.filters.match_tags,
+            session: self.filters.session.as_deref(),
+            since: self.filters.since,
+            until: self.filters.until,
+        }
     }
 
     /// Whether a document passes every filter but the one on status.

@@ -1,29 +1,26 @@
 //! The in-memory index of one scope: an inverted index over analysed text, with the columns that filters need.
 //!
 //! It is derived from the store and kept in step with it row by row: a row whose fingerprint changed is indexed anew, the
-//! rest stays. Rejected rows are never indexed; only their ids are known, to tell a rejected successor from a missing one.
-//! The index orders and filters; what an answer shows is read from SQLite afterwards, status included.
+//! rest stays ([`follow`]). Rejected rows are never indexed; only their ids are known, to tell a rejected successor from a
+//! missing one. The index orders and filters; what an answer shows is read from SQLite afterwards, status included.
+//!
+//! A large scope keeps the terms and vectors of its memories in the vector table: of those documents, the first ones, only the
+//! columns are here, and [`Searcher`] answers for the rest ([`super::view`]).
+
+pub mod follow;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::names::{Name, Names};
+use super::numbers::{Numbers, hash};
 use super::postings::{Posting, Postings};
-use super::prepare::{Prepared, Team, unpack};
 use super::semantic::{Code, Vectors};
-use crate::encoder::Encoder;
-use crate::error::StoreError;
-use crate::memory::{self, Memory, Status, StatusFilter, Successor};
-use crate::store::Snapshot;
+use crate::memory::{self, Status, StatusFilter, Successor};
 use crate::store::read::RowKey;
-
-/// When more than this share of the documents is dead, the index is built anew.
-const DEAD_SHARE: usize = 8;
+use crate::table::search::Searcher;
 
 /// Bytes that a short string takes on the heap and in a map, about.
 const STRING: usize = 80;
-
-/// Rows that are prepared together.
-const BATCH: usize = 2_048;
 
 /// Number of a document within one index.
 pub type DocId = u32;
@@ -87,16 +84,19 @@ pub struct Doc {
 #[derive(Debug, Default)]
 pub struct Index {
     docs: Vec<Doc>,
-    by_id: HashMap<Box<str>, DocId>,
-    by_row: HashMap<RowKey, DocId>,
+    /// The live documents, by their ids and by their rows.
+    by_id: Numbers,
+    by_row: Numbers,
     rejected: HashSet<Box<str>>,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Postings>,
     /// What the legs need of each document, beside the rest of it: its mark and its number of tokens.
     marks: Vec<Mark>,
     lengths: Vec<u32>,
-    /// The vector of each document.
+    /// The vector of each document from [`Index::first_resident`] on.
     vectors: Vectors,
+    /// Where the terms and vectors of the first documents lie, and how many documents these are.
+    outside: Option<Outside>,
     names: Names,
     dead: usize,
     /// So many documents came from the vector table; the others were read from the store.
@@ -111,45 +111,17 @@ pub struct Index {
     pub has_status: bool,
 }
 
+/// The vector table that holds the terms and vectors of the first documents of an index.
+#[derive(Debug)]
+struct Outside {
+    searcher: Searcher,
+    documents: DocId,
+}
+
 impl Index {
     /// An index of nothing.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Builds the index of everything a snapshot holds.
-    ///
-    /// # Errors
-    /// Why the store cannot be read.
-    pub fn build(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
-        let mut index = Self::new();
-        let mut builder = Builder::default();
-        let mut duplicates = 0;
-        snapshot.scan(|row| {
-            if row.status == Status::Rejected {
-                index.rejected.insert(row.id()?.into());
-                return Ok(());
-            }
-            let memory = row.memory()?;
-            if memory.id.is_empty() {
-                index.without_id += 1;
-                return Ok(());
-            }
-            if index.by_id.contains_key(memory.id.as_str()) || !builder.ids.insert(memory.id.as_str().into()) {
-                duplicates += 1;
-                return Ok(());
-            }
-            builder.batch.push((row.key, row.fingerprint, memory));
-            if builder.batch.len() >= BATCH {
-                builder.flush(&mut index);
-            }
-            Ok(())
-        })?;
-        builder.flush(&mut index);
-        index.duplicate_ids = duplicates;
-        index.has_status = snapshot.layout.has_status();
-        index.shrink();
-        Ok(index)
     }
 
     /// Gives back memory that growth left over.
@@ -157,106 +129,6 @@ impl Index {
         self.postings.iter_mut().for_each(Postings::shrink);
         self.docs.shrink_to_fit();
         self.vectors.shrink();
-    }
-
-    /// Reads what changed since the index was made: the rows to add or replace, and the ids that are gone. Nothing is
-    /// changed yet, because a snapshot that was disturbed is read again.
-    ///
-    /// # Errors
-    /// Why the store cannot be read.
-    pub fn changes(&self, snapshot: &Snapshot<'_>) -> Result<Changes, StoreError> {
-        let mut changes = Changes {
-            has_status: snapshot.layout.has_status(),
-            ..Changes::default()
-        };
-        let mut seen = vec![false; self.docs.len()];
-        let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-        let mut added: HashSet<Box<str>> = HashSet::default();
-        snapshot.scan(|row| {
-            if row.status == Status::Rejected {
-                changes.rejected.insert(row.id()?.into());
-                return Ok(());
-            }
-            // Nearly every row is as it was, and costs no more than this.
-            if let Some(number) = self.by_row.get(&row.key)
-                && self
-                    .doc(*number)
-                    .is_some_and(|doc| !doc.dead && doc.fingerprint == row.fingerprint && doc.status == row.status)
-            {
-                mark(*number);
-                return Ok(());
-            }
-            let memory = row.memory()?;
-            if memory.id.is_empty() {
-                changes.without_id += 1;
-                return Ok(());
-            }
-            let id: Box<str> = memory.id.as_str().into();
-            let known = self.by_id.get(&id).copied();
-            let first = known.is_none_or(&mut mark) && added.insert(id);
-            if first {
-                changes.added.push((row.key, row.fingerprint, memory));
-            } else {
-                changes.duplicate_ids += 1;
-            }
-            Ok(())
-        })?;
-        changes.removed = self
-            .by_id
-            .iter()
-            .filter(|(_, doc)| !seen.get(**doc as usize).copied().unwrap_or(false))
-            .map(|(id, _)| id.clone())
-            .collect();
-        Ok(changes)
-    }
-
-    /// Applies what [`Index::changes`] found. Returns false, with nothing done, when building anew is the better way.
-    pub fn apply(&mut self, changes: Changes) -> bool {
-        let dying = changes.removed.len()
-            + changes
-                .added
-                .iter()
-                .filter(|(_, _, memory)| self.by_id.contains_key(memory.id.as_str()))
-                .count();
-        if (self.dead + dying) * DEAD_SHARE > self.docs.len() + changes.added.len() && dying > 64 {
-            return false;
-        }
-        self.rejected = changes.rejected;
-        self.duplicate_ids = changes.duplicate_ids;
-        self.without_id = changes.without_id;
-        self.has_status = changes.has_status;
-        for id in changes.removed {
-            self.kill(&id);
-        }
-        let mut builder = Builder::default();
-        for row in changes.added {
-            self.kill(&row.2.id);
-            builder.batch.push(row);
-            if builder.batch.len() >= BATCH {
-                builder.flush(self);
-            }
-        }
-        builder.flush(self);
-        true
-    }
-
-    fn kill(&mut self, id: &str) {
-        if let Some(number) = self.by_id.remove(id)
-            && let Some(doc) = self.docs.get_mut(number as usize)
-        {
-            doc.dead = true;
-            if let Some(mark) = self.marks.get_mut(number as usize) {
-                *mark = 0;
-            }
-            self.dead += 1;
-            if self.by_row.get(&doc.key) == Some(&number) {
-                self.by_row.remove(&doc.key);
-            }
-            if let Some((documents, tokens)) = self.sizes.get_mut(&doc.status) {
-                *documents -= 1;
-                *tokens -= u64::from(doc.length);
-            }
-        }
     }
 
     /// Adds a memory with its terms as this index numbers them.
@@ -294,11 +166,14 @@ impl Index {
         *size = (size.0 + 1, size.1 + u64::from(doc.length));
         self.marks.push(mark(doc.status, doc.superseded_by.is_some()));
         self.lengths.push(doc.length);
-        self.by_id.insert(doc.id.clone(), number);
-        if doc.key.rowid != 0 {
-            self.by_row.insert(doc.key, number);
-        }
+        let (id, key) = (hash(&*doc.id), doc.key);
         self.docs.push(doc);
+        let docs = &self.docs;
+        self.by_id.insert(id, number, |other| docs.get(other as usize).map(|doc| hash(&*doc.id)));
+        if key.rowid != 0 {
+            let row = |other: DocId| docs.get(other as usize).map(|doc| hash(&doc.key));
+            self.by_row.insert(hash(&key), number, row);
+        }
     }
 
     /// The numbers of terms, new ones where need be.
@@ -309,15 +184,38 @@ impl Index {
     /// Adds a row of the vector table, its terms as this index numbers them. One whose id is known already is left to the
     /// store to decide.
     pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) {
-        if entry.key.rowid != 0 && !self.by_id.contains_key(entry.id) && !self.by_row.contains_key(&entry.key) {
+        if entry.key.rowid != 0 && self.number(entry.id).is_none() && self.at(entry.key).is_none() {
             self.add(entry, terms);
         }
     }
 
-    /// Says that everything so far came from the vector table.
-    pub fn set_loaded(&mut self) {
+    /// Says that everything so far came from the vector table; with a searcher, that terms and vectors are still there.
+    pub fn set_loaded(&mut self, searcher: Option<Searcher>) {
         self.loaded = self.docs.len();
+        self.outside = searcher.map(|searcher| {
+            self.vectors = Vectors::default();
+            Outside {
+                searcher,
+                documents: DocId::try_from(self.docs.len()).unwrap_or(DocId::MAX),
+            }
+        });
         self.shrink();
+    }
+
+    /// What searches the documents before [`Index::first_resident`].
+    pub fn searcher(&self) -> Option<&Searcher> {
+        self.outside.as_ref().map(|outside| &outside.searcher)
+    }
+
+    /// The first document whose terms and vector are in memory.
+    pub fn first_resident(&self) -> DocId {
+        self.outside.as_ref().map_or(0, |outside| outside.documents)
+    }
+
+    /// The live document of a row, where it is one whose terms and vector lie outside.
+    pub fn outside(&self, key: RowKey) -> Option<DocId> {
+        let number = self.at(key)?;
+        (number < self.first_resident()).then_some(number)
     }
 
     /// About how many bytes of memory it takes.
@@ -328,9 +226,10 @@ impl Index {
             .map(|list| size_of::<Postings>() + size_of_val(list.as_slice()))
             .sum();
         // Strings lie on the heap, each with an entry in a map or a list.
-        let strings = (self.terms.len() + 2 * self.names.count() + 2 * self.docs.len()) * STRING;
+        let strings = (self.terms.len() + self.names.count() + self.docs.len()) * STRING;
         let documents = self.docs.capacity() * (size_of::<Doc>() + 2 * STRING);
-        postings + strings + documents + self.vectors.bytes()
+        let outside = self.searcher().map_or(0, Searcher::bytes);
+        postings + strings + documents + self.vectors.bytes() + outside
     }
 
     /// Share of the memories that came from the vector table as they are, 0 to 1.
@@ -367,6 +266,11 @@ impl Index {
         self.names.fold(name)
     }
 
+    /// See [`Names::spellings`].
+    pub fn spellings(&self, folded: Name) -> Vec<&str> {
+        self.names.spellings(folded)
+    }
+
     /// See [`Names::counted`].
     pub fn counted(&self, names: impl Iterator<Item = Name>) -> Vec<(&str, u64)> {
         self.names.counted(names)
@@ -379,8 +283,18 @@ impl Index {
 
     /// A live document by its public id.
     pub fn find(&self, id: &str) -> Option<(DocId, &Doc)> {
-        let number = *self.by_id.get(id)?;
+        let number = self.number(id)?;
         Some((number, self.doc(number)?))
+    }
+
+    /// The live document of an id.
+    fn number(&self, id: &str) -> Option<DocId> {
+        self.by_id.find(hash(id), |number| self.doc(number).is_some_and(|doc| &*doc.id == id))
+    }
+
+    /// The live document of a row.
+    fn at(&self, key: RowKey) -> Option<DocId> {
+        self.by_row.find(hash(&key), |number| self.doc(number).is_some_and(|doc| doc.key == key))
     }
 
     /// Whether the store holds a rejected row of this id.
@@ -406,22 +320,23 @@ impl Index {
 
     /// Every indexed word (identifiers apart), for a look at words like a misspelt one.
     pub fn words(&self) -> impl Iterator<Item = &str> {
-        self.terms.keys().map(AsRef::as_ref).filter(|term| !term.starts_with('='))
+        let outside = self.searcher().into_iter().flat_map(Searcher::terms);
+        let terms = self.terms.keys().map(AsRef::as_ref).chain(outside);
+        terms.filter(|term| !term.starts_with('='))
     }
 
     /// Whether a live document that the filter allows holds a term.
     pub fn holds(&self, key: &str, filter: StatusFilter) -> bool {
         let allowed = allowed(filter);
         self.list(key).iter().any(|posting| self.mark(posting >> 8) & allowed != 0)
+            || self.searcher().is_some_and(|searcher| searcher.holders(key, filter) > 0)
     }
 
     /// How many live documents that the filter allows hold a term.
     pub fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize {
         let allowed = allowed(filter);
-        self.list(key)
-            .iter()
-            .filter(|posting| self.mark(*posting >> 8) & allowed != 0)
-            .count()
+        let own = self.list(key).iter().filter(|posting| self.mark(**posting >> 8) & allowed != 0);
+        own.count() + self.searcher().map_or(0, |searcher| searcher.holders(key, filter))
     }
 
     /// The mark of a document.
@@ -445,12 +360,22 @@ impl Index {
         self.list(key).iter().map(|posting| (posting >> 8, (posting & 0xff) as f32 / 2.0))
     }
 
-    /// The vectors, one a document in the order of their numbers.
+    /// The vectors of the documents from [`Index::first_resident`] on, in the order of their numbers.
     pub const fn vectors(&self) -> &Vectors {
         &self.vectors
     }
 
-    /// The weighted frequency of a term in one document.
+    /// The vector of a document, where it is in memory.
+    pub fn code(&self, doc: DocId) -> Option<Code> {
+        self.vectors.get(doc.checked_sub(self.first_resident())?)
+    }
+
+    /// Whether a document in memory has a vector.
+    pub fn has_code(&self, doc: DocId) -> bool {
+        doc.checked_sub(self.first_resident()).is_some_and(|place| self.vectors.has(place))
+    }
+
+    /// The weighted frequency of a term in one document whose terms are in memory.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
         let list = self.list(key);
         let position = list.binary_search_by_key(&doc, |posting| posting >> 8).ok()?;
@@ -470,9 +395,6 @@ impl Index {
         })
     }
 }
-
-/// A row of a store with its fingerprint.
-type Row = (RowKey, u64, Memory);
 
 /// What the index keeps of a memory, before it is numbered.
 pub struct Entry<'a> {
@@ -508,84 +430,4 @@ pub struct Entry<'a> {
     pub superseded_by: Option<&'a str>,
     /// Its vector.
     pub code: Option<Code>,
-}
-
-impl<'a> Entry<'a> {
-    fn of((key, fingerprint, memory): &'a Row, prepared: &Prepared) -> Self {
-        let instant = |time: Option<jiff::Timestamp>| time.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
-        Self {
-            key: *key,
-            fingerprint: *fingerprint,
-            id: &memory.id,
-            created: instant(memory.created_at),
-            updated: instant(memory.updated_at),
-            length: prepared.length,
-            status: memory.status,
-            project: memory.project.as_deref().unwrap_or_default(),
-            alias: memory.project_alias.as_deref().unwrap_or_default(),
-            session: memory.session.as_deref().unwrap_or_default(),
-            session_id: memory.session_id.as_deref().unwrap_or_default(),
-            kind: memory.kind.as_deref().unwrap_or_default(),
-            tags: memory.concepts.iter().map(String::as_str).collect(),
-            files: memory.files.iter().map(String::as_str).collect(),
-            superseded_by: memory.superseded_by.as_deref(),
-            code: prepared.code(),
-        }
-    }
-}
-
-/// Collects rows and adds them to an index in batches, prepared on several threads.
-struct Builder {
-    team: Team,
-    batch: Vec<Row>,
-    /// Ids in the batch.
-    ids: HashSet<Box<str>>,
-    /// What the index calls the terms of each analyst.
-    translate: Vec<Vec<u32>>,
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Self {
-            team: Team::new(Encoder::embedded()),
-            batch: Vec::new(),
-            ids: HashSet::default(),
-            translate: Vec::new(),
-        }
-    }
-}
-
-impl Builder {
-    fn flush(&mut self, index: &mut Index) {
-        let memories: Vec<&Memory> = self.batch.iter().map(|(_, _, memory)| memory).collect();
-        let prepared = self.team.prepare(&memories);
-        for (row, (analyst, prepared)) in self.batch.iter().zip(&prepared) {
-            if self.translate.len() <= *analyst {
-                self.translate.resize_with(analyst + 1, Vec::new);
-            }
-            let Some(translate) = self.translate.get_mut(*analyst) else {
-                continue;
-            };
-            let known = translate.len();
-            let new = self.team.terms(*analyst).get(known..).unwrap_or_default();
-            translate.extend(new.iter().map(|term| index.term(term)));
-            let own = |term: u32| translate.get(term as usize).copied();
-            let terms = prepared.terms.iter().map(|weighted| unpack(*weighted));
-            let terms = terms.filter_map(|(term, weight)| Some((own(term)?, weight)));
-            index.add(&Entry::of(row, prepared), terms);
-        }
-        self.batch.clear();
-        self.ids.clear();
-    }
-}
-
-/// What changed in a store since its index was made.
-#[derive(Debug, Default)]
-pub struct Changes {
-    added: Vec<Row>,
-    removed: Vec<Box<str>>,
-    rejected: HashSet<Box<str>>,
-    duplicate_ids: usize,
-    without_id: usize,
-    has_status: bool,
 }

@@ -15,9 +15,9 @@ use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Kind, Side};
 use super::filter::Filters;
-use super::inverted::{DocId, Index};
+use super::inverted::DocId;
 use super::prepare::term_key;
-use super::retrieve::View;
+use super::view::{Values, View};
 use crate::memory::StatusFilter;
 
 const K1: f32 = 1.2;
@@ -109,6 +109,10 @@ pub struct Statistics {
     pub identifiers: f32,
     /// The best score of the first page, which fusion divides by; not set until then.
     pub top: Option<f32>,
+    /// Terms that stand in for words which no memory holds, each with that word.
+    pub stand_ins: BTreeMap<String, String>,
+    /// What those words would weigh if a memory held them: a memory that holds nothing but stand-ins is no full match.
+    pub missed: f32,
 }
 
 /// Counts what the score needs: how many memories there are, how long they are, how many hold each term. A term that no
@@ -130,6 +134,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
     let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
     let mut anchors = Vec::new();
+    let (mut stand_ins, mut missed) = (BTreeMap::new(), 0.0);
     let mut specific = 0.0;
     for term in &terms.terms {
         if known(&term.key) {
@@ -141,8 +146,11 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
             }
             weighted.push((term.key.clone(), weight));
         } else if !term.key.starts_with('=') {
-            for like in stand_ins(views, &term.key, filters) {
+            let found = alike(views, &term.key, filters);
+            missed += if found.is_empty() { 0.0 } else { idf(0) };
+            for like in found {
                 let weight = idf(frequency(&like)) * STAND_IN;
+                stand_ins.insert(like.clone(), term.key.clone());
                 weighted.push((like, weight));
             }
         }
@@ -158,12 +166,14 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
         terms: weighted,
         mean_length: mean_length.round(),
         top: None,
+        stand_ins,
+        missed,
     }
 }
 
 /// At most three known words like an unknown one: one letter differs, or one begins with the other, or with all but one
 /// letter of it (the index knows stems: `dployment` meets `deploy`). Words are compared by their stems, and only words of memories that the filter allows count.
-fn stand_ins(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
+fn alike(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
     let length = key.chars().count();
     if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
         return Vec::new();
@@ -247,9 +257,10 @@ impl Statistics {
         }
     }
 
-    /// The best score as it is used and frozen: rounded up to its unit.
-    pub fn round_top(top: f32) -> f32 {
-        (top / TOP_UNIT).ceil() * TOP_UNIT
+    /// What fusion divides lexical scores by, from the best of them: at least what the query's misspelt or unknown words would
+    /// have weighed. Rounded up to the unit in which it is frozen.
+    pub fn whole(&self, best: f32) -> f32 {
+        (best.max(self.missed) / TOP_UNIT).ceil() * TOP_UNIT
     }
 
     fn part(&self, weight: f32, frequency: f32, length: u32) -> f32 {
@@ -258,27 +269,18 @@ impl Statistics {
         weight * frequency * (K1 + 1.0) / (frequency + norm)
     }
 
-    /// The score of every document of an index, dead ones too; 0 for those that hold no term.
-    pub fn scores(&self, index: &Index) -> Vec<f32> {
-        let lengths = index.lengths();
-        let mut scores = vec![0f32; lengths.len()];
-        for (key, weight) in &self.terms {
-            for (number, frequency) in index.postings(key) {
-                if let (Some(score), Some(length)) = (scores.get_mut(number as usize), lengths.get(number as usize)) {
-                    *score += self.part(*weight, frequency, *length);
-                }
-            }
-        }
-        scores
+    /// The score of every document of a view, dead ones too; 0 for those that hold no term.
+    pub fn scores(&self, view: &View<'_>) -> Values {
+        view.sum(&self.terms, |weight, frequency, length| self.part(weight, frequency, length))
     }
 
     /// What each term contributes to the score of one document, largest first.
-    pub fn explain(&self, index: &Index, number: DocId) -> Vec<(String, f32)> {
-        let length = index.doc(number).map_or(0, |doc| doc.length);
+    pub fn explain(&self, view: &View<'_>, number: DocId) -> Vec<(String, f32)> {
+        let length = view.index.doc(number).map_or(0, |doc| doc.length);
         let mut parts: Vec<(String, f32)> = self
             .terms
             .iter()
-            .filter_map(|(key, weight)| Some((key.clone(), self.part(*weight, index.frequency(key, number)?, length))))
+            .filter_map(|(key, weight)| Some((key.clone(), self.part(*weight, view.frequency(key, number)?, length))))
             .collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         parts
@@ -288,6 +290,7 @@ impl Statistics {
 /// Finds the words of a text that a query's terms meet, as they are written there; for the answer's `why`. Remembers each
 /// word it has seen, so that a word is stemmed once a request.
 pub struct Matcher<'a> {
+    statistics: &'a Statistics,
     keys: FxHashMap<&'a str, f32>,
     seen: [FxHashMap<Box<str>, Option<f32>>; 2],
 }
@@ -296,6 +299,7 @@ impl<'a> Matcher<'a> {
     /// A matcher for the terms of a search.
     pub fn new(statistics: &'a Statistics) -> Self {
         Self {
+            statistics,
             keys: statistics.terms.iter().map(|(key, weight)| (key.as_str(), *weight)).collect(),
             seen: Default::default(),
         }
@@ -303,7 +307,7 @@ impl<'a> Matcher<'a> {
 
     /// The distinct matching words of a text with the weight of each.
     pub fn matched<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
-        let Self { keys, seen } = self;
+        let Self { keys, seen, .. } = self;
         let [words, identifiers] = seen;
         let mut found: Vec<(f32, Cow<'t, str>)> = Vec::new();
         analysis::tokenize(text, Side::Document, &mut |token| {
@@ -323,5 +327,10 @@ impl<'a> Matcher<'a> {
             }
         });
         found
+    }
+    /// The word of the query that a word of a memory stands in for, if it does.
+    pub fn stands_for(&self, word: &str) -> Option<&'a str> {
+        let key = term_key(Kind::Word, word);
+        self.statistics.stand_ins.get(key.as_ref()).map(String::as_str)
     }
 }

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap as HashMap;
 
+use super::numbers::{Numbers, hash};
 use crate::memory::fold_name;
 
 /// An interned string; 0 is the empty one.
@@ -11,7 +12,7 @@ pub type Name = u32;
 /// The strings of one index.
 #[derive(Debug)]
 pub struct Names {
-    numbers: HashMap<Box<str>, Name>,
+    numbers: Numbers,
     list: Vec<Box<str>>,
     /// The folded name of each name.
     folded: Vec<Name>,
@@ -19,11 +20,13 @@ pub struct Names {
 
 impl Default for Names {
     fn default() -> Self {
-        Self {
-            list: vec![Box::from("")],
-            folded: vec![0],
-            numbers: std::iter::once((Box::from(""), 0)).collect(),
-        }
+        let mut names = Self {
+            list: Vec::new(),
+            folded: Vec::new(),
+            numbers: Numbers::default(),
+        };
+        names.new_name("");
+        names
     }
 }
 
@@ -35,15 +38,15 @@ impl Names {
 
     /// The number of a string, a new one if need be.
     pub fn intern(&mut self, text: &str) -> Name {
-        if let Some(name) = self.numbers.get(text) {
-            return *name;
+        if let Some(name) = self.lookup(text) {
+            return name;
         }
         let name = self.new_name(text);
         let folded = fold_name(text);
         let fold = if folded == text {
             name
         } else {
-            self.numbers.get(folded.as_str()).copied().unwrap_or_else(|| self.new_name(&folded))
+            self.lookup(&folded).unwrap_or_else(|| self.new_name(&folded))
         };
         if let Some(slot) = self.folded.get_mut(name as usize) {
             *slot = fold;
@@ -56,13 +59,14 @@ impl Names {
         let name = Name::try_from(self.list.len()).unwrap_or(0);
         self.list.push(text.into());
         self.folded.push(name);
-        self.numbers.insert(text.into(), name);
+        let list = &self.list;
+        self.numbers.insert(hash(text), name, |other| list.get(other as usize).map(|text| hash(&**text)));
         name
     }
 
     /// The number of an interned string, if any document has it.
     pub fn lookup(&self, text: &str) -> Option<Name> {
-        self.numbers.get(text).copied()
+        self.numbers.find(hash(text), |name| self.name(name) == text)
     }
 
     /// The string behind a number.
@@ -73,6 +77,12 @@ impl Names {
     /// The folded name of a name: what comparisons go by.
     pub fn fold(&self, name: Name) -> Name {
         self.folded.get(name as usize).copied().unwrap_or(name)
+    }
+
+    /// Every spelling of a folded name.
+    pub fn spellings(&self, folded: Name) -> Vec<&str> {
+        let same = self.list.iter().zip(&self.folded).filter(|(_, own)| **own == folded);
+        same.map(|(name, _)| &**name).collect()
     }
 
     /// How often each name occurs, those that fold alike together under their most frequent spelling; the most frequent

@@ -6,7 +6,8 @@
 //!
 //! # Fusion
 //!
-//! By score, not by rank: `lexical / best lexical score of the answer + WEIGHT · (1 − s) · cosine`, where `s` is the
+//! By score, not by rank: `lexical / whole + WEIGHT · (1 − s) · cosine`, where `whole` is the best lexical score of the answer
+//! (or more, see [`Statistics::whole`]) and `s` the
 //! share of the query's lexical weight that lies in anchors (see below). Ranks forget how far apart two candidates are;
 //! reciprocal rank fusion fell below the lexical leg on three of the five development sets. The weight was chosen by one
 //! rule: the best mean nDCG@10 over those sets.
@@ -19,12 +20,12 @@
 //! A memory that shares no term with the query must reach the cosine [`FLOOR`]; on the same sets any floor up to 0.45 left
 //! every nDCG@10 as it was, while questions without an answer get fewer results.
 
-use super::filter::{Filters, Resolved};
-use super::inverted::{DocId, Index, Mark, SUCCEEDED, allowed};
+use super::filter::Filters;
+use super::inverted::DocId;
 use super::lexical::Statistics;
 use super::semantic::Code;
+use super::view::{Judge, Values, Verdict, View};
 use crate::api::Hidden;
-use crate::memory::StatusFilter;
 
 /// How many memories the semantic leg admits.
 pub const NEAREST: usize = 200;
@@ -35,14 +36,6 @@ const WEIGHT: f32 = 1.5;
 
 /// From so many documents on the legs run side by side.
 const SIDE_BY_SIDE: usize = 20_000;
-
-/// One scope of a search.
-pub struct View<'a> {
-    /// Its index.
-    pub index: &'a Index,
-    /// The request's filters, resolved for it.
-    pub filter: Resolved<'a>,
-}
 
 /// A candidate of one scope.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,49 +95,6 @@ pub struct Found {
     pub top: f32,
 }
 
-/// Whether a document that matches is a candidate, and if not, why.
-enum Verdict {
-    Candidate,
-    ByStatus,
-    Superseded,
-    Filtered,
-}
-
-/// Decides about the documents of one view.
-struct Judge<'a> {
-    view: &'a View<'a>,
-    status: StatusFilter,
-    allowed: Mark,
-    /// No filter but the one on status restricts anything.
-    open: bool,
-}
-
-impl<'a> Judge<'a> {
-    fn new(view: &'a View<'a>, filters: &Filters) -> Self {
-        Self {
-            view,
-            status: filters.status,
-            allowed: allowed(filters.status),
-            open: view.filter.is_open(),
-        }
-    }
-
-    fn judge(&self, number: DocId) -> Verdict {
-        let index = self.view.index;
-        let mark = index.mark(number);
-        let dead = mark & !SUCCEEDED == 0;
-        if dead || (!self.open && index.doc(number).is_none_or(|doc| !self.view.filter.passes(doc))) {
-            Verdict::Filtered
-        } else if mark & self.allowed == 0 {
-            Verdict::ByStatus
-        } else if mark & SUCCEEDED != 0 && index.doc(number).is_some_and(|doc| index.is_superseded(doc, self.status)) {
-            Verdict::Superseded
-        } else {
-            Verdict::Candidate
-        }
-    }
-}
-
 /// Runs the legs and fuses what they say. Filters are applied before anything is counted or ordered.
 pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, frozen_top: Option<f32>) -> Found {
     let mut found = Found::default();
@@ -159,13 +109,13 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, f
     }
     let ((cosines, nearest), scores) = legs(views, &judges, question);
     let cosine = |scope: usize, doc: DocId| {
-        let own: Option<&Vec<f32>> = cosines.get(scope);
-        own.and_then(|own| own.get(doc as usize)).copied().unwrap_or_default()
+        let own: Option<&Values> = cosines.get(scope);
+        own.map_or(0.0, |own| own.of(doc))
     };
     for (scope, (judge, scores)) in judges.iter().zip(&scores).enumerate() {
-        for (doc, lexical) in (0..).zip(scores).filter(|(_, lexical)| **lexical > 0.0) {
+        for (doc, lexical) in scores.iter().filter(|(_, lexical)| *lexical > 0.0) {
             let candidate = Scored {
-                lexical: *lexical,
+                lexical,
                 cosine: cosine(scope, doc),
                 ..Scored::new(scope, doc)
             };
@@ -178,15 +128,12 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, f
         }
         let floor = if question.words().is_some() { FLOOR } else { f32::NEG_INFINITY };
         let shares_a_term = |near: &Scored| {
-            scores
-                .get(near.scope)
-                .and_then(|own| own.get(near.doc as usize))
-                .is_some_and(|own| *own > 0.0)
+            scores.get(near.scope).is_some_and(|own| own.of(near.doc) > 0.0)
         };
         let more = nearest.into_iter().filter(|near| near.cosine >= floor && !shares_a_term(near));
         found.candidates.extend(more);
     }
-    let top = frozen_top.unwrap_or_else(|| top(&found.candidates));
+    let top = frozen_top.unwrap_or_else(|| top(question.words(), &found.candidates));
     found.top = top;
     for candidate in &mut found.candidates {
         candidate.score = match question {
@@ -201,23 +148,23 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, f
     found
 }
 
-/// What the semantic leg says: the cosine of every document of every view, the nearest of those that may be shown, and how
+/// What the semantic leg says: the cosine of the documents of every view, the nearest of those that may be shown, and how
 /// many as near ones may not.
-type Meant = (Vec<Vec<f32>>, Option<(Vec<Scored>, Hidden)>);
+type Meant = (Vec<Values>, Option<(Vec<Scored>, Hidden)>);
 
 /// Runs both legs, side by side where that is worth a second thread. Empty where a leg is not asked for.
-fn legs(views: &[View<'_>], judges: &[Judge<'_>], question: Question<'_>) -> (Meant, Vec<Vec<f32>>) {
-    let lexical = || -> Vec<Vec<f32>> {
+fn legs(views: &[View<'_>], judges: &[Judge<'_>], question: Question<'_>) -> (Meant, Vec<Values>) {
+    let lexical = || -> Vec<Values> {
         let Some(statistics) = question.words() else { return Vec::new() };
-        views.iter().map(|view| statistics.scores(view.index)).collect()
+        views.iter().map(|view| statistics.scores(view)).collect()
     };
     let semantic = || -> Meant {
         let Some(code) = question.meaning() else { return Meant::default() };
-        let cosines: Vec<Vec<f32>> = views.iter().map(|view| view.index.vectors().cosines(code)).collect();
+        let cosines: Vec<Values> = views.iter().map(|view| view.cosines(code)).collect();
         let nearest = nearest(views, judges, &cosines);
         (cosines, Some(nearest))
     };
-    let documents: usize = views.iter().map(|view| view.index.capacity()).sum();
+    let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
     if documents >= SIDE_BY_SIDE {
         rayon::join(semantic, lexical)
     } else {
@@ -240,7 +187,7 @@ fn anchor(views: &[View<'_>], statistics: &Statistics, candidates: &mut [Scored]
     };
     let holds = |candidate: &Scored, key: &str| {
         let view = views.get(candidate.scope);
-        view.is_some_and(|view| view.index.frequency(key, candidate.doc).is_some())
+        view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
     };
     let held: Vec<&String> = statistics.anchors.iter().filter(|key| holds(&best, key)).collect();
     for candidate in candidates {
@@ -250,9 +197,10 @@ fn anchor(views: &[View<'_>], statistics: &Statistics, candidates: &mut [Scored]
     }
 }
 
-/// What fusion divides lexical scores by: the best of them.
-pub fn top(candidates: &[Scored]) -> f32 {
-    Statistics::round_top(candidates.iter().fold(0f32, |top, candidate| top.max(candidate.lexical)))
+/// What fusion divides lexical scores by: see [`Statistics::whole`].
+pub fn top(statistics: Option<&Statistics>, candidates: &[Scored]) -> f32 {
+    let best = candidates.iter().fold(0f32, |top, candidate| top.max(candidate.lexical));
+    statistics.map_or(best, |statistics| statistics.whole(best))
 }
 
 /// How a candidate's score came about, for `explain`.
@@ -286,23 +234,23 @@ fn weight(statistics: &Statistics) -> f32 {
 }
 
 /// The documents nearest in meaning over all scopes, and how many as near ones may not be shown.
-fn nearest(views: &[View<'_>], judges: &[Judge<'_>], cosines: &[Vec<f32>]) -> (Vec<Scored>, Hidden) {
+fn nearest(views: &[View<'_>], judges: &[Judge<'_>], cosines: &[Values]) -> (Vec<Scored>, Hidden) {
     let mut nearest: Vec<Scored> = Vec::with_capacity(NEAREST * 2);
     let mut kept_out: Vec<(f32, bool)> = Vec::new();
     // What is farther than this is not among the nearest.
     let mut bound = f32::NEG_INFINITY;
     for (scope, (judge, cosines)) in judges.iter().zip(cosines).enumerate() {
-        for (doc, cosine) in (0..).zip(cosines) {
-            if *cosine < bound || !judge.view.index.vectors().has(doc) {
+        for (doc, cosine) in cosines.iter() {
+            if cosine < bound || !judge.view.has_code(doc) {
                 continue;
             }
             match judge.judge(doc) {
                 Verdict::Candidate => nearest.push(Scored {
-                    cosine: *cosine,
+                    cosine,
                     ..Scored::new(scope, doc)
                 }),
-                Verdict::ByStatus => kept_out.push((*cosine, true)),
-                Verdict::Superseded => kept_out.push((*cosine, false)),
+                Verdict::ByStatus => kept_out.push((cosine, true)),
+                Verdict::Superseded => kept_out.push((cosine, false)),
                 Verdict::Filtered => {}
             }
             if nearest.len() >= NEAREST * 2 {

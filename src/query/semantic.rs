@@ -29,6 +29,11 @@ impl Code {
         Some(Self { bytes, scale })
     }
 
+    /// The vector itself, of norm 1.
+    pub fn vector(&self) -> Vec<f32> {
+        self.bytes.iter().map(|byte| f32::from(*byte) * self.scale).collect()
+    }
+
     /// The factor (little endian), then the components.
     pub fn to_bytes(&self) -> Vec<u8> {
         let components = self.bytes.iter().map(|byte| byte.cast_unsigned());

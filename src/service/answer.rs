@@ -95,9 +95,14 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         words.truncate(4);
         if !words.is_empty() {
-            let list: Vec<String> = words.into_iter().map(|(_, word)| text::line(&word, 60)).collect();
-            parts.push(format!("{name}: {}", list.join(", ")));
-            told.extend(list);
+            let shown: Vec<String> = words.iter().map(|(_, word)| text::line(word, 60)).collect();
+            // A word that is merely like one of the query is no evidence of the same weight.
+            let list = words.iter().zip(&shown).map(|((_, word), shown)| match matcher.stands_for(word) {
+                Some(wanted) => format!("{shown} (like \"{}\")", text::line(wanted, 60)),
+                None => shown.clone(),
+            });
+            parts.push(format!("{name}: {}", list.collect::<Vec<_>>().join(", ")));
+            told.extend(shown);
         }
     }
     (!parts.is_empty()).then(|| parts.join("; "))

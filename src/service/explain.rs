@@ -14,7 +14,7 @@ impl Search<'_> {
         let ahead = |better: &dyn Fn(&Scored) -> bool| 1 + candidates.iter().filter(|other| better(other)).count() as u64;
         let mut legs = Vec::new();
         if let (Some(statistics), Some(view)) = (self.statistics(), self.views.get(scored.scope)) {
-            let parts = statistics.explain(view.index, scored.doc).into_iter();
+            let parts = statistics.explain(view, scored.doc).into_iter();
             legs.push(LegExplanation {
                 leg: "lexical".to_owned(),
                 rank: (scored.lexical > 0.0).then(|| ahead(&|other| other.lexical > scored.lexical)),
@@ -130,7 +130,7 @@ impl Search<'_> {
     fn top(&self, candidates: &[Scored]) -> f32 {
         self.statistics()
             .and_then(|statistics| statistics.top)
-            .unwrap_or_else(|| retrieve::top(candidates))
+            .unwrap_or_else(|| retrieve::top(self.statistics(), candidates))
     }
 }
 

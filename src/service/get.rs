@@ -179,7 +179,7 @@ fn related(
     notes: &mut Vec<Note>,
 ) -> Result<(), Error> {
     let spec = QuerySpec::near(&detail.memory.id, &detail.memory.scope, filter, RELATED);
-    let search = Search::new(opened, selection, &spec, None);
+    let search = Search::new(opened, selection, &spec, None)?;
     if !search.has_meaning() {
         notes.push(Note::about(
             NoteKind::NoSemanticLeg,

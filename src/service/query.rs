@@ -16,7 +16,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let mut notes = Vec::new();
     let scopes = selection.scopes.clone();
     let opened = open(&mut selection, &scopes, &mut notes)?;
-    let search = Search::new(&opened, &selection, &spec, cursor.as_ref());
+    let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
     if request.query.is_some() && spec.text.is_none() {
         notes.push(Note::new(
             NoteKind::EmptyQuery,

@@ -88,7 +88,7 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
 /// The title says what it is about; a long narrative would blur it.
 fn resembling(opened: &[(&Scope, IndexGuard<'_>)], selection: &Selection, title: &str) -> Result<Vec<RelatedEntry>, Error> {
     let spec = QuerySpec::words(title, StatusFilter::Approved, RESEMBLING);
-    let search = Search::new(opened, selection, &spec, None);
+    let search = Search::new(opened, selection, &spec, None)?;
     let page = search.page(None, RESEMBLING)?;
     let mut entries = Vec::new();
     for hit in page.hits {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::answer;
 use super::validate::QuerySpec;
 use crate::api::{Also, Hidden, MemoryHit, Mode};
+use crate::cancel;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -13,12 +14,14 @@ use crate::query::fold::Signature;
 use crate::query::inverted::{Doc, DocId};
 use crate::query::lexical::{self, Matcher, Statistics, Terms};
 use crate::query::page::Cursor;
-use crate::query::retrieve::{Found, Question, Scored, View, retrieve};
+use crate::query::retrieve::{Found, Question, Scored, retrieve};
 use crate::query::semantic::Code;
+use crate::query::view::View;
 use crate::query::{Ranked, order, resume};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::read::RowKey;
+use crate::table::TableError;
 
 /// A result with its place in the order.
 pub(crate) struct Hit {
@@ -103,18 +106,26 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search: filters resolved for each scope, statistics taken over all of them.
-    pub fn new(opened: &'a [(&'a Scope, IndexGuard<'a>)], selection: &Selection, spec: &'a QuerySpec, cursor: Option<&Cursor>) -> Self {
+    /// Prepares a search: filters resolved for each scope, statistics taken over all of them, and large scopes asked for what is
+    /// worth a look.
+    ///
+    /// # Errors
+    /// [`Error::Table`] where the table of a large scope cannot be searched any more. It is not used again, so that the same
+    /// request can be answered when it is made anew.
+    pub fn new(
+        opened: &'a [(&'a Scope, IndexGuard<'a>)],
+        selection: &Selection,
+        spec: &'a QuerySpec,
+        cursor: Option<&Cursor>,
+    ) -> Result<Self, Error> {
+        cancel::check()?;
         let mut names = Vec::new();
-        let views: Vec<View<'a>> = opened
+        let mut views: Vec<View<'a>> = opened
             .iter()
             .filter_map(|(scope, guard)| {
                 let index = guard.get()?;
                 names.push(scope.name.clone());
-                Some(View {
-                    index,
-                    filter: Resolved::new(index, &spec.filters, &scope.own_names()),
-                })
+                Some(View::new(index, Resolved::new(index, &spec.filters, &scope.own_names())))
             })
             .collect();
         let like = spec.like.as_ref().and_then(|like| {
@@ -122,9 +133,18 @@ impl<'a> Search<'a> {
             let mut numbered = views.iter().enumerate().filter(|(number, _)| within(*number));
             numbered.find_map(|(number, view)| view.index.find(&like.id).map(|(doc, _)| (number, doc)))
         });
+        let lost = |number: usize| {
+            let name = names.get(number).cloned().unwrap_or_default();
+            move |source: TableError| Error::Table { scope: name, source }
+        };
+        if let Some((scope, doc)) = like
+            && let Some(view) = views.get_mut(scope)
+        {
+            view.fetch(&[doc], None).map_err(lost(scope))?;
+        }
         let code = match (spec.mode, like) {
             (Mode::Lexical, _) => None,
-            (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.index.vectors().get(doc)),
+            (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.code(doc)),
             _ => spec.text.as_deref().and_then(encode),
         };
         let words = spec.text.as_deref().filter(|_| spec.mode != Mode::Semantic || code.is_none());
@@ -137,8 +157,12 @@ impl<'a> Search<'a> {
             }
             (terms, statistics)
         });
+        let statistics = terms.as_ref().map(|(_, statistics)| statistics);
+        for (number, view) in views.iter_mut().enumerate() {
+            view.look_outside(statistics, code.as_ref(), &spec.filters).map_err(lost(number))?;
+        }
         let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
-        Self {
+        Ok(Self {
             opened,
             views,
             names,
@@ -148,7 +172,7 @@ impl<'a> Search<'a> {
             terms,
             code,
             like,
-        }
+        })
     }
 
     /// Whether something is searched for, or everything listed.
@@ -176,12 +200,12 @@ impl<'a> Search<'a> {
     pub(super) fn has_vector(&self, scored: &Scored) -> bool {
         self.views
             .get(scored.scope)
-            .is_some_and(|view| view.index.vectors().has(scored.doc))
+            .is_some_and(|view| view.has_code(scored.doc))
     }
 
     /// The cosine of a memory with the question.
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
-        let own = self.views.get(scope).and_then(|view| view.index.vectors().get(doc));
+        let own = self.views.get(scope).and_then(|view| view.code(doc));
         own.zip(self.code.as_ref()).map_or(0.0, |(own, code)| own.cosine(code))
     }
 
@@ -255,6 +279,7 @@ impl<'a> Search<'a> {
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
         'page: while !rest.is_empty() {
+            cancel::check()?;
             let (batch, behind) = rest.split_at(rest.len().min(limit + 2));
             rest = behind;
             let mut records = self.records(batch, &mut page.failed)?;

@@ -1,9 +1,9 @@
 //! The columns of a vector table: their names and types, how rows become batches, and what a batch says of a row.
 //!
-//! Version 2. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
+//! Version 3. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
 //! of that row, `content` that of the text which was encoded. `batch` is the number of the batch that the row was written
 //! with, `terms` what [`super::terms`] makes of the terms of the memory; each batch begins with a row that is no memory but
-//! its lexicon. `vector` has norm 1; it is null where no word of the text is known to the encoder. `code` is the same vector
+//! its lexicon. `words` are the same terms for LanceDB's full-text index. `vector` has norm 1; it is null where no word of the text is known to the encoder. `code` is the same vector
 //! as searches use it: a factor (single precision, little endian), then a signed byte a component, which times the factor
 //! make norm 1. `model` is the XXH3 of the transformer's weights where it took part in the vector.
 
@@ -27,7 +27,7 @@ use crate::query::semantic::Code;
 use crate::store::read::RowKey;
 
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
-pub const VERSION: &str = "2";
+pub const VERSION: &str = "3";
 
 /// Bytes of a memory's text that the table keeps for readers of its own.
 const TEXT_CAP: usize = 4_000;
@@ -70,6 +70,28 @@ pub const READ: [&str; 20] = [
     "model",
 ];
 
+/// The columns that a reader needs where the table itself is searched: all but the terms and the vector.
+pub const LIGHT: [&str; 18] = [
+    "source",
+    "row",
+    "fingerprint",
+    "id",
+    "status",
+    "project",
+    "alias",
+    "session",
+    "session_id",
+    "type",
+    "tags",
+    "files",
+    "created",
+    "updated",
+    "superseded_by",
+    "length",
+    "batch",
+    "model",
+];
+
 /// The schema of a table for an encoder.
 pub fn schema(encoder: &Encoder) -> SchemaRef {
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
@@ -95,6 +117,7 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
         text("superseded_by", true),
         Field::new("length", DataType::UInt32, false),
         text("text", false),
+        text("words", false),
         Field::new("batch", DataType::UInt64, false),
         plain(Field::new("terms", DataType::Binary, false)),
         plain(Field::new("code", DataType::Binary, true)),
@@ -165,7 +188,7 @@ pub struct Written<'a> {
 pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<RecordBatch, arrow::error::ArrowError> {
     let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
     let (mut fingerprint, mut content, mut length) = (UInt64Builder::new(), UInt64Builder::new(), UInt32Builder::new());
-    let mut texts: [StringBuilder; 9] = std::array::from_fn(|_| StringBuilder::new());
+    let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
     let (mut tags, mut files) = (ListBuilder::new(StringBuilder::new()), ListBuilder::new(StringBuilder::new()));
     let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
     let (mut terms, mut code, mut model) = (BinaryBuilder::new(), BinaryBuilder::new(), StringBuilder::new());
@@ -188,12 +211,12 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
     created.append_null();
     updated.append_null();
     terms.append_value(spelled.lexicon);
-    code.append_null();
+    code.append_value(spelled.holders);
     known.push(false);
     components.resize(dimension, 0.0);
     model.append_null();
 
-    for (written, spelled) in rows.iter().zip(&spelled.rows) {
+    for ((written, spelled), words) in rows.iter().zip(&spelled.rows).zip(&spelled.words) {
         let memory = written.memory;
         source.append_value(written.key.source);
         row.append_value(written.key.rowid);
@@ -211,6 +234,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
             memory.kind.as_deref(),
             memory.superseded_by.as_deref(),
             Some(whole.as_str()),
+            Some(words.as_str()),
         ];
         texts
             .iter_mut()
@@ -233,7 +257,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
         }
     }
     let count = known.len();
-    let [id, status, project, alias, session, session_id, kind, superseded, text] =
+    let [id, status, project, alias, session, session_id, kind, superseded, text, words] =
         texts.map(|mut builder| Arc::new(builder.finish()) as ArrayRef);
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let vector = FixedSizeListArray::try_new(
@@ -263,6 +287,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
             superseded,
             Arc::new(length.finish()),
             text,
+            words,
             Arc::new(UInt64Array::from_value(number, count)),
             Arc::new(terms.finish()),
             Arc::new(code.finish()),
@@ -336,7 +361,11 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
+    /// A column of bytes.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
         let column = self.batch.column_by_name(name).and_then(|column| column.as_binary_opt::<i32>());
         column.ok_or(TableError::Column { column: name })
     }
@@ -358,7 +387,7 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// Visits every row.
+    /// Visits every row. Batches of [`LIGHT`] columns have no terms and no vectors, and no lexicons.
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
@@ -376,21 +405,26 @@ impl<'a> Rows<'a> {
         let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional else {
             return Err(TableError::Column { column: "project" });
         };
-        let (terms, codes) = (self.bytes("terms")?, self.bytes("code")?);
+        let contents = if self.batch.column_by_name("terms").is_some() {
+            Some((self.bytes("terms")?, self.bytes("code")?))
+        } else {
+            None
+        };
         let batch = self.numbers::<UInt64Type>("batch")?;
         let (tags, files) = (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
         for place in 0..self.batch.num_rows() {
             let text = |column: &'a arrow::array::StringArray| if column.is_null(place) { "" } else { column.value(place) };
             let number = |column: &arrow::array::PrimitiveArray<Int64Type>| (!column.is_null(place)).then(|| column.value(place));
             if source.value(place) == LEXICON {
-                let lexicon = std::str::from_utf8(terms.value(place)).map_err(|_| TableError::Damaged)?;
-                each(Loaded::Lexicon(batch.value(place), lexicon))?;
+                if let Some((terms, _)) = contents {
+                    let lexicon = std::str::from_utf8(terms.value(place)).map_err(|_| TableError::Damaged)?;
+                    each(Loaded::Lexicon(batch.value(place), lexicon))?;
+                }
                 continue;
             }
-            let code = if codes.is_null(place) {
-                None
-            } else {
-                Some(Code::from_bytes(codes.value(place)).ok_or(TableError::Damaged)?)
+            let code = match contents {
+                Some((_, codes)) if !codes.is_null(place) => Some(Code::from_bytes(codes.value(place)).ok_or(TableError::Damaged)?),
+                _ => None,
             };
             let entry = Entry {
                 key: RowKey {
@@ -415,7 +449,8 @@ impl<'a> Rows<'a> {
                 superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
                 code,
             };
-            each(Loaded::Memory(entry, batch.value(place), terms.value(place)))?;
+            let terms = contents.map_or(&[][..], |(terms, _)| terms.value(place));
+            each(Loaded::Memory(entry, batch.value(place), terms))?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::TableError;
 
 /// From this size on a table gets indexes on its filter columns and its text.
 const SCALAR_FROM: usize = 10_000;
-/// From this size on it gets one on its vectors.
+/// From this size on it gets one on its vectors, and on what else is asked for when it is searched itself.
 const VECTOR_FROM: usize = 100_000;
 
 /// Rows that a fragment holds when it is written at once; see `build`.
@@ -38,19 +38,29 @@ pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError
     }
     let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
     let has = |column: &str| there.iter().any(|index| index.columns.iter().any(|own| own == column));
-    // No stemming: it is what takes most of the time, and our own leg does not read this index.
-    let words = FtsIndexBuilder::default().stem(false).with_position(false);
+    // The terms are analysed already: only the blanks between them count.
+    let words = FtsIndexBuilder::default()
+        .base_tokenizer("whitespace".to_owned())
+        .with_position(false)
+        .lower_case(false)
+        .stem(false)
+        .remove_stop_words(false)
+        .ascii_folding(false)
+        .max_token_length(None);
     let mut wanted: Vec<(&str, Index)> = vec![
         ("status", Index::Bitmap(BitmapIndexBuilder::default())),
         ("project", Index::Bitmap(BitmapIndexBuilder::default())),
         ("type", Index::Bitmap(BitmapIndexBuilder::default())),
         ("tags", Index::LabelList(LabelListIndexBuilder::default())),
         ("created", Index::BTree(BTreeIndexBuilder::default())),
-        ("text", Index::FTS(words)),
+        ("words", Index::FTS(words)),
     ];
     if rows >= VECTOR_FROM {
         let vectors = IvfRqIndexBuilder::default().distance_type(lancedb::DistanceType::Cosine);
         wanted.push(("vector", Index::IvfRq(vectors)));
+        for column in ["row", "alias", "session", "session_id"] {
+            wanted.push((column, Index::BTree(BTreeIndexBuilder::default())));
+        }
     }
     for (column, index) in wanted {
         if !has(column) {

@@ -6,7 +6,8 @@ use arrow::array::Array;
 
 use rustc_hash::FxHashMap;
 
-use super::columns::{self, Loaded, META_ENCODER, READ, Rows};
+use super::columns::{self, LIGHT, Loaded, META_ENCODER, READ, Rows};
+use super::search::Searcher;
 use super::{PUBLISHED, TABLE, TableError, TableStamp, connect, next, rows, terms, wait};
 use crate::encoder::Encoder;
 use crate::query::inverted::Index;
@@ -20,15 +21,18 @@ pub struct TableInfo {
     pub version: u64,
     /// The encoder of its vectors.
     pub encoder: String,
+    /// Whether it is searched itself; otherwise everything in it is held in memory.
+    pub searched: bool,
     /// When it was published.
     pub built_at: Option<jiff::Timestamp>,
 }
 
-/// Reads every row of the published version into an index that still has to be reconciled with the store.
+/// Reads every row of the published version into an index that still has to be reconciled with the store. Of a table with more
+/// than `resident` rows, terms and vectors stay where they are and are searched there.
 ///
 /// # Errors
 /// Why the table cannot be used.
-pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), TableError> {
+pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index, TableInfo), TableError> {
     wait(async {
         let connection = connect(folder).await?;
         let table = connection
@@ -39,7 +43,14 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
         table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
         let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
         columns::check(schema.metadata(), encoder)?;
-        let mut batches = rows(&table, &READ, None).await?;
+        let version = table.version().await.map_err(TableError::lance("read the version"))?;
+        let searcher = if table.count_rows(None).await.map_err(TableError::lance("count the rows"))? > resident {
+            Searcher::open(table.clone()).await?
+        } else {
+            None
+        };
+        let columns: &[&str] = if searcher.is_some() { &LIGHT } else { &READ };
+        let mut batches = rows(&table, columns, None).await?;
         let mut index = Index::new();
         let (mut count, mut with_model) = (0, 0);
         // What the index calls the terms of each batch.
@@ -55,8 +66,12 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
                     }
                     Loaded::Memory(entry, number, terms) => {
                         count += 1;
-                        let lexicon = lexicons.get(&number).ok_or(TableError::Damaged)?;
                         numbered.clear();
+                        let lexicon = match lexicons.get(&number) {
+                            Some(lexicon) => lexicon.as_slice(),
+                            None if searcher.is_some() => &[],
+                            None => return Err(TableError::Damaged),
+                        };
                         for term in terms::read(terms) {
                             let (place, weight) = term.ok_or(TableError::Damaged)?;
                             numbered.push((*lexicon.get(place as usize).ok_or(TableError::Damaged)?, weight));
@@ -67,7 +82,8 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
                 Ok(())
             })?;
         }
-        index.set_loaded();
+        let searched = searcher.is_some();
+        index.set_loaded(searcher);
         let mut encoder = schema.metadata().get(META_ENCODER).cloned().unwrap_or_default();
         if with_model > 0 {
             encoder.push_str(&format!("; {with_model} rows with the transformer"));
@@ -75,8 +91,9 @@ pub fn load(folder: &Path, encoder: &Encoder) -> Result<(Index, TableInfo), Tabl
         let info = TableInfo {
             built_at: TableStamp::of(folder).published_at(),
             rows: count,
-            version: table.version().await.map_err(TableError::lance("read the version"))?,
+            version,
             encoder,
+            searched,
         };
         Ok((index, info))
     })

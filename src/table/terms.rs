@@ -5,21 +5,33 @@
 //! The `terms` of a memory are pairs in the order of the lexicon, without separators: how many places the term lies behind
 //! the one before (LEB128; the first one behind place −1, less one), and one byte of weighted frequency in half units.
 //! So a reader looks each term up once a batch, and not once a memory.
+//!
+//! The `code` of a lexicon says how many memories of the batch held each term when it was written: for each term, in its
+//! order, the approved and promoted ones and then those in staging, both LEB128. `words` of a memory are its terms once more,
+//! each as often as its weighted frequency says (once to [`MOST`] times), with a blank between, for LanceDB's full-text index.
 
 use rustc_hash::FxHashMap;
 
 use super::columns::Written;
+use crate::memory::Status;
 use crate::query::prepare::unpack;
 
 /// The `source` of a row that holds a lexicon.
 pub const LEXICON: u8 = u8::MAX;
 
+/// How often a term is written in `words` at most.
+const MOST: u32 = 8;
+
 /// The terms of a batch as they are written.
 pub struct Spelled {
     /// The lexicon.
     pub lexicon: String,
+    /// How many memories hold each of its terms.
+    pub holders: Vec<u8>,
     /// The terms of each row.
     pub rows: Vec<Vec<u8>>,
+    /// The words of each row.
+    pub words: Vec<String>,
 }
 
 /// Spells the terms of rows.
@@ -29,9 +41,12 @@ pub fn spell(rows: &[Written<'_>]) -> Spelled {
     // What this lexicon calls the terms of each analyst.
     let mut numbers: FxHashMap<(usize, u32), u32> = FxHashMap::default();
     let mut spelled = Vec::with_capacity(rows.len());
+    let mut words = Vec::with_capacity(rows.len());
+    let mut holders: Vec<[u32; 2]> = Vec::new();
     let mut pairs: Vec<(u32, u8)> = Vec::new();
     for row in rows {
         pairs.clear();
+        let mut line = String::with_capacity(row.prepared.terms.len() * 10);
         for weighted in &row.prepared.terms {
             let (term, weight) = unpack(*weighted);
             // A term never holds a blank: analysis cuts there.
@@ -43,29 +58,75 @@ pub fn spell(rows: &[Written<'_>]) -> Spelled {
                     lexicon.push(' ');
                 }
                 lexicon.push_str(text);
+                holders.push([0, 0]);
                 count += 1;
                 count - 1
             });
+            if let Some([served, staging]) = holders.get_mut(number as usize) {
+                *(if row.memory.status == Status::Staging { staging } else { served }) += 1;
+            }
+            for _ in 0..weight.div_ceil(2).clamp(1, MOST) {
+                line.push_str(text);
+                line.push(' ');
+            }
             pairs.push((number, u8::try_from(weight).unwrap_or(u8::MAX)));
         }
         pairs.sort_unstable();
         let mut bytes = Vec::with_capacity(pairs.len() * 3);
         let mut next = 0;
         for (number, weight) in &pairs {
-            let mut gap = number - next;
-            while gap >= 0x80 {
-                #[expect(clippy::cast_possible_truncation, reason = "the lower seven bits")]
-                bytes.push(gap as u8 | 0x80);
-                gap >>= 7;
-            }
-            #[expect(clippy::cast_possible_truncation, reason = "less than 128")]
-            bytes.push(gap as u8);
+            write(number - next, &mut bytes);
             bytes.push(*weight);
             next = number + 1;
         }
         spelled.push(bytes);
+        line.pop();
+        words.push(line);
     }
-    Spelled { lexicon, rows: spelled }
+    let mut counts = Vec::with_capacity(holders.len() * 2);
+    holders.iter().flatten().for_each(|count| write(*count, &mut counts));
+    Spelled {
+        lexicon,
+        holders: counts,
+        rows: spelled,
+        words,
+    }
+}
+
+/// Writes a number as LEB128.
+fn write(mut number: u32, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        #[expect(clippy::cast_possible_truncation, reason = "the lower seven bits")]
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "less than 128")]
+    bytes.push(number as u8);
+}
+
+/// Reads a number of LEB128. The outer `None` stands for the end, the inner one for bytes that nobody wrote.
+fn number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
+    let mut byte = *bytes.next()?;
+    let mut number = u32::from(byte & 0x7f);
+    let mut shift = 7;
+    while byte & 0x80 != 0 {
+        let Some(more) = bytes.next().filter(|_| shift < 32) else {
+            return Some(None);
+        };
+        byte = *more;
+        number |= u32::from(byte & 0x7f) << shift;
+        shift += 7;
+    }
+    Some(Some(number))
+}
+
+/// The holders of a lexicon's terms: approved and promoted memories, and those in staging. `None` as in [`read`].
+pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
+    let mut rest = bytes.iter();
+    std::iter::from_fn(move || {
+        let served = number(&mut rest)?;
+        Some(served.zip(number(&mut rest).flatten()).map(|(served, staging)| [served, staging]))
+    })
 }
 
 /// The terms of a row: places in the lexicon and weights. `None` stands for bytes that no row was written with.
@@ -73,17 +134,7 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
     let mut rest = bytes.iter();
     let mut next = 0u32;
     std::iter::from_fn(move || {
-        let mut byte = *rest.next()?;
-        let mut gap = u32::from(byte & 0x7f);
-        let mut shift = 7;
-        while byte & 0x80 != 0 {
-            let Some(more) = rest.next().filter(|_| shift < 32) else {
-                return Some(None);
-            };
-            byte = *more;
-            gap |= u32::from(byte & 0x7f) << shift;
-            shift += 7;
-        }
+        let Some(gap) = number(&mut rest)? else { return Some(None) };
         let pair = next.checked_add(gap).zip(rest.next());
         next = pair.map_or(next, |(number, _)| number.saturating_add(1));
         Some(pair.map(|(number, weight)| (number, u32::from(*weight))))

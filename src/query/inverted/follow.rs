@@ -1,0 +1,239 @@
+//! Keeping an index in step with its store, row by row: a row whose fingerprint changed is indexed anew, the rest stays.
+
+use rustc_hash::FxHashSet as HashSet;
+
+use super::{DocId, Entry, Index};
+use crate::query::numbers::hash;
+use crate::encoder::Encoder;
+use crate::error::StoreError;
+use crate::memory::{Memory, Status};
+use crate::query::prepare::{Prepared, Team, unpack};
+use crate::store::Snapshot;
+use crate::store::read::RowKey;
+
+/// When more than this share of the documents is dead, the index is built anew.
+const DEAD_SHARE: usize = 8;
+
+/// Rows that are prepared together.
+const BATCH: usize = 2_048;
+
+/// A row of a store with its fingerprint.
+type Row = (RowKey, u64, Memory);
+
+impl Index {
+    /// Builds the index of everything a snapshot holds.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn build(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
+        let mut index = Self::new();
+        let mut builder = Builder::default();
+        let mut duplicates = 0;
+        snapshot.scan(|row| {
+            if row.status == Status::Rejected {
+                index.rejected.insert(row.id()?.into());
+                return Ok(());
+            }
+            let memory = row.memory()?;
+            if memory.id.is_empty() {
+                index.without_id += 1;
+                return Ok(());
+            }
+            if index.number(&memory.id).is_some() || !builder.ids.insert(memory.id.as_str().into()) {
+                duplicates += 1;
+                return Ok(());
+            }
+            builder.batch.push((row.key, row.fingerprint, memory));
+            if builder.batch.len() >= BATCH {
+                builder.flush(&mut index);
+            }
+            Ok(())
+        })?;
+        builder.flush(&mut index);
+        index.duplicate_ids = duplicates;
+        index.has_status = snapshot.layout.has_status();
+        index.shrink();
+        Ok(index)
+    }
+
+    /// Reads what changed since the index was made: the rows to add or replace, and the ids that are gone. Nothing is
+    /// changed yet, because a snapshot that was disturbed is read again.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn changes(&self, snapshot: &Snapshot<'_>) -> Result<Changes, StoreError> {
+        let mut changes = Changes {
+            has_status: snapshot.layout.has_status(),
+            ..Changes::default()
+        };
+        let mut seen = vec![false; self.docs.len()];
+        let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        let mut added: HashSet<Box<str>> = HashSet::default();
+        snapshot.scan(|row| {
+            if row.status == Status::Rejected {
+                changes.rejected.insert(row.id()?.into());
+                return Ok(());
+            }
+            // Nearly every row is as it was, and costs no more than this.
+            if let Some(number) = self.at(row.key)
+                && self
+                    .doc(number)
+                    .is_some_and(|doc| !doc.dead && doc.fingerprint == row.fingerprint && doc.status == row.status)
+            {
+                mark(number);
+                return Ok(());
+            }
+            let memory = row.memory()?;
+            if memory.id.is_empty() {
+                changes.without_id += 1;
+                return Ok(());
+            }
+            let id: Box<str> = memory.id.as_str().into();
+            let known = self.number(&id);
+            let first = known.is_none_or(&mut mark) && added.insert(id);
+            if first {
+                changes.added.push((row.key, row.fingerprint, memory));
+            } else {
+                changes.duplicate_ids += 1;
+            }
+            Ok(())
+        })?;
+        changes.removed = self
+            .by_id
+            .iter()
+            .filter(|doc| !seen.get(*doc as usize).copied().unwrap_or(false))
+            .filter_map(|doc| Some(self.doc(doc)?.id.clone()))
+            .collect();
+        Ok(changes)
+    }
+
+    /// Applies what [`Index::changes`] found. Returns false, with nothing done, when building anew is the better way.
+    pub fn apply(&mut self, changes: Changes) -> bool {
+        let dying = changes.removed.len()
+            + changes
+                .added
+                .iter()
+                .filter(|(_, _, memory)| self.number(&memory.id).is_some())
+                .count();
+        // What lies in the vector table costs little when it is dead; `index` takes it out.
+        let resident = self.outside.is_none();
+        if resident && (self.dead + dying) * DEAD_SHARE > self.docs.len() + changes.added.len() && dying > 64 {
+            return false;
+        }
+        self.rejected = changes.rejected;
+        self.duplicate_ids = changes.duplicate_ids;
+        self.without_id = changes.without_id;
+        self.has_status = changes.has_status;
+        for id in changes.removed {
+            self.kill(&id);
+        }
+        let mut builder = Builder::default();
+        for row in changes.added {
+            self.kill(&row.2.id);
+            builder.batch.push(row);
+            if builder.batch.len() >= BATCH {
+                builder.flush(self);
+            }
+        }
+        builder.flush(self);
+        true
+    }
+
+    fn kill(&mut self, id: &str) {
+        if let Some(number) = self.number(id)
+            && let Some(doc) = self.docs.get_mut(number as usize)
+        {
+            doc.dead = true;
+            self.by_id.remove(hash(id), number);
+            self.by_row.remove(hash(&doc.key), number);
+            if let Some(mark) = self.marks.get_mut(number as usize) {
+                *mark = 0;
+            }
+            self.dead += 1;
+            if let Some((documents, tokens)) = self.sizes.get_mut(&doc.status) {
+                *documents -= 1;
+                *tokens -= u64::from(doc.length);
+            }
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn of((key, fingerprint, memory): &'a Row, prepared: &Prepared) -> Self {
+        let instant = |time: Option<jiff::Timestamp>| time.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
+        Self {
+            key: *key,
+            fingerprint: *fingerprint,
+            id: &memory.id,
+            created: instant(memory.created_at),
+            updated: instant(memory.updated_at),
+            length: prepared.length,
+            status: memory.status,
+            project: memory.project.as_deref().unwrap_or_default(),
+            alias: memory.project_alias.as_deref().unwrap_or_default(),
+            session: memory.session.as_deref().unwrap_or_default(),
+            session_id: memory.session_id.as_deref().unwrap_or_default(),
+            kind: memory.kind.as_deref().unwrap_or_default(),
+            tags: memory.concepts.iter().map(String::as_str).collect(),
+            files: memory.files.iter().map(String::as_str).collect(),
+            superseded_by: memory.superseded_by.as_deref(),
+            code: prepared.code(),
+        }
+    }
+}
+
+/// Collects rows and adds them to an index in batches, prepared on several threads.
+struct Builder {
+    team: Team,
+    batch: Vec<Row>,
+    /// Ids in the batch.
+    ids: HashSet<Box<str>>,
+    /// What the index calls the terms of each analyst.
+    translate: Vec<Vec<u32>>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            team: Team::new(Encoder::embedded()),
+            batch: Vec::new(),
+            ids: HashSet::default(),
+            translate: Vec::new(),
+        }
+    }
+}
+
+impl Builder {
+    fn flush(&mut self, index: &mut Index) {
+        let memories: Vec<&Memory> = self.batch.iter().map(|(_, _, memory)| memory).collect();
+        let prepared = self.team.prepare(&memories);
+        for (row, (analyst, prepared)) in self.batch.iter().zip(&prepared) {
+            if self.translate.len() <= *analyst {
+                self.translate.resize_with(analyst + 1, Vec::new);
+            }
+            let Some(translate) = self.translate.get_mut(*analyst) else {
+                continue;
+            };
+            let known = translate.len();
+            let new = self.team.terms(*analyst).get(known..).unwrap_or_default();
+            translate.extend(new.iter().map(|term| index.term(term)));
+            let own = |term: u32| translate.get(term as usize).copied();
+            let terms = prepared.terms.iter().map(|weighted| unpack(*weighted));
+            let terms = terms.filter_map(|(term, weight)| Some((own(term)?, weight)));
+            index.add(&Entry::of(row, prepared), terms);
+        }
+        self.batch.clear();
+        self.ids.clear();
+    }
+}
+
+/// What changed in a store since its index was made.
+#[derive(Debug, Default)]
+pub struct Changes {
+    added: Vec<Row>,
+    removed: Vec<Box<str>>,
+    rejected: HashSet<Box<str>>,
+    duplicate_ids: usize,
+    without_id: usize,
+    has_status: bool,
+}

@@ -1,0 +1,261 @@
+//! One scope of a search as the legs see it: an index, the request's filters, and, where the terms and vectors of a large
+//! scope lie in its vector table, those of the memories that the table's own indexes found.
+//!
+//! LanceDB's indexes only say which memories are worth a look ([`AT_LEAST`] and more of them); what they are worth is
+//! computed here as for any other memory, from the terms and the vector that the table holds, so that a memory scores
+//! the same wherever it lies.
+
+use super::filter::{Filters, Resolved};
+use super::inverted::{DocId, Index, Mark, SUCCEEDED, allowed};
+use super::lexical::Statistics;
+use super::semantic::Code;
+use crate::memory::StatusFilter;
+use crate::store::read::RowKey;
+use crate::table::TableError;
+use crate::table::search::{Ask, Row};
+
+/// So many memories that may be shown are wanted of the table: more than the largest page.
+const AT_LEAST: usize = 100;
+/// Where its indexes find fewer, and no more memories than this pass the filters, each of these is looked at.
+const EXACT: usize = 20_000;
+
+/// One scope of a search.
+pub struct View<'a> {
+    /// Its index.
+    pub index: &'a Index,
+    /// The request's filters, resolved for it.
+    pub filter: Resolved<'a>,
+    /// What was found outside of the index, by document.
+    outside: Vec<Outside>,
+}
+
+/// A memory whose terms and vector lie in the vector table.
+struct Outside {
+    doc: DocId,
+    /// The keys of the query that it holds, and their weighted frequencies.
+    frequencies: Vec<(Box<str>, f32)>,
+    code: Option<Code>,
+}
+
+/// A number for some documents of a view: those found outside, and every one in memory.
+pub struct Values {
+    outside: Vec<(DocId, f32)>,
+    first: DocId,
+    resident: Vec<f32>,
+}
+
+impl Values {
+    /// The documents that have a number, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (DocId, f32)> {
+        let resident = (self.first..).zip(self.resident.iter().copied());
+        self.outside.iter().copied().chain(resident)
+    }
+
+    /// The number of a document; 0 where it has none.
+    pub fn of(&self, doc: DocId) -> f32 {
+        let found = match doc.checked_sub(self.first) {
+            Some(place) => self.resident.get(place as usize).copied(),
+            None => {
+                let place = self.outside.binary_search_by_key(&doc, |(doc, _)| *doc).ok();
+                place.and_then(|place| self.outside.get(place)).map(|(_, value)| *value)
+            }
+        };
+        found.unwrap_or_default()
+    }
+}
+
+impl<'a> View<'a> {
+    /// A view in which nothing was looked for yet.
+    pub const fn new(index: &'a Index, filter: Resolved<'a>) -> Self {
+        Self {
+            index,
+            filter,
+            outside: Vec::new(),
+        }
+    }
+
+    /// Asks the vector table for the memories that are worth a look, where the scope's index leaves them there.
+    ///
+    /// # Errors
+    /// Why the table cannot be searched any more.
+    pub fn look_outside(&mut self, statistics: Option<&Statistics>, code: Option<&Code>, filters: &Filters) -> Result<(), TableError> {
+        let index = self.index;
+        let Some(searcher) = index.searcher().filter(|_| statistics.is_some() || code.is_some()) else {
+            return Ok(());
+        };
+        let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
+        let has_others = index.size(StatusFilter::All).0 > index.size(filters.status).0;
+        let answer = searcher.search(&Ask {
+            keys,
+            anchors: statistics.map_or(&[][..], |statistics| &statistics.anchors),
+            code,
+            condition: self.filter.condition(),
+            status: filters.status,
+            others: has_others,
+        })?;
+        self.take(answer.rows, keys);
+        let judge = Judge::new(self, filters);
+        let candidates = self.outside.iter().filter(|row| matches!(judge.judge(row.doc), Verdict::Candidate));
+        if answer.complete || candidates.count() >= AT_LEAST {
+            return Ok(());
+        }
+        // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
+        let all = index.live().take_while(|(doc, _)| *doc < index.first_resident());
+        let left: Vec<RowKey> = all
+            .filter(|(doc, _)| matches!(judge.judge(*doc), Verdict::Candidate))
+            .map(|(_, doc)| doc.key)
+            .take(EXACT + 1)
+            .collect();
+        if left.len() <= EXACT {
+            let rows = searcher.fetch(&left, keys)?;
+            self.take(rows, keys);
+        }
+        Ok(())
+    }
+
+    /// Reads single memories from the vector table, whatever its indexes say of them.
+    ///
+    /// # Errors
+    /// Why the table cannot be read any more.
+    pub fn fetch(&mut self, docs: &[DocId], statistics: Option<&Statistics>) -> Result<(), TableError> {
+        let missing = docs.iter().filter(|doc| **doc < self.index.first_resident() && self.row(**doc).is_none());
+        let rows: Vec<RowKey> = missing.filter_map(|doc| Some(self.index.doc(*doc)?.key)).collect();
+        let (Some(searcher), false) = (self.index.searcher(), rows.is_empty()) else { return Ok(()) };
+        let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
+        let rows = searcher.fetch(&rows, keys)?;
+        self.take(rows, keys);
+        Ok(())
+    }
+
+    fn take(&mut self, rows: Vec<Row>, keys: &[(String, f32)]) {
+        let index = self.index;
+        self.outside.extend(rows.into_iter().filter_map(|row| {
+            let named = |(place, frequency): (usize, f32)| Some((keys.get(place)?.0.as_str().into(), frequency));
+            Some(Outside {
+                doc: index.outside(row.key)?,
+                frequencies: row.frequencies.into_iter().filter_map(named).collect(),
+                code: row.code,
+            })
+        }));
+        self.outside.sort_by_key(|row| row.doc);
+        self.outside.dedup_by_key(|row| row.doc);
+    }
+
+    fn row(&self, doc: DocId) -> Option<&Outside> {
+        let place = self.outside.binary_search_by_key(&doc, |row| row.doc).ok()?;
+        self.outside.get(place)
+    }
+
+    /// The weighted frequency of one of the query's terms in a document.
+    pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
+        if doc >= self.index.first_resident() {
+            return self.index.frequency(key, doc);
+        }
+        let row = self.row(doc)?;
+        row.frequencies.iter().find(|(own, _)| &**own == key).map(|(_, frequency)| *frequency)
+    }
+
+    /// The vector of a document that is in memory or was found.
+    pub fn code(&self, doc: DocId) -> Option<Code> {
+        if doc >= self.index.first_resident() {
+            return self.index.code(doc);
+        }
+        self.row(doc)?.code.clone()
+    }
+
+    /// Whether [`View::code`] knows its vector.
+    pub fn has_code(&self, doc: DocId) -> bool {
+        if doc >= self.index.first_resident() {
+            return self.index.has_code(doc);
+        }
+        self.row(doc).is_some_and(|row| row.code.is_some())
+    }
+
+    /// The cosine of each document with a query; 0 for one without a vector.
+    pub fn cosines(&self, query: &Code) -> Values {
+        let cosine = |row: &Outside| (row.doc, row.code.as_ref().map_or(0.0, |code| code.cosine(query)));
+        Values {
+            outside: self.outside.iter().map(cosine).collect(),
+            first: self.index.first_resident(),
+            resident: self.index.vectors().cosines(query),
+        }
+    }
+
+    /// The sum of what each term of a query gives to a document: `part(key, frequency, length)`.
+    pub fn sum(&self, keys: &[(String, f32)], part: impl Fn(f32, f32, u32) -> f32) -> Values {
+        let (first, lengths) = (self.index.first_resident(), self.index.lengths());
+        let resident = lengths.get(first as usize..).unwrap_or_default();
+        let mut scores = vec![0f32; resident.len()];
+        for (key, weight) in keys {
+            for (number, frequency) in self.index.postings(key) {
+                let place = number.saturating_sub(first) as usize;
+                if let (Some(score), Some(length)) = (scores.get_mut(place), resident.get(place)) {
+                    *score += part(*weight, frequency, *length);
+                }
+            }
+        }
+        let outside = self.outside.iter().map(|row| {
+            let length = lengths.get(row.doc as usize).copied().unwrap_or_default();
+            // In the order of the query's terms, so that the sum is the same to the last bit as for a memory in memory.
+            let held = keys.iter().filter_map(|(key, weight)| {
+                let frequency = row.frequencies.iter().find(|(own, _)| **own == **key)?.1;
+                Some(part(*weight, frequency, length))
+            });
+            (row.doc, held.fold(0.0, |sum, part| sum + part))
+        });
+        Values {
+            outside: outside.collect(),
+            first,
+            resident: scores,
+        }
+    }
+}
+
+/// Whether a document that matches is a candidate, and if not, why.
+pub enum Verdict {
+    /// It may be shown.
+    Candidate,
+    /// The status filter keeps it out.
+    ByStatus,
+    /// A newer memory stands in for it.
+    Superseded,
+    /// It does not exist for this request: dead, or another filter keeps it out.
+    Filtered,
+}
+
+/// Decides about the documents of one view.
+pub struct Judge<'a> {
+    pub(super) view: &'a View<'a>,
+    status: StatusFilter,
+    allowed: Mark,
+    /// No filter but the one on status restricts anything.
+    open: bool,
+}
+
+impl<'a> Judge<'a> {
+    /// A judge for the filters of a request.
+    pub fn new(view: &'a View<'a>, filters: &Filters) -> Self {
+        Self {
+            view,
+            status: filters.status,
+            allowed: allowed(filters.status),
+            open: view.filter.is_open(),
+        }
+    }
+
+    /// What becomes of a document that matches.
+    pub fn judge(&self, number: DocId) -> Verdict {
+        let index = self.view.index;
+        let mark = index.mark(number);
+        let dead = mark & !SUCCEEDED == 0;
+        if dead || (!self.open && index.doc(number).is_none_or(|doc| !self.view.filter.passes(doc))) {
+            Verdict::Filtered
+        } else if mark & self.allowed == 0 {
+            Verdict::ByStatus
+        } else if mark & SUCCEEDED != 0 && index.doc(number).is_some_and(|doc| index.is_superseded(doc, self.status)) {
+            Verdict::Superseded
+        } else {
+            Verdict::Candidate
+        }
+    }
+}

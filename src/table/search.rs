@@ -1,0 +1,364 @@
+//! Searching a large scope in its vector table: LanceDB's full-text and vector indexes name the memories that are worth a
+//! look, and their terms and vectors are read with them.
+//!
+//! What is held in memory is the lexicon: which terms there are, how many memories hold each, and what each batch of the
+//! table calls them (see [`super::terms`]).
+
+use futures::future::try_join_all;
+use lancedb::index::scalar::{FtsQuery, FullTextSearchQuery, MatchQuery};
+use lancedb::query::{ExecutableQuery, QueryBase, Select};
+use lancedb::{DistanceType, Table};
+use rustc_hash::FxHashMap;
+
+use super::columns::Rows;
+use super::terms::{self, LEXICON};
+use super::{TableError, next, wait};
+use crate::api::MatchTags;
+use crate::memory::{Status, StatusFilter};
+use crate::query::filter::Condition;
+use crate::query::semantic::Code;
+use crate::store::read::RowKey;
+
+/// Memories that the full-text index is asked for.
+const BY_WORDS: usize = 300;
+/// Memories that the vector index is asked for.
+const BY_MEANING: usize = 300;
+/// Memories with a rare identifier of the query, and memories that the status filter keeps out.
+const FEW: usize = 100;
+/// Rows that one condition names.
+const NAMED: usize = 1_000;
+/// What is read of a memory.
+const COLUMNS: [&str; 5] = ["source", "row", "batch", "terms", "code"];
+/// Bytes that a term takes on the heap and in a map, about.
+const STRING: usize = 80;
+
+/// The published version of a large scope's table.
+#[derive(Debug)]
+pub struct Searcher {
+    table: Table,
+    lexicon: Lexicon,
+    /// Whether there is an index on the vectors; a scan of them would take long.
+    has_vector_index: bool,
+}
+
+/// The terms of a table.
+#[derive(Debug, Default)]
+struct Lexicon {
+    numbers: FxHashMap<Box<str>, u32>,
+    /// How many memories hold each: approved and promoted ones, and those in staging.
+    holders: Vec<[u32; 2]>,
+    /// What the places of each batch mean.
+    batches: FxHashMap<u64, Box<[u32]>>,
+}
+
+/// What a table is asked.
+pub struct Ask<'a> {
+    /// The terms of the query, with their weights.
+    pub keys: &'a [(String, f32)],
+    /// Those that are identifiers with hardly a holder.
+    pub anchors: &'a [String],
+    /// The vector of the query.
+    pub code: Option<&'a Code>,
+    /// What the filters ask for, as far as the table can decide it.
+    pub condition: Condition<'a>,
+    /// Which statuses may be shown.
+    pub status: StatusFilter,
+    /// There are memories of others: some of them too, to tell so.
+    pub others: bool,
+}
+
+/// A memory that was found.
+pub struct Row {
+    /// Where it lies in the store.
+    pub key: RowKey,
+    /// Which of the keys it holds, by their places, and their weighted frequencies.
+    pub frequencies: Vec<(usize, f32)>,
+    /// Its vector.
+    pub code: Option<Code>,
+}
+
+/// What was found.
+pub struct Answer {
+    /// The memories; some may be there twice.
+    pub rows: Vec<Row>,
+    /// These are all that hold a term of the query, and no vector was asked for.
+    pub complete: bool,
+}
+
+impl Searcher {
+    /// Prepares a table, at its published version, for searching; `None` where it lacks the index on its words.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub async fn open(table: Table) -> Result<Option<Self>, TableError> {
+        let indexes = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
+        let has = |column: &str| indexes.iter().any(|index| index.columns.iter().any(|own| own == column));
+        if !has("words") {
+            return Ok(None);
+        }
+        let mut lexicon = Lexicon::default();
+        let condition = format!("source = {LEXICON}");
+        let mut batches = super::rows(&table, &["row", "terms", "code"], Some(&condition)).await?;
+        while let Some(batch) = next(&mut batches).await? {
+            let rows = Rows::new(&batch);
+            let (numbers, texts) = (rows.numbers::<arrow::datatypes::Int64Type>("row")?, rows.bytes("terms")?);
+            let holders = rows.bytes("code")?;
+            for place in 0..batch.num_rows() {
+                let number = u64::try_from(numbers.value(place)).map_err(|_| TableError::Damaged)?;
+                lexicon.read(number, texts.value(place), holders.value(place))?;
+            }
+        }
+        Ok(Some(Self {
+            has_vector_index: has("vector"),
+            table,
+            lexicon,
+        }))
+    }
+
+    /// Every term that a memory of the table held when it was written.
+    pub fn terms(&self) -> impl Iterator<Item = &str> {
+        self.lexicon.numbers.keys().map(AsRef::as_ref)
+    }
+
+    /// How many memories of the table held a term when they were written.
+    pub fn holders(&self, key: &str, filter: StatusFilter) -> usize {
+        let number = self.lexicon.numbers.get(key);
+        let holders = number.and_then(|number| self.lexicon.holders.get(*number as usize));
+        let [served, staging] = holders.copied().unwrap_or_default();
+        let served = if filter.allows(Status::Approved) { served } else { 0 };
+        let staging = if filter.allows(Status::Staging) { staging } else { 0 };
+        (served + staging) as usize
+    }
+
+    /// About how many bytes of memory it takes, LanceDB's own caches apart.
+    pub fn bytes(&self) -> usize {
+        let batches: usize = self.lexicon.batches.values().map(|places| size_of_val(&**places)).sum();
+        self.lexicon.numbers.len() * STRING + batches
+    }
+
+    /// The memories that are worth a look.
+    ///
+    /// # Errors
+    /// Why the table cannot be searched.
+    pub fn search(&self, ask: &Ask<'_>) -> Result<Answer, TableError> {
+        let allowed = condition(&ask.condition, ask.others.then_some((ask.status, true)));
+        let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
+        let anchors: Vec<&str> = ask.anchors.iter().map(String::as_str).collect();
+        wait(async {
+            let mut searches = vec![self.by_words(&words, BY_WORDS, allowed.clone(), ask.keys)];
+            // Among many words, the full-text index may rank the holder of an identifier low.
+            if anchors.len() < words.len() {
+                searches.push(self.by_words(&anchors, FEW, allowed.clone(), ask.keys));
+            }
+            if ask.others {
+                let others = condition(&ask.condition, Some((ask.status, false)));
+                searches.push(self.by_words(&words, FEW, others, ask.keys));
+            }
+            let meaning = async {
+                match ask.code {
+                    Some(code) => self.by_meaning(code, allowed.clone(), ask.keys).await,
+                    None => Ok(Vec::new()),
+                }
+            };
+            let (found, near) = futures::try_join!(try_join_all(searches), meaning)?;
+            let complete = ask.code.is_none() && found.first().is_some_and(|rows| rows.len() < BY_WORDS);
+            let mut rows: Vec<Row> = found.into_iter().flatten().collect();
+            rows.extend(near);
+            Ok(Answer { rows, complete })
+        })
+    }
+
+    /// Reads memories, whatever the indexes say of them. One that the table lacks is passed over.
+    ///
+    /// # Errors
+    /// Why the table cannot be read.
+    pub fn fetch(&self, wanted: &[RowKey], keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+        wait(async {
+            let mut found = Vec::with_capacity(wanted.len());
+            for wanted in wanted.chunks(NAMED) {
+                let mut by_source: FxHashMap<u8, Vec<i64>> = FxHashMap::default();
+                for key in wanted {
+                    by_source.entry(key.source).or_default().push(key.rowid);
+                }
+                for (source, rows) in by_source {
+                    let rows = rows.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                    let named = format!("source = {source} AND row IN ({rows})");
+                    let mut batches = super::rows(&self.table, &COLUMNS, Some(&named)).await?;
+                    while let Some(batch) = next(&mut batches).await? {
+                        self.read(&batch, keys, &mut found)?;
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    async fn by_words(&self, words: &[&str], limit: usize, condition: Option<String>, keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+        let mut found = Vec::new();
+        if words.is_empty() {
+            return Ok(found);
+        }
+        let words = MatchQuery::new(words.join(" ")).with_column(Some("words".to_owned()));
+        let query = self
+            .table
+            .query()
+            .full_text_search(FullTextSearchQuery::new_query(FtsQuery::Match(words)))
+            .select(Select::columns(&COLUMNS))
+            .limit(limit);
+        let query = match condition {
+            Some(condition) => query.only_if(condition),
+            None => query,
+        };
+        let mut batches = query.execute().await.map_err(TableError::lance("search the words"))?;
+        while let Some(batch) = next(&mut batches).await? {
+            self.read(&batch, keys, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    async fn by_meaning(&self, code: &Code, condition: Option<String>, keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+        let query = self
+            .table
+            .query()
+            .nearest_to(code.vector())
+            .and_then(|query| query.maximum_nprobes(None))
+            .map_err(TableError::lance("search the vectors"))?
+            .column("vector")
+            .distance_type(DistanceType::Cosine)
+            .select(Select::columns(&COLUMNS))
+            .limit(BY_MEANING);
+        let query = match condition {
+            Some(condition) => query.only_if(condition),
+            None => query,
+        };
+        let query = if self.has_vector_index { query } else { query.bypass_vector_index() };
+        let mut found = Vec::new();
+        let mut batches = query.execute().await.map_err(TableError::lance("search the vectors"))?;
+        while let Some(batch) = next(&mut batches).await? {
+            self.read(&batch, keys, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Reads the rows of a batch of [`COLUMNS`].
+    fn read(&self, batch: &arrow::array::RecordBatch, keys: &[(String, f32)], found: &mut Vec<Row>) -> Result<(), TableError> {
+        let rows = Rows::new(batch);
+        let source = rows.numbers::<arrow::datatypes::UInt8Type>("source")?;
+        let row = rows.numbers::<arrow::datatypes::Int64Type>("row")?;
+        let number = rows.numbers::<arrow::datatypes::UInt64Type>("batch")?;
+        let (held, codes) = (rows.bytes("terms")?, rows.bytes("code")?);
+        let asked: FxHashMap<u32, usize> = keys
+            .iter()
+            .enumerate()
+            .filter_map(|(place, (key, _))| Some((*self.lexicon.numbers.get(key.as_str())?, place)))
+            .collect();
+        for place in 0..batch.num_rows() {
+            if source.value(place) == LEXICON {
+                continue;
+            }
+            let lexicon = self.lexicon.batches.get(&number.value(place)).ok_or(TableError::Damaged)?;
+            let mut frequencies = Vec::new();
+            for term in terms::read(held.value(place)) {
+                let (term, weight) = term.ok_or(TableError::Damaged)?;
+                let term = lexicon.get(term as usize).ok_or(TableError::Damaged)?;
+                if let Some(place) = asked.get(term) {
+                    #[expect(clippy::cast_precision_loss, reason = "at most 255")]
+                    frequencies.push((*place, weight as f32 / 2.0));
+                }
+            }
+            let code = Some(codes.value(place)).filter(|bytes| !bytes.is_empty());
+            found.push(Row {
+                key: RowKey {
+                    source: source.value(place),
+                    rowid: row.value(place),
+                },
+                frequencies,
+                code: code
+                    .map(|bytes| Code::from_bytes(bytes).ok_or(TableError::Damaged))
+                    .transpose()?,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Lexicon {
+    /// Takes the lexicon of a batch.
+    fn read(&mut self, batch: u64, terms: &[u8], holders: &[u8]) -> Result<(), TableError> {
+        let terms = std::str::from_utf8(terms).map_err(|_| TableError::Damaged)?;
+        let mut holders = terms::read_holders(holders);
+        let mut places = Vec::new();
+        for term in terms.split(' ').filter(|term| !term.is_empty()) {
+            let number = match self.numbers.get(term) {
+                Some(number) => *number,
+                None => {
+                    let number = u32::try_from(self.numbers.len()).map_err(|_| TableError::Damaged)?;
+                    self.numbers.insert(term.into(), number);
+                    self.holders.push([0, 0]);
+                    number
+                }
+            };
+            let [served, staging] = holders.next().flatten().ok_or(TableError::Damaged)?;
+            if let Some(sum) = self.holders.get_mut(number as usize) {
+                *sum = [sum[0].saturating_add(served), sum[1].saturating_add(staging)];
+            }
+            places.push(number);
+        }
+        self.batches.insert(batch, places.into_boxed_slice());
+        Ok(())
+    }
+}
+
+/// A condition of SQL, if there is anything to ask for: memories of the statuses that a filter allows, or of the others. Texts
+/// are quoted; everything else is a number. Lexicons have neither words nor a vector and are never found.
+fn condition(filters: &Condition<'_>, status: Option<(StatusFilter, bool)>) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some((filter, allowed)) = status {
+        let served = [Status::Approved, Status::Promoted, Status::Staging];
+        let statuses = served.into_iter().filter(|status| filter.allows(*status) == allowed);
+        parts.push(among("status", &statuses.map(|status| status.as_str()).collect::<Vec<_>>()));
+    }
+    if let Some((names, unnamed)) = &filters.project {
+        let mut either = vec![among("project", names), among("alias", names)];
+        if *unnamed {
+            either.push("project IS NULL OR project = ''".to_owned());
+        }
+        parts.push(either.join(" OR "));
+    }
+    if let Some(kinds) = &filters.kind {
+        parts.push(among("type", kinds));
+    }
+    let tags: Vec<String> = filters.tags.iter().map(|spellings| {
+        let spellings: Vec<String> = spellings.iter().map(|spelling| quote(spelling)).collect();
+        if spellings.is_empty() { "false".to_owned() } else { format!("array_has_any(tags, [{}])", spellings.join(", ")) }
+    }).collect();
+    match filters.match_tags {
+        MatchTags::All => parts.extend(tags),
+        MatchTags::Any if tags.is_empty() => {}
+        MatchTags::Any => parts.push(tags.join(" OR ")),
+    }
+    if let Some(session) = filters.session {
+        parts.push(format!("session = {0} OR session_id = {0}", quote(session)));
+    }
+    if let Some(since) = filters.since {
+        parts.push(format!("created >= {since}"));
+    }
+    if let Some(until) = filters.until {
+        parts.push(format!("created < {until}"));
+    }
+    let parts: Vec<String> = parts.iter().map(|part| format!("({part})")).collect();
+    (!parts.is_empty()).then(|| parts.join(" AND "))
+}
+
+fn among(column: &str, values: &[&str]) -> String {
+    if values.is_empty() {
+        return "false".to_owned();
+    }
+    let values: Vec<String> = values.iter().map(|value| quote(value)).collect();
+    format!("{column} IN ({})", values.join(", "))
+}
+
+/// A string of SQL.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
