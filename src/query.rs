@@ -2,7 +2,7 @@
 //!
 //! The stages and their types, in the order in which a request passes them:
 //! - [`analysis`] turns text into terms, the same way for memories and queries;
-//! - [`inverted`] holds one scope in memory ([`postings`] its terms, [`names`] its strings, [`numbers`] finds them), [`filter`] decides on its columns;
+//! - [`inverted`] holds one scope in memory ([`postings`] its terms, [`names`] its strings, [`dictionary`] and [`numbers`] find them), [`filter`] decides on its columns;
 //! - [`view`] is a scope as the legs see it, with what LanceDB's indexes found of a large one;
 //! - [`lexical`] is the leg that searches words. It returns candidates with scores; a semantic leg returns the same type,
 //!   and their fusion goes between the legs and [`order`];
@@ -11,6 +11,7 @@
 //! Records are read from SQLite afterwards, by [`crate::service`].
 
 pub mod analysis;
+pub mod dictionary;
 pub mod filter;
 pub mod fold;
 pub mod inverted;

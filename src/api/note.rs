@@ -55,6 +55,8 @@ pub enum NoteKind {
     NoSemanticLeg,
     /// A scope's vector table cannot be used; everything was searched all the same.
     IndexUnusable,
+    /// A large scope was searched in its vector table: only its best matches are counted and can be paged through.
+    BestMatchesOnly,
     /// The query held nothing to search for.
     EmptyQuery,
     /// The query's words are all so common that they were searched as they stand.

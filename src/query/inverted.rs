@@ -11,6 +11,7 @@ pub mod follow;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
+use super::dictionary::Dictionary;
 use super::names::{Name, Names};
 use super::numbers::{Numbers, hash};
 use super::postings::{Posting, Postings};
@@ -88,7 +89,7 @@ pub struct Index {
     by_id: Numbers,
     by_row: Numbers,
     rejected: HashSet<Box<str>>,
-    terms: HashMap<Box<str>, u32>,
+    terms: Dictionary,
     postings: Vec<Postings>,
     /// What the legs need of each document, beside the rest of it: its mark and its number of tokens.
     marks: Vec<Mark>,
@@ -127,7 +128,11 @@ impl Index {
     /// Gives back memory that growth left over.
     pub fn shrink(&mut self) {
         self.postings.iter_mut().for_each(Postings::shrink);
+        self.postings.shrink_to_fit();
+        self.terms.shrink();
         self.docs.shrink_to_fit();
+        self.marks.shrink_to_fit();
+        self.lengths.shrink_to_fit();
         self.vectors.shrink();
     }
 
@@ -169,7 +174,8 @@ impl Index {
         let (id, key) = (hash(&*doc.id), doc.key);
         self.docs.push(doc);
         let docs = &self.docs;
-        self.by_id.insert(id, number, |other| docs.get(other as usize).map(|doc| hash(&*doc.id)));
+        self.by_id
+            .insert(id, number, |other| docs.get(other as usize).map(|doc| hash(&*doc.id)));
         if key.rowid != 0 {
             let row = |other: DocId| docs.get(other as usize).map(|doc| hash(&doc.key));
             self.by_row.insert(hash(&key), number, row);
@@ -226,7 +232,7 @@ impl Index {
             .map(|list| size_of::<Postings>() + size_of_val(list.as_slice()))
             .sum();
         // Strings lie on the heap, each with an entry in a map or a list.
-        let strings = (self.terms.len() + self.names.count() + self.docs.len()) * STRING;
+        let strings = self.docs.len() * STRING + self.terms.bytes() + self.names.bytes();
         let documents = self.docs.capacity() * (size_of::<Doc>() + 2 * STRING);
         let outside = self.searcher().map_or(0, Searcher::bytes);
         postings + strings + documents + self.vectors.bytes() + outside
@@ -242,12 +248,10 @@ impl Index {
     }
 
     fn term(&mut self, key: &str) -> u32 {
-        if let Some(term) = self.terms.get(key) {
-            return *term;
+        let term = self.terms.number(key);
+        if self.postings.len() <= term as usize {
+            self.postings.resize_with(self.terms.len(), Postings::default);
         }
-        let term = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
-        self.postings.push(Postings::default());
-        self.terms.insert(key.into(), term);
         term
     }
 
@@ -289,12 +293,14 @@ impl Index {
 
     /// The live document of an id.
     fn number(&self, id: &str) -> Option<DocId> {
-        self.by_id.find(hash(id), |number| self.doc(number).is_some_and(|doc| &*doc.id == id))
+        self.by_id
+            .find(hash(id), |number| self.doc(number).is_some_and(|doc| &*doc.id == id))
     }
 
     /// The live document of a row.
     fn at(&self, key: RowKey) -> Option<DocId> {
-        self.by_row.find(hash(&key), |number| self.doc(number).is_some_and(|doc| doc.key == key))
+        self.by_row
+            .find(hash(&key), |number| self.doc(number).is_some_and(|doc| doc.key == key))
     }
 
     /// Whether the store holds a rejected row of this id.
@@ -321,7 +327,7 @@ impl Index {
     /// Every indexed word (identifiers apart), for a look at words like a misspelt one.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         let outside = self.searcher().into_iter().flat_map(Searcher::terms);
-        let terms = self.terms.keys().map(AsRef::as_ref).chain(outside);
+        let terms = self.terms.iter().chain(outside);
         terms.filter(|term| !term.starts_with('='))
     }
 
@@ -350,7 +356,7 @@ impl Index {
     }
 
     fn list(&self, key: &str) -> &[Posting] {
-        let list = self.terms.get(key).and_then(|term| self.postings.get(*term as usize));
+        let list = self.terms.find(key).and_then(|term| self.postings.get(term as usize));
         list.map_or(&[], Postings::as_slice)
     }
 

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap as HashMap;
 
-use super::numbers::{Numbers, hash};
+use super::dictionary::Dictionary;
 use crate::memory::fold_name;
 
 /// An interned string; 0 is the empty one.
@@ -12,66 +12,55 @@ pub type Name = u32;
 /// The strings of one index.
 #[derive(Debug)]
 pub struct Names {
-    numbers: Numbers,
-    list: Vec<Box<str>>,
+    list: Dictionary,
     /// The folded name of each name.
     folded: Vec<Name>,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        let mut names = Self {
-            list: Vec::new(),
-            folded: Vec::new(),
-            numbers: Numbers::default(),
-        };
-        names.new_name("");
-        names
+        let mut list = Dictionary::default();
+        let empty = list.number("");
+        Self { list, folded: vec![empty] }
     }
 }
 
 impl Names {
-    /// How many there are.
-    pub const fn count(&self) -> usize {
-        self.list.len()
+    /// How many bytes of memory they take.
+    pub fn bytes(&self) -> usize {
+        self.list.bytes() + self.folded.capacity() * size_of::<Name>()
     }
 
     /// The number of a string, a new one if need be.
     pub fn intern(&mut self, text: &str) -> Name {
-        if let Some(name) = self.lookup(text) {
+        let known = self.list.len();
+        let name = self.list.number(text);
+        if (name as usize) < known {
             return name;
         }
-        let name = self.new_name(text);
-        let folded = fold_name(text);
-        let fold = if folded == text {
-            name
-        } else {
-            self.lookup(&folded).unwrap_or_else(|| self.new_name(&folded))
-        };
-        if let Some(slot) = self.folded.get_mut(name as usize) {
-            *slot = fold;
+        if self.list.len() == known {
+            return 0;
         }
-        name
-    }
-
-    /// A new name, its own folded one until said otherwise.
-    fn new_name(&mut self, text: &str) -> Name {
-        let name = Name::try_from(self.list.len()).unwrap_or(0);
-        self.list.push(text.into());
+        // Its own folded name until said otherwise.
         self.folded.push(name);
-        let list = &self.list;
-        self.numbers.insert(hash(text), name, |other| list.get(other as usize).map(|text| hash(&**text)));
+        let folded = fold_name(text);
+        if folded != text {
+            let fold = self.intern(&folded);
+            if let Some(slot) = self.folded.get_mut(name as usize) {
+                *slot = fold;
+            }
+        }
         name
     }
 
     /// The number of an interned string, if any document has it.
     pub fn lookup(&self, text: &str) -> Option<Name> {
-        self.numbers.find(hash(text), |name| self.name(name) == text)
+        self.list.find(text)
     }
 
     /// The string behind a number.
     pub fn name(&self, name: Name) -> &str {
-        self.list.get(name as usize).map_or("", AsRef::as_ref)
+        self.list.get(name)
     }
 
     /// The folded name of a name: what comparisons go by.
@@ -82,7 +71,7 @@ impl Names {
     /// Every spelling of a folded name.
     pub fn spellings(&self, folded: Name) -> Vec<&str> {
         let same = self.list.iter().zip(&self.folded).filter(|(_, own)| **own == folded);
-        same.map(|(name, _)| &**name).collect()
+        same.map(|(name, _)| name).collect()
     }
 
     /// How often each name occurs, those that fold alike together under their most frequent spelling; the most frequent

@@ -33,6 +33,11 @@ impl Numbers {
         }
     }
 
+    /// How many bytes of memory they take: four a place, and one of the table's own.
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * 8 / 7 * 5
+    }
+
     /// Every number, in no order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter().copied()

@@ -6,6 +6,7 @@ use std::thread;
 use rustc_hash::FxHashMap as HashMap;
 
 use super::analysis::{self, Kind, Side, Token};
+use super::dictionary::Dictionary;
 use super::semantic::Code;
 use crate::encoder::Encoder;
 use crate::encoder::wordpiece::TokenId;
@@ -53,31 +54,6 @@ impl Prepared {
     }
 }
 
-/// Numbers terms in the order in which it meets them.
-#[derive(Debug, Default)]
-pub struct Lexicon {
-    numbers: HashMap<Box<str>, u32>,
-    terms: Vec<Box<str>>,
-}
-
-impl Lexicon {
-    /// The number of a term, a new one if need be.
-    pub fn number(&mut self, term: &str) -> u32 {
-        if let Some(number) = self.numbers.get(term) {
-            return *number;
-        }
-        let number = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
-        self.terms.push(term.into());
-        self.numbers.insert(term.into(), number);
-        number
-    }
-
-    /// Every term, in the order of the numbers.
-    pub fn terms(&self) -> &[Box<str>] {
-        &self.terms
-    }
-}
-
 /// How a term is written in the index: words as they are (stemmed), identifiers behind `=`.
 pub fn term_key(kind: Kind, text: &str) -> std::borrow::Cow<'_, str> {
     match kind {
@@ -107,7 +83,7 @@ pub struct Analyst {
     weights: Vec<u32>,
     weighted: Vec<u32>,
     /// The terms met so far, which [`Prepared::terms`] are numbered by.
-    pub lexicon: Lexicon,
+    pub lexicon: Dictionary,
 }
 
 impl Analyst {
@@ -282,7 +258,7 @@ impl Team {
     }
 
     /// The terms an analyst has met, in the order of their numbers.
-    pub fn terms(&self, analyst: usize) -> &[Box<str>] {
-        self.analysts.get(analyst).map_or(&[], |analyst| analyst.lexicon.terms())
+    pub fn terms(&self, analyst: usize) -> Option<&Dictionary> {
+        self.analysts.get(analyst).map(|analyst| &analyst.lexicon)
     }
 }

@@ -127,9 +127,7 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, f
             found.hidden = hidden;
         }
         let floor = if question.words().is_some() { FLOOR } else { f32::NEG_INFINITY };
-        let shares_a_term = |near: &Scored| {
-            scores.get(near.scope).is_some_and(|own| own.of(near.doc) > 0.0)
-        };
+        let shares_a_term = |near: &Scored| scores.get(near.scope).is_some_and(|own| own.of(near.doc) > 0.0);
         let more = nearest.into_iter().filter(|near| near.cosine >= floor && !shares_a_term(near));
         found.candidates.extend(more);
     }

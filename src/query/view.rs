@@ -27,6 +27,8 @@ pub struct View<'a> {
     pub filter: Resolved<'a>,
     /// What was found outside of the index, by document.
     outside: Vec<Outside>,
+    /// Memories that match may have been passed over.
+    partial: bool,
 }
 
 /// A memory whose terms and vector lie in the vector table.
@@ -71,7 +73,13 @@ impl<'a> View<'a> {
             index,
             filter,
             outside: Vec::new(),
+            partial: false,
         }
+    }
+
+    /// Whether some memories that match less well may have been passed over, because the table's indexes named only the best.
+    pub const fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// Asks the vector table for the memories that are worth a look, where the scope's index leaves them there.
@@ -94,6 +102,7 @@ impl<'a> View<'a> {
             others: has_others,
         })?;
         self.take(answer.rows, keys);
+        self.partial = !answer.complete;
         let judge = Judge::new(self, filters);
         let candidates = self.outside.iter().filter(|row| matches!(judge.judge(row.doc), Verdict::Candidate));
         if answer.complete || candidates.count() >= AT_LEAST {
@@ -109,6 +118,7 @@ impl<'a> View<'a> {
         if left.len() <= EXACT {
             let rows = searcher.fetch(&left, keys)?;
             self.take(rows, keys);
+            self.partial = false;
         }
         Ok(())
     }
@@ -118,9 +128,13 @@ impl<'a> View<'a> {
     /// # Errors
     /// Why the table cannot be read any more.
     pub fn fetch(&mut self, docs: &[DocId], statistics: Option<&Statistics>) -> Result<(), TableError> {
-        let missing = docs.iter().filter(|doc| **doc < self.index.first_resident() && self.row(**doc).is_none());
+        let missing = docs
+            .iter()
+            .filter(|doc| **doc < self.index.first_resident() && self.row(**doc).is_none());
         let rows: Vec<RowKey> = missing.filter_map(|doc| Some(self.index.doc(*doc)?.key)).collect();
-        let (Some(searcher), false) = (self.index.searcher(), rows.is_empty()) else { return Ok(()) };
+        let (Some(searcher), false) = (self.index.searcher(), rows.is_empty()) else {
+            return Ok(());
+        };
         let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
         let rows = searcher.fetch(&rows, keys)?;
         self.take(rows, keys);
@@ -152,7 +166,10 @@ impl<'a> View<'a> {
             return self.index.frequency(key, doc);
         }
         let row = self.row(doc)?;
-        row.frequencies.iter().find(|(own, _)| &**own == key).map(|(_, frequency)| *frequency)
+        row.frequencies
+            .iter()
+            .find(|(own, _)| &**own == key)
+            .map(|(_, frequency)| *frequency)
     }
 
     /// The vector of a document that is in memory or was found.

@@ -134,6 +134,10 @@ impl Search<'_> {
                 "every word of the query is a common one; they were searched as they stand",
             ));
         }
+        for (_, name) in self.views.iter().zip(&self.names).filter(|(view, _)| view.is_partial()) {
+            let message = format!("`{name}` is large: only its best matches are counted in `total`; filters bring up others");
+            notes.push(Note::about(NoteKind::BestMatchesOnly, name, message));
+        }
         let status = self.spec.filters.status;
         if page.hidden.by_status > 0 && (hits.is_empty() || page.hidden.by_status >= 10) && status == StatusFilter::Approved {
             notes.push(Note::new(

@@ -198,9 +198,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn has_vector(&self, scored: &Scored) -> bool {
-        self.views
-            .get(scored.scope)
-            .is_some_and(|view| view.has_code(scored.doc))
+        self.views.get(scored.scope).is_some_and(|view| view.has_code(scored.doc))
     }
 
     /// The cosine of a memory with the question.

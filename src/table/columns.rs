@@ -21,6 +21,7 @@ use super::TableError;
 use super::terms::{self, LEXICON};
 use crate::encoder::Encoder;
 use crate::memory::{Memory, Status};
+use crate::query::dictionary::Dictionary;
 use crate::query::inverted::Entry;
 use crate::query::prepare::Prepared;
 use crate::query::semantic::Code;
@@ -178,7 +179,7 @@ pub struct Written<'a> {
     /// Who numbered its terms.
     pub analyst: usize,
     /// What the numbers of its terms mean.
-    pub lexicon: &'a [Box<str>],
+    pub lexicon: Option<&'a Dictionary>,
 }
 
 /// Rows as a batch of the table, behind their lexicon.

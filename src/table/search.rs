@@ -15,6 +15,7 @@ use super::terms::{self, LEXICON};
 use super::{TableError, next, wait};
 use crate::api::MatchTags;
 use crate::memory::{Status, StatusFilter};
+use crate::query::dictionary::Dictionary;
 use crate::query::filter::Condition;
 use crate::query::semantic::Code;
 use crate::store::read::RowKey;
@@ -29,8 +30,6 @@ const FEW: usize = 100;
 const NAMED: usize = 1_000;
 /// What is read of a memory.
 const COLUMNS: [&str; 5] = ["source", "row", "batch", "terms", "code"];
-/// Bytes that a term takes on the heap and in a map, about.
-const STRING: usize = 80;
 
 /// The published version of a large scope's table.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ pub struct Searcher {
 /// The terms of a table.
 #[derive(Debug, Default)]
 struct Lexicon {
-    numbers: FxHashMap<Box<str>, u32>,
+    terms: Dictionary,
     /// How many memories hold each: approved and promoted ones, and those in staging.
     holders: Vec<[u32; 2]>,
     /// What the places of each batch mean.
@@ -117,13 +116,13 @@ impl Searcher {
 
     /// Every term that a memory of the table held when it was written.
     pub fn terms(&self) -> impl Iterator<Item = &str> {
-        self.lexicon.numbers.keys().map(AsRef::as_ref)
+        self.lexicon.terms.iter()
     }
 
     /// How many memories of the table held a term when they were written.
     pub fn holders(&self, key: &str, filter: StatusFilter) -> usize {
-        let number = self.lexicon.numbers.get(key);
-        let holders = number.and_then(|number| self.lexicon.holders.get(*number as usize));
+        let number = self.lexicon.terms.find(key);
+        let holders = number.and_then(|number| self.lexicon.holders.get(number as usize));
         let [served, staging] = holders.copied().unwrap_or_default();
         let served = if filter.allows(Status::Approved) { served } else { 0 };
         let staging = if filter.allows(Status::Staging) { staging } else { 0 };
@@ -133,7 +132,7 @@ impl Searcher {
     /// About how many bytes of memory it takes, LanceDB's own caches apart.
     pub fn bytes(&self) -> usize {
         let batches: usize = self.lexicon.batches.values().map(|places| size_of_val(&**places)).sum();
-        self.lexicon.numbers.len() * STRING + batches
+        self.lexicon.terms.bytes() + size_of_val(self.lexicon.holders.as_slice()) + batches
     }
 
     /// The memories that are worth a look.
@@ -193,7 +192,13 @@ impl Searcher {
         })
     }
 
-    async fn by_words(&self, words: &[&str], limit: usize, condition: Option<String>, keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+    async fn by_words(
+        &self,
+        words: &[&str],
+        limit: usize,
+        condition: Option<String>,
+        keys: &[(String, f32)],
+    ) -> Result<Vec<Row>, TableError> {
         let mut found = Vec::new();
         if words.is_empty() {
             return Ok(found);
@@ -231,7 +236,11 @@ impl Searcher {
             Some(condition) => query.only_if(condition),
             None => query,
         };
-        let query = if self.has_vector_index { query } else { query.bypass_vector_index() };
+        let query = if self.has_vector_index {
+            query
+        } else {
+            query.bypass_vector_index()
+        };
         let mut found = Vec::new();
         let mut batches = query.execute().await.map_err(TableError::lance("search the vectors"))?;
         while let Some(batch) = next(&mut batches).await? {
@@ -250,7 +259,7 @@ impl Searcher {
         let asked: FxHashMap<u32, usize> = keys
             .iter()
             .enumerate()
-            .filter_map(|(place, (key, _))| Some((*self.lexicon.numbers.get(key.as_str())?, place)))
+            .filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)))
             .collect();
         for place in 0..batch.num_rows() {
             if source.value(place) == LEXICON {
@@ -273,9 +282,7 @@ impl Searcher {
                     rowid: row.value(place),
                 },
                 frequencies,
-                code: code
-                    .map(|bytes| Code::from_bytes(bytes).ok_or(TableError::Damaged))
-                    .transpose()?,
+                code: code.map(|bytes| Code::from_bytes(bytes).ok_or(TableError::Damaged)).transpose()?,
             });
         }
         Ok(())
@@ -289,15 +296,10 @@ impl Lexicon {
         let mut holders = terms::read_holders(holders);
         let mut places = Vec::new();
         for term in terms.split(' ').filter(|term| !term.is_empty()) {
-            let number = match self.numbers.get(term) {
-                Some(number) => *number,
-                None => {
-                    let number = u32::try_from(self.numbers.len()).map_err(|_| TableError::Damaged)?;
-                    self.numbers.insert(term.into(), number);
-                    self.holders.push([0, 0]);
-                    number
-                }
-            };
+            let number = self.terms.number(term);
+            if self.holders.len() <= number as usize {
+                self.holders.resize(self.terms.len(), [0, 0]);
+            }
             let [served, staging] = holders.next().flatten().ok_or(TableError::Damaged)?;
             if let Some(sum) = self.holders.get_mut(number as usize) {
                 *sum = [sum[0].saturating_add(served), sum[1].saturating_add(staging)];
@@ -328,10 +330,18 @@ fn condition(filters: &Condition<'_>, status: Option<(StatusFilter, bool)>) -> O
     if let Some(kinds) = &filters.kind {
         parts.push(among("type", kinds));
     }
-    let tags: Vec<String> = filters.tags.iter().map(|spellings| {
-        let spellings: Vec<String> = spellings.iter().map(|spelling| quote(spelling)).collect();
-        if spellings.is_empty() { "false".to_owned() } else { format!("array_has_any(tags, [{}])", spellings.join(", ")) }
-    }).collect();
+    let tags: Vec<String> = filters
+        .tags
+        .iter()
+        .map(|spellings| {
+            let spellings: Vec<String> = spellings.iter().map(|spelling| quote(spelling)).collect();
+            if spellings.is_empty() {
+                "false".to_owned()
+            } else {
+                format!("array_has_any(tags, [{}])", spellings.join(", "))
+            }
+        })
+        .collect();
     match filters.match_tags {
         MatchTags::All => parts.extend(tags),
         MatchTags::Any if tags.is_empty() => {}

@@ -50,9 +50,10 @@ pub fn spell(rows: &[Written<'_>]) -> Spelled {
         for weighted in &row.prepared.terms {
             let (term, weight) = unpack(*weighted);
             // A term never holds a blank: analysis cuts there.
-            let Some(text) = row.lexicon.get(term as usize).filter(|text| !text.contains(' ')) else {
+            let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
+            if text.is_empty() || text.contains(' ') {
                 continue;
-            };
+            }
             let number = *numbers.entry((row.analyst, term)).or_insert_with(|| {
                 if count > 0 {
                     lexicon.push(' ');

@@ -16,6 +16,7 @@ mod get;
 mod hook;
 mod http;
 mod import;
+mod large;
 mod lexical;
 mod mcp;
 mod query;

@@ -3,10 +3,10 @@
 use rustc_hash::FxHashSet as HashSet;
 
 use super::{DocId, Entry, Index};
-use crate::query::numbers::hash;
 use crate::encoder::Encoder;
 use crate::error::StoreError;
 use crate::memory::{Memory, Status};
+use crate::query::numbers::hash;
 use crate::query::prepare::{Prepared, Team, unpack};
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
@@ -215,8 +215,9 @@ impl Builder {
                 continue;
             };
             let known = translate.len();
-            let new = self.team.terms(*analyst).get(known..).unwrap_or_default();
-            translate.extend(new.iter().map(|term| index.term(term)));
+            if let Some(terms) = self.team.terms(*analyst) {
+                translate.extend(terms.from(known).map(|term| index.term(term)));
+            }
             let own = |term: u32| translate.get(term as usize).copied();
             let terms = prepared.terms.iter().map(|weighted| unpack(*weighted));
             let terms = terms.filter_map(|(term, weight)| Some((own(term)?, weight)));

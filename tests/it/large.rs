@@ -1,0 +1,268 @@
+//! Large scopes: terms and vectors stay in the vector table and are searched there, and the answers are those of a scope that is
+//! held in memory.
+
+use ack_memory::service::Service;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::query::bulk;
+use crate::support::{Root, memory};
+use crate::table::build;
+
+/// More than the least that `resident` may be.
+const SIZE: usize = 10_400;
+
+/// A linear congruential generator (Knuth's MMIX constants).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    /// A word: one of the trade, or a made one; frequent ones more often.
+    fn word(&mut self) -> String {
+        const WORDS: [&str; 16] = [
+            "deploy", "timeout", "cache", "lock", "thread", "config", "build", "retry", "query", "server", "memory", "token", "docker",
+            "branch", "schema", "queue",
+        ];
+        const SYLLABLES: [&str; 12] = ["ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver"];
+        let rank = self.below(3_000).min(self.below(3_000)).min(self.below(3_000));
+        WORDS.get(rank).map_or_else(
+            || {
+                let (a, b, c) = (rank % 12, rank / 12 % 12, rank / 144 % 24);
+                format!("{}{}{}", SYLLABLES[a], SYLLABLES[b], SYLLABLES[c % 12])
+            },
+            |word| (*word).to_owned(),
+        )
+    }
+
+    fn text(&mut self, words: usize) -> String {
+        (0..words).map(|_| self.word()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn memories() -> Vec<Value> {
+    let mut random = Random(7);
+    (0..SIZE)
+        .map(|number| {
+            let title = format!("{} E{number:05}", random.text(7));
+            let rest = json!({
+                "facts": [random.text(8), random.text(8)], "concepts": [format!("Tag-{}", random.below(30))], "narrative": random.text(40),
+                "files": [format!("src/{}/{}.rs", random.word(), random.word())], "project": format!("Project_{}", random.below(6)),
+                "session": format!("s{}", number / 20), "type": (["decision", "bugfix", "gotcha"][random.below(3)]),
+                "status": (["approved", "approved", "approved", "promoted", "staging"][random.below(5)]),
+                "created_at": format!("2025-{:02}-{:02}T10:00:00Z", 1 + random.below(12), 1 + random.below(28)),
+            });
+            memory(&format!("m{number:05}"), &title, rest)
+        })
+        .collect()
+}
+
+/// A root with one scope and its table, and the setting that leaves the table where it lies.
+fn large() -> (Root, Connection) {
+    let root = Root::new();
+    let store = bulk(&root, "alpha", &memories());
+    build(&root);
+    (root, store)
+}
+
+/// Two services over the same root: one that searches the table, one that holds it in memory.
+fn both(root: &Root) -> (Service, Service) {
+    let config = root.path().join("config.toml");
+    std::fs::write(&config, "limits.resident = 10000").unwrap();
+    let searching = root.service();
+    std::fs::remove_file(config).unwrap();
+    (searching, root.service())
+}
+
+fn query(service: &Service, arguments: &Value) -> Value {
+    call(service, "query_memories", arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {error}"))
+}
+
+/// What is shown of each result, and how it scored.
+fn results(answer: &Value) -> Vec<(String, f64, Value)> {
+    let hits = answer["results"].as_array().unwrap().iter();
+    hits.map(|hit| {
+        (
+            hit["id"].as_str().unwrap().to_owned(),
+            hit["score"].as_f64().unwrap_or_default(),
+            hit["why"].clone(),
+        )
+    })
+    .collect()
+}
+
+fn ids(answer: &Value) -> Vec<String> {
+    results(answer).into_iter().map(|(id, ..)| id).collect()
+}
+
+fn questions() -> Vec<Value> {
+    let mut random = Random(99);
+    let mut questions: Vec<Value> = (0..12)
+        .map(|number| {
+            let words = 2 + number % 5;
+            let mode = ["hybrid", "lexical", "semantic"][number % 3];
+            json!({ "query": random.text(words), "mode": mode })
+        })
+        .collect();
+    questions.extend([
+        json!({ "query": "E04711" }),
+        json!({ "query": "the deploy failed with E00042 on the build server" }),
+        json!({ "query": "docker queue timeout", "project": "project-3" }),
+        json!({ "query": "docker queue timeout", "tags": ["tag-7", "tag-8"], "match_tags": "any", "limit": 20 }),
+        json!({ "query": "schema branch", "type": "Gotcha", "since": "2025-03-01", "until": "2025-03-03" }),
+        json!({ "query": "schema branch", "mode": "semantic", "session": "s77" }),
+        json!({ "query": "memory token", "files": ["src/cache/*.rs"] }),
+        json!({ "query": "memory token", "status": "staging" }),
+        json!({ "query": "memory token", "status": "all", "limit": 50, "max_tokens": 20_000 }),
+        json!({ "query": "dployment of the cashe" }),
+        json!({ "like": "m01234" }),
+        json!({ "tags": ["tag-3"], "limit": 7 }),
+    ]);
+    questions
+}
+
+#[test]
+fn a_large_scope_answers_from_its_table_as_one_in_memory_does() {
+    let (root, store) = large();
+    let (searching, holding) = both(&root);
+    let compare = |what: &str| {
+        for question in questions() {
+            let (found, expected) = (query(&searching, &question), query(&holding, &question));
+            assert_eq!(results(&found), results(&expected), "{what}: {question}");
+            let hidden = |answer: &Value| answer["hidden"]["by_status"].as_u64().unwrap_or_default() > 0;
+            if question["mode"] != "semantic" && question.get("like").is_none() {
+                assert_eq!(hidden(&found), hidden(&expected), "{what}: {question}");
+            }
+        }
+    };
+    compare("as it was indexed");
+    let notes = query(&searching, &json!({ "query": "docker queue" }))["notes"].to_string();
+    assert!(notes.contains("best_matches_only"), "{notes}");
+    let scopes = call(&searching, "list_scopes", json!({ "scope": "alpha" })).unwrap();
+    assert_eq!(scopes["scopes"][0]["index"]["coverage"], 1.0);
+    let full = call(
+        &searching,
+        "get_memory",
+        json!({ "id": "m00500", "include": ["related", "timeline"] }),
+    );
+    let expected = call(
+        &holding,
+        "get_memory",
+        json!({ "id": "m00500", "include": ["related", "timeline"] }),
+    );
+    assert_eq!(full.unwrap(), expected.unwrap());
+
+    // A written row is found at once, in its old place or not at all.
+    store
+        .execute_batch(
+            "UPDATE memories SET title = 'Zeppelins are inflated with helium' WHERE id = 'm00010';
+             UPDATE memories SET status = 'rejected' WHERE id = 'm04711';
+             UPDATE memories SET status = 'approved' WHERE status = 'staging' AND id < 'm00100';
+             DELETE FROM memories WHERE id = 'm00042';
+             INSERT INTO memories (id, title, status) VALUES ('new', 'A dirigible is filled with gas, see E99999', 'approved');",
+        )
+        .unwrap();
+    for (question, first) in [
+        (json!({ "query": "E99999" }), "new"),
+        (json!({ "query": "zeppelin helium" }), "m00010"),
+        (json!({ "query": "airship balloon gas", "mode": "semantic", "limit": 1 }), "new"),
+    ] {
+        assert_eq!(ids(&query(&searching, &question))[0], first, "{question}");
+    }
+    for gone in ["E04711", "E00042"] {
+        let answer = query(&searching, &json!({ "query": gone, "mode": "lexical", "status": "all" }));
+        assert!(!ids(&answer).iter().any(|id| id == "m04711" || id == "m00042"), "{gone}: {answer}");
+    }
+}
+
+#[test]
+fn filters_never_cost_results_of_a_large_scope() {
+    let (root, _) = large();
+    let (searching, holding) = both(&root);
+    for mode in ["hybrid", "lexical", "semantic"] {
+        for filter in [
+            json!({ "session": "s12" }),
+            json!({ "tags": ["TAG-4"], "project": "project_2", "type": "decision" }),
+            json!({ "since": "2025-05-05", "until": "2025-05-05" }),
+            json!({ "files": ["deploy"] }),
+            json!({ "project": "nobody" }),
+        ] {
+            let mut question = json!({ "query": "deploy the server config with a token", "mode": mode, "limit": 30, "max_tokens": 20_000 });
+            question.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
+            let (found, expected) = (ids(&query(&searching, &question)), ids(&query(&holding, &question)));
+            assert_eq!(found, expected, "{question}");
+        }
+    }
+    // Pages hang together.
+    let mut seen = Vec::new();
+    let mut question = json!({ "query": "docker queue", "limit": 40, "max_tokens": 20_000 });
+    for _ in 0..4 {
+        let answer = query(&searching, &question);
+        seen.extend(ids(&answer));
+        question["cursor"] = answer["next_cursor"].clone();
+    }
+    let mut distinct = seen.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!((seen.len(), distinct.len()), (160, 160));
+}
+
+#[test]
+fn a_table_that_is_lost_while_it_is_searched_costs_a_note_and_nothing_else() {
+    let (root, _) = large();
+    let question = json!({ "query": "docker queue timeout", "limit": 20, "max_tokens": 20_000 });
+    // Asked after the damage, so that LanceDB cannot know the answer yet.
+    let other = json!({ "query": "a branch of the schema, a lock and its retry", "limit": 20, "max_tokens": 20_000 });
+    for damage in ["removed", "emptied", "without its words"] {
+        let (searching, holding) = both(&root);
+        let expected = ids(&query(&holding, &question));
+        let expected_other = ids(&query(&holding, &other));
+        assert_eq!(ids(&query(&searching, &question)), expected);
+        let lance = root.scope_folder("alpha").join("lance");
+        let aside = root.path().join("aside");
+        let _ = std::fs::remove_dir_all(&aside);
+        copy(&lance, &aside);
+        match damage {
+            "removed" => std::fs::remove_dir_all(&lance).unwrap(),
+            "emptied" => truncate(&lance.join("memories.lance/data")),
+            _ => truncate(&lance.join("memories.lance/_indices")),
+        }
+        assert_eq!(ids(&query(&searching, &other)), expected_other, "{damage}");
+        let again = query(&searching, &question);
+        assert_eq!(ids(&again), expected, "{damage}");
+        let _ = std::fs::remove_dir_all(&lance);
+        copy(&aside, &lance);
+    }
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    for entry in walkdir::WalkDir::new(from).into_iter().map(Result::unwrap) {
+        let target = to.join(entry.path().strip_prefix(from).unwrap());
+        if entry.file_type().is_dir() {
+            std::fs::create_dir_all(target).unwrap();
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Cuts every file under a folder to half.
+fn truncate(folder: &std::path::Path) {
+    let files = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap);
+    for entry in files.filter(|entry| entry.file_type().is_file()) {
+        let length = entry.metadata().unwrap().len();
+        std::fs::File::options()
+            .write(true)
+            .open(entry.path())
+            .unwrap()
+            .set_len(length / 2)
+            .unwrap();
+    }
+}
