@@ -3,7 +3,7 @@
 //! Makes native scopes of 1,000, 10,000 and 100,000 memories (or of the sizes named), starts the real server for each, and
 //! measures over its standard input and output as a client does: time from process start to the reply to `tools/list`,
 //! the first query (which builds the index), then each tool warm, and the process's memory. Then `index` is run and timed,
-//! and a second server answers with the table. The same questions go to plain SQLite FTS5 and to LanceDB's own hybrid
+//! and a second server answers with the table, a third one, for large scopes, by searching it. The same questions go to plain SQLite FTS5 and to LanceDB's own hybrid
 //! query. Last, sessions start in a repository of 50,000 files; `context` alone measures nothing else. Times are in milliseconds, memory in MiB. `node -e 0` is timed beside it where node is installed. Machines are
 //! noisy: compare figures of one run.
 #![allow(
@@ -33,6 +33,8 @@ use self::server::Server;
 const CALLS: usize = 300;
 /// The same for the slower peers.
 const PEER_CALLS: usize = 60;
+/// Scopes of up to so many memories are also measured where they are held in memory.
+const RESIDENT: usize = 200_000;
 /// The question of every first query.
 const FIRST: &str = "connection refused after deploy";
 
@@ -52,11 +54,21 @@ fn main() {
         let folder = tempfile::tempdir().unwrap();
         store(folder.path(), size);
         let queries = queries();
-        println!("\n{size} memories, no table");
-        measure(folder.path(), size, &queries);
+        // A scope of more than that is searched in its table, and nobody waits for it to be read into memory.
+        if size <= RESIDENT {
+            println!("\n{size} memories, no table");
+            measure(folder.path(), size, &queries);
+        }
         index(folder.path(), size);
-        println!("{size} memories, with the table of `index`");
-        measure(folder.path(), size, &queries);
+        if size <= RESIDENT {
+            println!("{size} memories, with the table of `index`");
+            measure(folder.path(), size, &queries);
+        }
+        if size > 10_000 {
+            println!("{size} memories, searched in the table of `index`");
+            std::fs::write(folder.path().join("config.toml"), "limits.resident = 10000").unwrap();
+            measure(folder.path(), size, &queries);
+        }
         println!("{size} memories, the same five words elsewhere");
         let scope = folder.path().join("scopes/bench");
         let peers = &queries[..PEER_CALLS];

@@ -80,7 +80,7 @@ pub fn lance(lance: &Path, folder: &Path, queries: &[String]) {
                 .query()
                 .only_if("status IN ('approved', 'promoted')")
                 .select(Select::columns(&["id"]))
-                .full_text_search(FullTextSearchQuery::new(query.clone()))
+                .full_text_search(FullTextSearchQuery::new(query.clone()).with_column("text".to_owned()).unwrap())
                 .limit(10)
                 .nearest_to(vector)
                 .unwrap()

@@ -235,24 +235,8 @@ impl<'a> Resolved<'a> {
                 return Some("project");
             }
         }
-        if !self.tags.is_empty() {
-            let has = |tag: &Option<Name>| tag.is_some_and(|tag| doc.tags.iter().any(|own| self.index.fold(*own) == tag));
-            let pass = match self.filters.match_tags {
-                MatchTags::All => self.tags.iter().all(has),
-                MatchTags::Any => self.tags.iter().any(has),
-            };
-            if !pass {
-                return Some("tags");
-            }
-        }
         if self.kind.is_some_and(|kind| kind != Some(self.index.fold(doc.kind))) {
             return Some("type");
-        }
-        if let Some(labels) = &self.labels {
-            let is_label = |name: Name| labels.contains(&self.index.fold(name));
-            if !is_label(doc.kind) && !doc.tags.iter().any(|tag| is_label(*tag)) {
-                return Some("type");
-            }
         }
         if let Some(session) = self.session
             && session.is_none_or(|session| session != doc.session && session != doc.session_id)
@@ -265,6 +249,23 @@ impl<'a> Resolved<'a> {
         let late = |until: i64| doc.created >= until || doc.created == i64::MIN;
         if self.filters.until.is_some_and(late) {
             return Some("until");
+        }
+        // Lists lie elsewhere in memory, and looking there costs more than everything above.
+        if !self.tags.is_empty() {
+            let has = |tag: &Option<Name>| tag.is_some_and(|tag| doc.tags.iter().any(|own| self.index.fold(*own) == tag));
+            let pass = match self.filters.match_tags {
+                MatchTags::All => self.tags.iter().all(has),
+                MatchTags::Any => self.tags.iter().any(has),
+            };
+            if !pass {
+                return Some("tags");
+            }
+        }
+        if let Some(labels) = &self.labels {
+            let is_label = |name: Name| labels.contains(&self.index.fold(name));
+            if !is_label(doc.kind) && !doc.tags.iter().any(|tag| is_label(*tag)) {
+                return Some("type");
+            }
         }
         let about = |file: &Name| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file)));
         (!self.filters.files.is_empty() && !doc.files.iter().any(about)).then_some("files")
