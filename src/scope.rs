@@ -22,6 +22,7 @@ use crate::encoder::Encoder;
 use crate::error::{SettingsError, StoreError};
 use crate::memory::{Visibility, fold_name};
 use crate::query::inverted::Index;
+use crate::query::inverted::follow::Listing;
 use crate::store::open::Stamp;
 use crate::store::{PATIENCE, Store};
 use crate::table::load::TableInfo;
@@ -153,27 +154,54 @@ impl Scope {
 
     fn refresh(&self, slot: &mut Option<Indexed>, table_stamp: TableStamp, patience: Duration) -> Result<(), StoreError> {
         // A table that came, changed or went is looked at once.
+        let looked = slot.as_ref().is_some_and(|indexed| indexed.table_stamp == table_stamp);
         let mut table = TableState::Absent;
-        if slot.as_ref().is_none_or(|indexed| indexed.table_stamp != table_stamp) {
-            let (state, index) = self.read_table(&table_stamp);
-            match (index, slot.as_mut()) {
-                (Some(index), _) => {
+        if !looked && table_stamp.is_some() {
+            // Reading the table and listing the rows of the store take about as long, so both are done at once.
+            let mut read = None;
+            let refreshed = self.store.snapshot_within(patience, |snapshot| {
+                let (state, index, listing) = match read.take() {
+                    Some((state, index)) => (state, index, Listing::read(snapshot)?),
+                    None => std::thread::scope(|threads| {
+                        let reading = threads.spawn(|| self.read_table(&table_stamp));
+                        let listing = Listing::read(snapshot);
+                        match reading.join() {
+                            Ok((state, index)) => Ok((state, index, listing?)),
+                            Err(panic) => std::panic::resume_unwind(panic),
+                        }
+                    })?,
+                };
+                let changes = match &index {
+                    Some(index) => Some(index.changes_since(listing, snapshot)?),
+                    None => None,
+                };
+                // A snapshot that was disturbed is read again; the table is not.
+                let done = (snapshot.stamp.clone(), changes);
+                read = Some((state, index));
+                Ok(done)
+            });
+            let (stamp, changes) = refreshed?;
+            if let Some((state, index)) = read {
+                if let (Some(mut index), Some(changes)) = (index, changes)
+                    && index.apply(changes)
+                {
                     *slot = Some(Indexed {
-                        stamp: None,
+                        stamp: Some(stamp),
                         index,
-                        table_stamp: table_stamp.clone(),
+                        table_stamp,
                         table: state,
                     });
+                    return Ok(());
                 }
-                // What was taken from an earlier table is as good as before.
-                (None, Some(indexed)) => {
-                    indexed.table = state;
-                    indexed.table_stamp = table_stamp.clone();
-                }
-                (None, None) => table = state,
+                table = state;
             }
         }
         if let Some(indexed) = slot {
+            // What was taken from an earlier table is as good as before.
+            if !looked {
+                indexed.table = table.clone();
+                indexed.table_stamp = table_stamp.clone();
+            }
             let (stamp, changes) = self
                 .store
                 .snapshot_within(patience, |snapshot| Ok((snapshot.stamp.clone(), indexed.index.changes(snapshot)?)))?;

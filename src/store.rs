@@ -137,7 +137,10 @@ impl Store {
         let mut last: Option<StoreError> = None;
         loop {
             if attempts > 0 {
-                if started.elapsed() > patience {
+                // Reading a large store may itself take longer than anybody waits for a lock; a copy is tried before giving up.
+                if started.elapsed() > patience && disturbed > 0 && disturbed < DISTURBANCES && last.is_none() {
+                    disturbed = DISTURBANCES;
+                } else if started.elapsed() > patience {
                     return Err(last.unwrap_or_else(|| StoreError::Unsteady {
                         path: self.path.clone(),
                         attempts,

@@ -98,13 +98,67 @@ impl Index {
             }
             Ok(())
         })?;
-        changes.removed = self
-            .by_id
-            .iter()
-            .filter(|doc| !seen.get(*doc as usize).copied().unwrap_or(false))
-            .filter_map(|doc| Some(self.doc(doc)?.id.clone()))
-            .collect();
+        changes.removed = self.missing(&seen);
         Ok(changes)
+    }
+
+    /// As [`Index::changes`], from rows that were listed before this index was there. `snapshot` is the one they were listed in.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn changes_since(&self, listing: Listing, snapshot: &Snapshot<'_>) -> Result<Changes, StoreError> {
+        let mut seen = vec![false; self.docs.len()];
+        let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        let same = |number: DocId, fingerprint: u64, status: Status| {
+            self.doc(number)
+                .is_some_and(|doc| doc.fingerprint == fingerprint && doc.status == status)
+        };
+        let mut wanted: Vec<RowKey> = Vec::new();
+        for (key, fingerprint, status) in &listing.rows {
+            match self.at(*key).filter(|number| same(*number, *fingerprint, *status)) {
+                Some(number) => {
+                    mark(number);
+                }
+                None => wanted.push(*key),
+            }
+        }
+        // Reading row by row pays for few; and rows without a number can only be read one after the other.
+        if wanted.len() * 4 > listing.rows.len() || wanted.iter().any(|key| key.rowid == 0) {
+            return self.changes(snapshot);
+        }
+        let mut changes = Changes {
+            has_status: snapshot.layout.has_status(),
+            rejected: listing.rejected,
+            ..Changes::default()
+        };
+        let mut added: HashSet<Box<str>> = HashSet::default();
+        for (key, fingerprint, memory) in snapshot.rows(&wanted)? {
+            if memory.id.is_empty() {
+                changes.without_id += 1;
+                continue;
+            }
+            let id: Box<str> = memory.id.as_str().into();
+            // Of rows with one id the first counts, also where a later one is as it was.
+            let later = |doc: DocId| {
+                self.doc(doc)
+                    .is_some_and(|doc| (doc.key.source, doc.key.rowid) > (key.source, key.rowid))
+            };
+            let known = self.number(&id);
+            let first = known.is_none_or(|doc| mark(doc) || later(doc)) && added.insert(id);
+            if first {
+                changes.added.push((key, fingerprint, memory));
+            } else {
+                changes.duplicate_ids += 1;
+            }
+        }
+        changes.removed = self.missing(&seen);
+        Ok(changes)
+    }
+
+    /// The ids of live documents that were not seen.
+    fn missing(&self, seen: &[bool]) -> Vec<Box<str>> {
+        let unseen = self.by_id.iter().filter(|doc| !seen.get(*doc as usize).copied().unwrap_or(false));
+        unseen.filter_map(|doc| Some(self.doc(doc)?.id.clone())).collect()
     }
 
     /// Applies what [`Index::changes`] found. Returns false, with nothing done, when building anew is the better way.
@@ -225,6 +279,32 @@ impl Builder {
         }
         self.batch.clear();
         self.ids.clear();
+    }
+}
+
+/// Every row of a store: where it lies, its hash and its status.
+#[derive(Debug, Default)]
+pub struct Listing {
+    rows: Vec<(RowKey, u64, Status)>,
+    rejected: HashSet<Box<str>>,
+}
+
+impl Listing {
+    /// Lists the rows of a snapshot.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn read(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
+        let mut listing = Self::default();
+        snapshot.scan(|row| {
+            if row.status == Status::Rejected {
+                listing.rejected.insert(row.id()?.into());
+            } else {
+                listing.rows.push((row.key, row.fingerprint, row.status));
+            }
+            Ok(())
+        })?;
+        Ok(listing)
     }
 }
 
