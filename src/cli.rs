@@ -9,6 +9,7 @@ mod eval;
 mod hook;
 mod import;
 mod index;
+#[cfg_attr(not(feature = "table"), path = "cli/model_disabled.rs")]
 mod model;
 mod render;
 mod serve;

@@ -30,4 +30,5 @@ mod store_opening;
 mod store_profiles;
 mod store_support;
 mod store_values;
+#[cfg(feature = "table")]
 mod table;
