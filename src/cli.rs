@@ -14,6 +14,7 @@ mod model;
 mod render;
 mod serve;
 mod show;
+mod words;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -18,6 +18,8 @@ use crate::store::read::RowKey;
 
 /// When more than this share of the documents is dead, the index is built anew.
 const DEAD_SHARE: usize = 8;
+/// So few of them are never worth it.
+const FEW_DEAD: usize = 64;
 
 /// Bytes that a short string takes on the heap and in a map, about.
 const STRING: usize = 80;
@@ -218,7 +220,8 @@ impl Index {
                 .iter()
                 .filter(|(_, _, memory)| self.by_id.contains_key(memory.id.as_str()))
                 .count();
-        if (self.dead + dying) * DEAD_SHARE > self.docs.len() + changes.added.len() && dying > 64 {
+        let dead = self.dead + dying;
+        if dead * DEAD_SHARE > self.docs.len() + changes.added.len() && dead > FEW_DEAD {
             return false;
         }
         self.rejected = changes.rejected;
