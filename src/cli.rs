@@ -9,10 +9,12 @@ mod eval;
 mod hook;
 mod import;
 mod index;
+#[cfg_attr(not(feature = "table"), path = "cli/model_disabled.rs")]
 mod model;
 mod render;
 mod serve;
 mod show;
+mod words;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -7,6 +7,7 @@
 //!
 //! [`wordpiece`] cuts text into tokens; [`transformer`] is the network itself, for `index --model`.
 
+#[cfg_attr(not(feature = "table"), path = "encoder/disabled.rs")]
 pub mod transformer;
 pub mod wordpiece;
 

@@ -348,11 +348,8 @@ impl Error {
             Self::Settings(_) => "correct the file; the README lists its keys".into(),
             Self::Import(error) => error.hint().into(),
             Self::Internal { .. } => "the server goes on; please report this message with the request that caused it".into(),
-            Self::Table { source: crate::table::TableError::Busy, .. } => "wait until it has finished; what it does is not lost".into(),
-            Self::Table { .. } => {
-                "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged".into()
-            }
-            Self::Model(_) => "`ack-memory model fetch --to DIR` gets the right one; without `--model` the static encoder is used".into(),
+            Self::Table { source, .. } => source.hint().into(),
+            Self::Model(error) => error.hint().into(),
             Self::Fetch(_) => "this needs a network; any copy of the model's `model.safetensors` in a folder does as well".into(),
             Self::Serve(error) => error.hint().into(),
             Self::Cancelled => return None,

@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
 use crate::api::{
@@ -58,23 +59,37 @@ pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query
 pub fn serve_stdio(service: &'static Service) -> std::io::Result<()> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
-        let (transport, mut closed) = stdio::transport();
-        let serving = async {
-            match Server::new(service).serve(transport).await {
-                Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
-                // Closed before the handshake: nothing was asked for.
-                Err(_) => Ok(()),
-            }
-        };
-        tokio::pin!(serving);
-        tokio::select! {
-            result = &mut serving => result,
-            () = closed.wait() => tokio::time::timeout(FAREWELL, serving).await.unwrap_or(Ok(())),
-        }
+        let (reader, writer) = stdio::pipes();
+        serve_lines(service, reader, writer).await
     });
     // A request in the middle of its work must not keep the process.
     runtime.shutdown_background();
     result
+}
+
+/// Serves MCP on a pair of streams, one message a line, until the first one ends. It needs a runtime of tokio with time
+/// and blocking threads.
+///
+/// # Errors
+/// When the second stream is gone.
+pub async fn serve_lines<R, W>(service: &'static Service, reader: R, writer: W) -> std::io::Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let (transport, mut closed) = stdio::transport(reader, writer);
+    let serving = async {
+        match Server::new(service).serve(transport).await {
+            Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
+            // Closed before the handshake: nothing was asked for.
+            Err(_) => Ok(()),
+        }
+    };
+    tokio::pin!(serving);
+    tokio::select! {
+        result = &mut serving => result,
+        () = closed.wait() => tokio::time::timeout(FAREWELL, serving).await.unwrap_or(Ok(())),
+    }
 }
 
 /// The threads of a server: few, because they only move messages.

@@ -178,14 +178,13 @@ pub enum Successor<'a> {
     },
 }
 
-/// Whether a newer memory stands in for the memory `id`, whose `superseded_by` is `first`: its successor may be served too,
-/// or is gone from the store. A successor that was rejected or that the filter hides does not take its place, and a circle
-/// of successors has none.
+/// Whether a newer memory stands in for the memory `id`, whose `superseded_by` is `first`: its successor may be served too.
+/// A successor that is not in the store, was rejected or is hidden by the filter does not take its place, or what both say
+/// would be lost; and a circle of successors has none.
 pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter, look: impl Fn(&str) -> Successor<'a>) -> bool {
     let Some(first) = first else { return false };
     let mut next = match look(first) {
-        Successor::Gone => return true,
-        Successor::Rejected => return false,
+        Successor::Gone | Successor::Rejected => return false,
         Successor::There { status, .. } if !filter.allows(status) => return false,
         Successor::There { next, .. } => (first, next),
     };

@@ -147,7 +147,7 @@ impl Scope {
     }
 
     /// About how many bytes its index takes; 0 where there is none, or where it is being made.
-    fn index_bytes(&self) -> usize {
+    pub fn index_bytes(&self) -> usize {
         let indexed = self.index.try_read();
         indexed.map_or(0, |indexed| indexed.as_ref().map_or(0, |indexed| indexed.index.bytes()))
     }

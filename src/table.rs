@@ -89,6 +89,14 @@ impl TableError {
         )
     }
 
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Busy => "wait until it has finished; what it does is not lost",
+            _ => "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged",
+        }
+    }
+
     fn lance(action: &'static str) -> impl Fn(lancedb::Error) -> Self {
         move |source| Self::Lance {
             action,

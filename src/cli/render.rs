@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 
+use super::words::{at_a_terminal, flag};
 use crate::api::{
     ContextResponse, ErrorBody, GetResponse, HealthState, LegExplanation, ListScopesResponse, MemoryDetail, MemoryHit, Note, QueryResponse,
     Searched,
@@ -70,7 +71,7 @@ pub fn query(answer: &QueryResponse) -> String {
     if !answer.suggestions.is_empty() {
         let _ = writeln!(out, "\nTry:");
         for suggestion in &answer.suggestions {
-            let _ = writeln!(out, "{}", wrapped(suggestion, "  "));
+            let _ = writeln!(out, "{}", wrapped(&at_a_terminal(suggestion), "  "));
         }
     }
     if let Some(hidden) = &answer.hidden {
@@ -408,14 +409,21 @@ pub fn notes(notes: &[Note]) -> String {
     let mut out = String::new();
     for note in notes {
         let scope = note.scope.as_ref().map_or_else(String::new, |scope| format!("{scope}: "));
-        let _ = writeln!(out, "{}", paint(WARN, wrapped(&format!("note: {scope}{}", note.message), "")));
+        let message = at_a_terminal(&note.message);
+        let _ = writeln!(out, "{}", paint(WARN, wrapped(&format!("note: {scope}{message}"), "")));
     }
     out
 }
 
 /// An error.
 pub fn error(body: &ErrorBody) -> String {
-    let mut out = format!("{} {}\n", paint(BAD, "error:"), body.message);
+    // Of an error's message only the argument's name is ours; the rest may quote anybody.
+    let named = body.argument.as_deref().and_then(|argument| Some((format!("`{argument}`"), flag(argument)?)));
+    let message = named.map_or_else(
+        || body.message.clone(),
+        |(named, flag)| body.message.replacen(&named, &format!("`{flag}`"), 1),
+    );
+    let mut out = format!("{} {message}\n", paint(BAD, "error:"));
     if !body.nearest.is_empty() {
         let _ = writeln!(out, "{} did you mean {}?", paint(NAME, "nearest:"), body.nearest.join(", "));
     }
@@ -423,7 +431,7 @@ pub fn error(body: &ErrorBody) -> String {
         let _ = writeln!(out, "{} {example}", paint(NAME, "example:"));
     }
     if let Some(hint) = &body.hint {
-        let _ = writeln!(out, "{} {hint}", paint(NAME, "hint:"));
+        let _ = writeln!(out, "{} {}", paint(NAME, "hint:"), at_a_terminal(hint));
     }
     out
 }

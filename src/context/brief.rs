@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::signals::{LASTING, Reason, Signals};
+use super::signals::{LASTING, Reason, Signals, is_distinctive};
 use super::words::{Origin, Words};
 use super::{SESSIONS, folder};
 use crate::api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, SessionEntry, Skipped};
@@ -109,7 +109,8 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         .filter(|word| !HABITS.contains(&word.as_str()))
         .collect();
     let (endings, subjects) = (signals.endings(), signals.subjects());
-    let names = endings.iter().chain(&subjects).chain(&signals.dependencies);
+    let names = endings.iter().chain(&subjects.names).chain(&subjects.words);
+    let names = names.chain(&signals.dependencies);
     let words = Words::new(
         branch
             .iter()
@@ -117,17 +118,19 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
             .chain(LASTING.iter().map(|word| ((*word).to_owned(), Origin::Name)))
             .chain(names.map(|name| (name.clone(), Origin::Name))),
     );
+    let scopes = selection.scopes.clone();
+    let read = read(&mut selection, &scopes, &words, request.sessions, &mut notes)?;
+    let holders = Holders::count(&read, &words);
+    let weights = holders.weights();
     let set = |list: &[String]| words.set(list.iter().map(String::as_str));
+    let subjects = set(&subjects.names) | (set(&subjects.words) & holders.distinctive());
     let sets = Sets {
         branch: set(&branch),
         lasting: words.set(LASTING),
-        endings: set(&endings) | set(&subjects),
-        subjects: set(&subjects),
+        endings: set(&endings) | subjects,
+        subjects,
         uses: set(&signals.dependencies),
     };
-    let scopes = selection.scopes.clone();
-    let read = read(&mut selection, &scopes, &words, request.sessions, &mut notes)?;
-    let weights = weights(&read, &words);
     let own = Chooser {
         read: &read,
         selection: &selection,
@@ -223,27 +226,46 @@ fn read<'a>(
     }
 }
 
-/// What each word is worth: the rarer it is among the memories, the more; a common one nothing.
-fn weights(read: &[Read<'_>], words: &Words) -> Vec<f64> {
-    let mut counts = vec![0usize; words.len()];
-    let mut total = 0usize;
-    for outline in read.iter().flat_map(|read| &read.outlines.served) {
-        total += 1;
-        let mut rest = outline.marks.anywhere;
-        while rest != 0 {
-            if let Some(count) = counts.get_mut(rest.trailing_zeros() as usize) {
-                *count += 1;
+/// How many memories hold each word.
+struct Holders {
+    counts: Vec<usize>,
+    memories: usize,
+}
+
+impl Holders {
+    fn count(read: &[Read<'_>], words: &Words) -> Self {
+        let mut counts = vec![0usize; words.len()];
+        let mut memories = 0;
+        for outline in read.iter().flat_map(|read| &read.outlines.served) {
+            memories += 1;
+            let mut rest = outline.marks.anywhere;
+            while rest != 0 {
+                if let Some(count) = counts.get_mut(rest.trailing_zeros() as usize) {
+                    *count += 1;
+                }
+                rest &= rest - 1;
             }
-            rest &= rest - 1;
         }
+        Self { counts, memories }
     }
+
+    /// What each word is worth: the rarer it is, the more; a common one nothing.
     #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
-    let weight = |count: usize| {
-        let share = count as f64 / total.max(1) as f64;
-        let common = count > FEW && share > COMMON_SHARE;
-        if count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
-    };
-    counts.into_iter().map(weight).collect()
+    fn weights(&self) -> Vec<f64> {
+        let weight = |count: &usize| {
+            let share = *count as f64 / self.memories.max(1) as f64;
+            let common = *count > FEW && share > COMMON_SHARE;
+            if *count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
+        };
+        self.counts.iter().map(weight).collect()
+    }
+
+    /// The words of which [`is_distinctive`] holds.
+    fn distinctive(&self) -> u128 {
+        let counted = (0u32..).zip(&self.counts);
+        let few = counted.filter(|(_, count)| is_distinctive(**count, self.memories));
+        few.fold(0, |set, (number, _)| set | 1 << number)
+    }
 }
 
 struct Chooser<'a> {

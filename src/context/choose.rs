@@ -2,13 +2,16 @@
 
 use super::SESSIONS;
 use super::brief::RECENT;
-use super::signals::{LASTING, Reason, Signals};
+use super::signals::{LASTING, Reason, Signals, Subjects, is_distinctive};
 use super::words::{Origin, Words};
 use crate::api::{Detail, MemoryHit, Mode, Note, NoteKind, SessionEntry};
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, Visibility, fold_name};
+use crate::query::analysis::Kind;
 use crate::query::filter::{Belonging, FilePattern, Filters};
 use crate::query::fold::Signature;
+use crate::query::inverted::Index;
+use crate::query::prepare::term_key;
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::service::search::{Hit, Search};
@@ -130,7 +133,7 @@ impl<'a> Chooser<'a> {
             Wanted::Focus(focus) => steps.push(Step::new(None, Some(focus.clone()))),
             Wanted::Signals(signals) => {
                 let words = |list: &[String]| Some(Words::new(list.iter().map(|word| (word.clone(), Origin::Name))));
-                let (endings, subjects) = (signals.endings(), signals.subjects());
+                let (endings, subjects) = (signals.endings(), self.telling(signals.subjects()));
                 if own && !endings.is_empty() {
                     steps.push(Step {
                         words: words(&endings),
@@ -220,6 +223,24 @@ impl<'a> Chooser<'a> {
             chosen.push(hit);
         }
         Ok(())
+    }
+
+    /// The subjects that tell which memories are meant, the most telling first.
+    fn telling(&self, subjects: Subjects) -> Vec<String> {
+        let indexes: Vec<&Index> = self.opened.iter().filter_map(|(_, guard)| guard.get()).collect();
+        let memories: u64 = indexes.iter().map(|index| index.size(StatusFilter::Approved).0).sum();
+        let memories = usize::try_from(memories).unwrap_or(usize::MAX);
+        let holders = |word: &str| -> usize {
+            let key = term_key(Kind::Word, word);
+            let approved = |index: &&Index| {
+                let docs = index.postings(&key).filter_map(|(number, _)| index.doc(number));
+                docs.filter(|doc| !doc.dead && StatusFilter::Approved.allows(doc.status)).count()
+            };
+            indexes.iter().map(approved).sum()
+        };
+        let words = subjects.words.into_iter().filter(|word| is_distinctive(holders(word), memories));
+        let words: Vec<String> = words.collect();
+        subjects.names.into_iter().chain(words).collect()
     }
 
     fn belonging(&self, own: bool) -> Belonging {

@@ -60,6 +60,9 @@ const FOLDERS: [&str; 11] = [
     "app", "apps", "cmd", "crates", "internal", "lib", "packages", "pkg", "src", "test", "tests",
 ];
 
+/// So many memories hold a word that is still distinctive, however small the store.
+const FEW_HOLDERS: usize = 5;
+
 /// What speaks for a memory, in the order in which it is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
@@ -155,26 +158,48 @@ impl Signals {
         endings
     }
 
-    /// Words that the changed files are about, for memories that name no file of this project.
-    pub fn subjects(&self) -> Vec<String> {
-        let mut subjects: Vec<String> = Vec::new();
-        let mut add = |word: &str| {
-            let word = word.to_lowercase();
-            if word.chars().count() > 2 && !subjects.contains(&word) {
-                subjects.push(word);
-            }
-        };
+    /// What the changed files are about, for memories that name none of their paths.
+    pub fn subjects(&self) -> Subjects {
+        let mut subjects = Subjects::default();
         for path in &self.changes.files {
             let (name, stem) = (name(path), stem(name(path)));
             if !is_everyday(stem) {
-                add(name);
-                add(stem.trim_start_matches("test_").trim_end_matches("_test").trim_end_matches("_spec"));
+                subjects.add(name);
+                subjects.add(stem.trim_start_matches("test_").trim_end_matches("_test").trim_end_matches("_spec"));
             } else if let Some(folder) = path.rsplit('/').nth(1).filter(|folder| !FOLDERS.contains(folder)) {
-                add(folder);
+                subjects.add(folder);
             }
         }
         subjects
     }
+}
+
+/// What changed files are about, in lower case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subjects {
+    /// Names: of files, and of what is written as no ordinary word is.
+    pub names: Vec<String>,
+    /// What may as well be an ordinary word: `query.rs` makes no memory about some query worth telling. These count only
+    /// where [`is_distinctive`] holds.
+    pub words: Vec<String>,
+}
+
+impl Subjects {
+    fn add(&mut self, subject: &str) {
+        let lower = subject.to_lowercase();
+        if lower.chars().count() < 3 || self.names.contains(&lower) || self.words.contains(&lower) {
+            return;
+        }
+        // A capital inside, a digit, a mark: `retry_policy`, `PayoutJob`, `e2e`.
+        let ordinary = subject.chars().skip(1).all(char::is_lowercase) && subject.chars().all(char::is_alphabetic);
+        if ordinary { self.words.push(lower) } else { self.names.push(lower) }
+    }
+}
+
+/// Whether a word that so many of the memories hold says which of them are meant.
+pub const fn is_distinctive(holders: usize, memories: usize) -> bool {
+    let few = memories / 50;
+    holders <= if few > FEW_HOLDERS { few } else { FEW_HOLDERS }
 }
 
 fn name(path: &str) -> &str {
@@ -221,10 +246,25 @@ mod tests {
             ".github/workflows/ci.yml",
             "Dockerfile",
         ]);
+        let subjects = signals.subjects();
+        assert_eq!(subjects.names, ["payout.rs", "test_refund.py", "ci.yml"]);
+        assert_eq!(subjects.words, ["payout", "pay", "refund", "dockerfile"]);
+    }
+
+    #[test]
+    fn what_is_written_as_no_ordinary_word_is_a_name() {
+        let subjects = changed(&["src/retry_policy.rs", "src/PayoutJob.java", "src/query/mod.rs", "src/Query.vue"]).subjects();
         assert_eq!(
-            signals.subjects(),
-            ["payout.rs", "payout", "pay", "test_refund.py", "refund", "ci.yml", "dockerfile"]
+            subjects.names,
+            ["retry_policy.rs", "retry_policy", "payoutjob.java", "payoutjob", "query.vue"]
         );
+        assert_eq!(subjects.words, ["query"]);
+    }
+
+    #[test]
+    fn a_word_is_distinctive_where_few_memories_hold_it() {
+        assert!(is_distinctive(5, 10) && !is_distinctive(6, 10));
+        assert!(is_distinctive(20, 1_000) && !is_distinctive(21, 1_000));
     }
 
     #[test]

@@ -51,6 +51,13 @@ pub enum ModelError {
     },
 }
 
+impl ModelError {
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        "`ack-memory model fetch --to DIR` gets the right one; without `--model` the static encoder is used"
+    }
+}
+
 /// The network with its weights.
 pub struct Transformer {
     model: BertModel,

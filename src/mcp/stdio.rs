@@ -9,9 +9,9 @@ use std::sync::Arc;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rmcp::transport::io::{StdioReader, StdioWriter, stdio_pipes};
+use rmcp::transport::io::stdio_pipes;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, watch};
 
 use super::message::{LONGEST, decode, failure};
@@ -27,9 +27,17 @@ impl Closed {
     }
 }
 
-/// The transport over this process's standard input and output.
-pub fn transport() -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed) {
-    let (reader, writer) = stdio_pipes();
+/// This process's standard input and output.
+pub fn pipes() -> (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static) {
+    stdio_pipes()
+}
+
+/// The transport over a pair of streams, such as this process's standard input and output.
+pub fn transport<R, W>(reader: R, writer: W) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed)
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let (closed, receiver) = watch::channel(false);
     let lines = Lines {
         reader: BufReader::new(reader),
@@ -43,9 +51,9 @@ pub fn transport() -> (impl Transport<RoleServer, Error = std::io::Error> + 'sta
     (lines, Closed(receiver))
 }
 
-struct Lines {
-    reader: BufReader<StdioReader>,
-    writer: Arc<Mutex<StdioWriter>>,
+struct Lines<R, W> {
+    reader: BufReader<R>,
+    writer: Arc<Mutex<W>>,
     closed: watch::Sender<bool>,
     /// What has been read of the current line: a call of `receive` may be dropped in the middle of it.
     line: Vec<u8>,
@@ -55,7 +63,7 @@ struct Lines {
     open: bool,
 }
 
-impl Lines {
+impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     /// Reads on until the line is complete; false at the end of input with nothing left.
     async fn read_line(&mut self) -> bool {
         while !self.ended {
@@ -91,7 +99,11 @@ impl Lines {
     }
 }
 
-impl Transport<RoleServer> for Lines {
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     type Error = std::io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
@@ -132,7 +144,7 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-async fn write(writer: &Mutex<StdioWriter>, message: &[u8]) -> std::io::Result<()> {
+async fn write(writer: &Mutex<impl AsyncWrite + Unpin>, message: &[u8]) -> std::io::Result<()> {
     let mut line = Vec::with_capacity(message.len() + 1);
     line.extend_from_slice(message);
     line.push(b'\n');

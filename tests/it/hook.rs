@@ -91,7 +91,7 @@ fn what_others_learned_about_the_dependencies_is_told_and_nothing_private() {
 }
 
 #[test]
-fn a_superseded_memory_is_left_out_unless_its_successor_may_not_be_told() {
+fn a_superseded_memory_is_left_out_unless_its_successor_may_not_be_told_or_is_nowhere() {
     let root = Root::new();
     root.store(
         "p",
@@ -108,10 +108,10 @@ fn a_superseded_memory_is_left_out_unless_its_successor_may_not_be_told() {
     );
     let folder = project(&root, "p", "main");
     let text = added(start(root.path(), &event(&folder, "startup")));
-    assert_eq!(ids(&text), ["kept", "new", "stands"], "{text}");
+    assert_eq!(ids(&text), ["kept", "new", "orphan", "stands"], "{text}");
     assert!(!text.contains("draft") && !text.contains("bad"), "{text}");
     let listed = call(&root.service(), "query_memories", json!({ "scope": "p" })).unwrap();
-    assert_eq!(listed["results"].as_array().unwrap().len(), 3);
+    assert_eq!(listed["results"].as_array().unwrap().len(), 4);
 }
 
 #[test]

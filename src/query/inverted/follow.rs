@@ -13,6 +13,8 @@ use crate::store::read::RowKey;
 
 /// When more than this share of the documents is dead, the index is built anew.
 const DEAD_SHARE: usize = 8;
+/// So few of them are never worth it.
+const FEW_DEAD: usize = 64;
 
 /// Rows that are prepared together.
 const BATCH: usize = 2_048;
@@ -171,7 +173,8 @@ impl Index {
                 .count();
         // What lies in the vector table costs little when it is dead; `index` takes it out.
         let resident = self.outside.is_none();
-        if resident && (self.dead + dying) * DEAD_SHARE > self.docs.len() + changes.added.len() && dying > 64 {
+        let dead = self.dead + dying;
+        if resident && dead * DEAD_SHARE > self.docs.len() + changes.added.len() && dead > FEW_DEAD {
             return false;
         }
         self.rejected = changes.rejected;

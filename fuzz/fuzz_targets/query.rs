@@ -1,0 +1,143 @@
+//! Arguments of `query_memories`, from JSON to the pages of a search. Input that is no JSON object is the query itself.
+//!
+//! Held: a page keeps its limit and its tokens; what was rejected or is another's private memory is in no answer; the same
+//! question has the same answer; following the cursors shows no memory twice, whatever was folded, and ends.
+
+#![no_main]
+
+use std::collections::HashSet;
+
+use ack_memory::api::QueryRequest;
+use ack_memory::memory::{Memory, Status};
+use ack_memory::query::analysis::{self, Side};
+use ack_memory::query::prepare::{Analyst, unpack};
+use ack_memory::service::arguments;
+use ack_memory::text;
+use ack_memory_fuzz::{PRIVATE, SECRET, service};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value, json};
+
+/// Pages that are followed where they hold few results each, and where they must end.
+const FEW: usize = 6;
+const PAGES: usize = 60;
+
+fuzz_target!(|data: &[u8]| {
+    let values = match serde_json::from_slice(data) {
+        Ok(Value::Object(values)) => values,
+        _ => Map::from_iter([("query".to_owned(), json!(String::from_utf8_lossy(data)))]),
+    };
+    let request: QueryRequest = match arguments("query_memories", values) {
+        Ok(request) => request,
+        Err(error) => return refused(&error),
+    };
+    analysed(request.query.as_deref().unwrap_or_default());
+    let first = match service().query_memories(&request) {
+        Ok(answer) => answer,
+        Err(error) => return refused(&error),
+    };
+    let again = service().query_memories(&request).unwrap();
+    assert_eq!(again, first);
+
+    let limit = request.limit.unwrap_or(10) as usize;
+    let filter = request.status.unwrap_or_default();
+    let mut shown: HashSet<(String, String)> = HashSet::new();
+    let mut page = first;
+    for number in 0.. {
+        assert!(page.results.len() <= limit, "{} of {limit}", page.results.len());
+        let written = serde_json::to_string(&page).unwrap();
+        let bound = request.max_tokens.unwrap_or(4_000) as usize;
+        assert!(
+            text::tokens(&written) <= bound,
+            "{} tokens of {bound}: {written}",
+            text::tokens(&written)
+        );
+        let private = page.searched.scopes.iter().any(|scope| scope == PRIVATE);
+        assert!(!private || request.scope.is_some());
+        for hit in &page.results {
+            assert_ne!(hit.status, Status::Rejected);
+            assert!(filter.allows(hit.status), "{:?} for {filter:?}", hit.status);
+            let names = [&hit.id]
+                .into_iter()
+                .chain(&hit.superseded_by)
+                .chain(hit.also.iter().map(|also| &also.id));
+            for name in names {
+                assert!(!name.starts_with("rejected"), "{name}");
+                assert!(private || !name.starts_with("private"), "{name}");
+            }
+            let told = [hit.title.as_str()]
+                .into_iter()
+                .chain(hit.facts.iter().map(String::as_str))
+                .chain(hit.narrative.as_deref());
+            assert!(private || told.into_iter().all(|text| !text.contains(SECRET)));
+            let also = hit.also.iter().map(|also| (also.scope.clone(), also.id.clone()));
+            for place in [(hit.scope.clone(), hit.id.clone())].into_iter().chain(also) {
+                assert!(shown.insert(place.clone()), "{place:?} twice");
+            }
+        }
+        // A cursor of the fuzzer's own may begin anywhere; the pages from there on are held all the same.
+        let Some(cursor) = page.next_cursor.take() else { break };
+        if limit < 20 && number >= FEW {
+            break;
+        }
+        assert!(number < PAGES, "pages without an end");
+        assert!(!page.results.is_empty(), "a page that leads on shows something");
+        let next = QueryRequest {
+            cursor: Some(cursor),
+            ..request.clone()
+        };
+        page = service().query_memories(&next).unwrap();
+    }
+});
+
+/// An error is one that its reader can use.
+fn refused(error: &ack_memory::error::Error) {
+    let body = error.body();
+    assert!(
+        !body.message.is_empty() && !body.message.contains(char::is_control),
+        "{:?}",
+        body.message
+    );
+    assert!(body.message.len() < 4_000, "{} bytes", body.message.len());
+    assert_ne!(error.code(), "internal_error");
+}
+
+/// Terms are never empty, hold no blank, and are numbered in order; what a memory is prepared to is the same every time.
+fn analysed(query: &str) {
+    for side in [Side::Query, Side::Document] {
+        analysis::tokenize(query, side, &mut |token| {
+            assert!(
+                !token.text.is_empty() && !token.text.contains([' ', '\n', '\t', '\r']),
+                "{:?} of {query:?}",
+                token.text
+            );
+        });
+    }
+    let memory = Memory {
+        id: "x".to_owned(),
+        title: query.to_owned(),
+        narrative: Some(query.to_owned()),
+        status: Status::Approved,
+        project: None,
+        project_alias: None,
+        session: None,
+        session_id: None,
+        date: None,
+        kind: None,
+        subtitle: None,
+        facts: Vec::new(),
+        concepts: Vec::new(),
+        files: Vec::new(),
+        confidence: None,
+        reviewed_at: None,
+        reviewed_by: None,
+        superseded_by: None,
+        created_at: None,
+        updated_at: None,
+        unknown_status: None,
+        repaired: Vec::new(),
+    };
+    let mut analyst = Analyst::default();
+    let first = analyst.prepare(&memory, None);
+    assert!(first.terms.windows(2).all(|two| unpack(two[0]).0 < unpack(two[1]).0));
+    assert_eq!(analyst.prepare(&memory, None), first, "what is remembered changes nothing");
+}

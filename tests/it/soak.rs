@@ -1,0 +1,495 @@
+//! A long run: eight clients of five servers ask all they can, while a writer writes and an indexer indexes the same scopes.
+//!
+//! Held: every request has exactly one answer, or was taken back; nothing that was rejected or deleted before a request is in
+//! its answer; memory is flat after the warm-up, descriptors and threads are bounded; a server at rest after requests that
+//! were taken back does nothing more.
+
+mod figures;
+mod questions;
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use self::questions::{Call, Dice, Expected, WORDS, ask, id};
+use crate::support::Root;
+
+/// How many calls are made, and for how many seconds at most.
+const CALLS: &str = "ACK_TEST_SOAK_CALLS";
+const SECONDS: &str = "ACK_TEST_SOAK_SECONDS";
+const DEFAULT_CALLS: usize = 100_000;
+const DEFAULT_SECONDS: usize = 3_600;
+
+/// Clients of a process each, and clients of the HTTP server.
+const ALONE: usize = 4;
+const TOGETHER: usize = 4;
+/// Requests that a client has under way.
+const WINDOW: usize = 6;
+/// Memories of a scope.
+const ROWS: usize = 300;
+/// No answer takes longer, with two scopes' indexes being written to on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const TOKEN: &str = "a-token-of-the-soak";
+/// More of these than that is a leak, however slow.
+const MOST_DESCRIPTORS: usize = 128;
+const MOST_THREADS: usize = 64;
+
+/// What all threads of a run share.
+struct Run {
+    calls: AtomicUsize,
+    answers: AtomicUsize,
+    taken_back: AtomicUsize,
+    most: usize,
+    until: Instant,
+    /// The numbers of the memories there are: from, to.
+    live: RwLock<(usize, usize)>,
+    /// Memories that were rejected or deleted, and how many had been before.
+    gone: RwLock<HashMap<usize, usize>>,
+    faults: Mutex<Vec<String>>,
+    writing: AtomicBool,
+}
+
+impl Run {
+    /// Whether one more call may be made.
+    fn goes_on(&self) -> bool {
+        Instant::now() < self.until && self.faults.lock().unwrap().len() < 20 && self.calls.fetch_add(1, Ordering::Relaxed) < self.most
+    }
+
+    fn live(&self) -> std::ops::Range<usize> {
+        let (from, to) = *self.live.read().unwrap();
+        from..to
+    }
+
+    fn gone_so_far(&self) -> usize {
+        self.gone.read().unwrap().len()
+    }
+
+    fn fault(&self, fault: String) {
+        self.faults.lock().unwrap().push(fault);
+    }
+
+    /// Holds an answer against what was expected, and against what had gone when its request was sent.
+    fn check(&self, call: &Call, gone: usize, answer: &Value) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        let failed = answer.get("error").is_some() || answer["result"]["isError"] == true;
+        let right = match call.expected {
+            Expected::Answer => !failed && answer.get("result").is_some(),
+            Expected::Failure => failed,
+            Expected::Either => true,
+        };
+        let text = answer.to_string();
+        if !right {
+            self.fault(format!("{} {}: {}", call.method, call.params, &text[..text.floor_char_boundary(600)]));
+        }
+        if text.contains("internal_error") {
+            self.fault(format!("{} {}: a defect: {text}", call.method, call.params));
+        }
+        if failed {
+            return;
+        }
+        let known = self.gone.read().unwrap();
+        for place in text.match_indices("mem-").map(|(place, _)| place) {
+            let number = text.get(place + 4..place + 11).and_then(|digits| digits.parse().ok());
+            if number.and_then(|number: usize| known.get(&number)).is_some_and(|at| *at < gone) {
+                let around = &text[text.floor_char_boundary(place.saturating_sub(200))..text.floor_char_boundary(place + 60)];
+                self.fault(format!("{} {} shows what had gone before: {around}", call.method, call.params));
+            }
+        }
+    }
+}
+
+fn from_environment(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().map_or(default, |value| value.parse().unwrap())
+}
+
+// The writer and the indexer.
+
+fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
+    let status = ["approved", "approved", "approved", "promoted", "staging"][number % 5];
+    let superseded_by = (number % 17 == 0).then(|| id(number + 2));
+    let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(20)).collect();
+    connection
+        .execute(
+            "INSERT INTO memories (id, title, narrative, facts, concepts, files, type, project, session, status, superseded_by, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            params![
+                id(number),
+                format!("{} ERR_{number}", dice.words(4)),
+                text.join(". "),
+                json!([dice.words(6), dice.words(5)]).to_string(),
+                json!([WORDS[dice.roll(6)], WORDS[dice.roll(24)]]).to_string(),
+                json!([format!("src/part{}/mod.rs", number % 9)]).to_string(),
+                ["bugfix", "decision"][number % 2],
+                format!("p{}", number % 3),
+                format!("s{}", number % 20),
+                status,
+                superseded_by,
+                format!("2026-01-{:02}T00:00:00Z", 1 + number % 28),
+            ],
+        )
+        .unwrap();
+}
+
+/// Inserts, updates, rejects and deletes rows until the run is over; the stores keep their size.
+fn write(run: &Run, stores: Vec<Connection>) {
+    let mut dice = Dice(77);
+    let mut turn = 0;
+    while run.writing.load(Ordering::Relaxed) {
+        turn += 1;
+        let live = run.live();
+        for (number, connection) in stores.iter().enumerate() {
+            connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+            // Even numbers are memories of the first scope, odd ones of the second.
+            let next = live.end + number;
+            insert(connection, &mut dice, next);
+            let oldest = id(live.start + number);
+            connection.execute("DELETE FROM memories WHERE id = ?1", [&oldest]).unwrap();
+            let any = live.start + 2 + dice.roll(live.len() - 2);
+            let (changed, rejected) = (id(any), id(any + 1));
+            let title = format!("{} ERR_{any} changed", dice.words(3));
+            connection.execute("UPDATE memories SET title = ?2 WHERE id = ?1", [&changed, &title]).unwrap();
+            if turn % 3 == 0 {
+                connection.execute("UPDATE memories SET status = 'rejected' WHERE id = ?1", [&rejected]).unwrap();
+            }
+            let known = connection.changes() > 0 && turn % 3 == 0;
+            connection.execute_batch("COMMIT").unwrap();
+            let mut gone = run.gone.write().unwrap();
+            for lost in [Some(live.start + number), known.then_some(any + 1)].into_iter().flatten() {
+                let so_far = gone.len();
+                gone.entry(lost).or_insert(so_far);
+            }
+        }
+        *run.live.write().unwrap() = (live.start + stores.len(), live.end + stores.len());
+        if turn % 50 == 0 {
+            for connection in &stores {
+                let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+            }
+        }
+        std::thread::sleep(Duration::from_millis(40));
+    }
+}
+
+/// Brings the tables of all scopes up to date, over and over.
+fn index(run: &Run, root: &Path) {
+    while run.writing.load(Ordering::Relaxed) {
+        let mut command = binary(root);
+        let output = command.args(["index", "--all"]).output().unwrap();
+        if cfg!(feature = "table") && !output.status.success() {
+            run.fault(format!("index: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        std::thread::sleep(Duration::from_millis(700));
+    }
+}
+
+// The clients.
+
+fn binary(root: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
+    for (variable, _) in ack_memory::config::ENVIRONMENT {
+        command.env_remove(variable);
+    }
+    command.arg("--root").arg(root).current_dir(root).env("HOME", root);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "soak", "version": "0" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// A server over standard input and output, with its client.
+struct Alone {
+    child: Child,
+    lines: Receiver<String>,
+    /// The protocol without a handshake.
+    stateless: bool,
+    next: i64,
+    /// Requests under way: what was asked, how much had gone, whether it was taken back.
+    waiting: HashMap<i64, (Call, usize, bool)>,
+}
+
+impl Alone {
+    fn start(root: &Path, stateless: bool) -> Self {
+        let mut child = binary(root).arg("serve").stdin(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let mut client = Self {
+            child,
+            lines,
+            stateless,
+            next: 0,
+            waiting: HashMap::new(),
+        };
+        if !stateless {
+            let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "soak", "version": "0" } });
+            client.line(&json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello }));
+            client.lines.recv_timeout(PATIENCE).unwrap();
+            client.line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        }
+        client
+    }
+
+    fn line(&mut self, message: &Value) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+
+    fn send(&mut self, run: &Run, mut call: Call, take_back: bool) {
+        if self.stateless {
+            call.params["_meta"] = meta();
+        }
+        self.next += 1;
+        let id = self.next;
+        self.waiting.insert(id, (call.clone(), run.gone_so_far(), take_back));
+        self.line(&json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params }));
+        if take_back {
+            run.taken_back.fetch_add(1, Ordering::Relaxed);
+            self.line(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+        }
+    }
+
+    /// Takes one answer in; false where none comes.
+    fn take(&mut self, run: &Run, cursor: &mut Option<(Value, String)>, patience: Duration) -> bool {
+        let Ok(line) = self.lines.recv_timeout(patience) else { return false };
+        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let Some((call, gone, _)) = answer["id"].as_i64().and_then(|id| self.waiting.remove(&id)) else {
+            run.fault(format!("an answer to nothing, or the second one: {line}"));
+            return true;
+        };
+        run.check(&call, gone, &answer);
+        if let Some(next) = answer["result"]["structuredContent"]["next_cursor"].as_str() {
+            *cursor = Some((call.params["arguments"].clone(), next.to_owned()));
+        }
+        true
+    }
+
+    /// Requests that have to be answered and were not.
+    fn owed(&self) -> usize {
+        self.waiting.values().filter(|(.., taken_back)| !taken_back).count()
+    }
+
+    fn work(&mut self, run: &Run, seed: u64) {
+        let mut dice = Dice(seed);
+        let mut cursor = None;
+        let mut under_way = 0;
+        while run.goes_on() {
+            if dice.roll(200) == 0 {
+                // Its answer has no id and is no answer to a request.
+                self.line(&json!({ "jsonrpc": "2.0", "method": "notifications/no_such_thing", "params": [] }));
+            }
+            let take_back = dice.roll(12) == 0;
+            let call = ask(&mut dice, run.live(), &mut cursor);
+            self.send(run, call, take_back);
+            under_way += 1;
+            while self.owed() >= WINDOW || under_way > 64 {
+                if !self.take(run, &mut cursor, PATIENCE) {
+                    run.fault(format!("no answer to {:?}", self.waiting.values().next()));
+                    return;
+                }
+                under_way = self.owed();
+            }
+            // A request that was taken back is answered at most once; it is not waited for.
+            self.waiting.retain(|id, (.., taken_back)| !*taken_back || *id + 2_000 > self.next);
+        }
+        while self.owed() > 0 {
+            if !self.take(run, &mut cursor, PATIENCE) {
+                run.fault(format!("no answer to {:?}", self.waiting.values().next()));
+                return;
+            }
+        }
+        self.rest(run, &mut dice);
+    }
+
+    /// Many requests, all taken back at once: the server answers the next one soon, and then does nothing more.
+    fn rest(&mut self, run: &Run, dice: &mut Dice) {
+        for _ in 0..100 {
+            let arguments = json!({ "query": dice.words(200), "limit": 50, "detail": "full", "status": "all" });
+            let params = json!({ "name": "query_memories", "arguments": arguments });
+            let call = Call { method: "tools/call", params, expected: Expected::Either };
+            self.send(run, call, true);
+        }
+        let call = Call { method: "tools/list", params: json!({}), expected: Expected::Answer };
+        self.send(run, call, false);
+        while self.owed() > 0 {
+            if !self.take(run, &mut None, PATIENCE) {
+                run.fault("no answer after a hundred requests that were taken back".to_owned());
+                return;
+            }
+        }
+    }
+}
+
+/// A client of the HTTP server: a connection a request, some of which it drops.
+fn together(run: &Run, address: &str, seed: u64) {
+    let mut dice = Dice(seed);
+    let mut cursor = None;
+    while run.goes_on() {
+        let take_back = dice.roll(12) == 0;
+        let call = ask(&mut dice, run.live(), &mut cursor);
+        let gone = run.gone_so_far();
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params }).to_string();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        if take_back {
+            run.taken_back.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        let mut said = String::new();
+        if let Err(error) = stream.read_to_string(&mut said) {
+            run.fault(format!("{} {}: {error} after {} bytes", call.method, call.params, said.len()));
+            continue;
+        }
+        let answers: Vec<Value> = said
+            .split(['\r', '\n'])
+            .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ").unwrap_or(line)).ok())
+            .filter(|answer: &Value| answer.get("jsonrpc").is_some())
+            .collect();
+        match answers.as_slice() {
+            [answer] => {
+                run.check(&call, gone, answer);
+                if let Some(next) = answer["result"]["structuredContent"]["next_cursor"].as_str() {
+                    cursor = Some((call.params["arguments"].clone(), next.to_owned()));
+                }
+            }
+            _ => run.fault(format!("{} {}: {} answers in {said:?}", call.method, call.params, answers.len())),
+        }
+    }
+}
+
+/// Waits until a process has used no processor time for a second; false where it never does.
+fn comes_to_rest(pid: u32) -> bool {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        let before = figures::ticks(pid);
+        std::thread::sleep(Duration::from_secs(1));
+        if figures::ticks(pid) <= before + 2 {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+#[ignore = "minutes of work: cargo test --test it soak -- --ignored --nocapture"]
+fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
+    let root = Root::new();
+    let mut dice = Dice(42);
+    let stores: Vec<Connection> = ["one", "two"]
+        .into_iter()
+        .enumerate()
+        .map(|(number, scope)| {
+            let connection = Connection::open(root.store(scope, &[])).unwrap();
+            let journal = ["WAL", "DELETE"][number];
+            let setup = format!("PRAGMA journal_mode = {journal}; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 30000; BEGIN");
+            connection.execute_batch(&setup).unwrap();
+            (0..ROWS).for_each(|row| insert(&connection, &mut dice, 2 * row + number));
+            connection.execute_batch("COMMIT").unwrap();
+            connection
+        })
+        .collect();
+
+    let mut clients: Vec<Alone> = (0..ALONE).map(|number| Alone::start(root.path(), number % 2 == 1)).collect();
+    let mut http = binary(root.path())
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .env("ACK_MEM_TOKEN", TOKEN)
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    BufReader::new(http.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let mut processes: Vec<(String, u32)> = (1..).zip(&clients).map(|(number, client)| (format!("stdio {number}"), client.child.id())).collect();
+    processes.push(("http".to_owned(), http.id()));
+
+    let seconds = from_environment(SECONDS, DEFAULT_SECONDS);
+    let run = Run {
+        calls: AtomicUsize::new(0),
+        answers: AtomicUsize::new(0),
+        taken_back: AtomicUsize::new(0),
+        most: from_environment(CALLS, DEFAULT_CALLS),
+        until: Instant::now() + Duration::from_secs(seconds as u64),
+        live: RwLock::new((0, 2 * ROWS)),
+        gone: RwLock::default(),
+        faults: Mutex::default(),
+        writing: AtomicBool::new(true),
+    };
+    let started = Instant::now();
+    let over = AtomicBool::new(false);
+    let figures = std::thread::scope(|scope| {
+        let writer = scope.spawn({
+            let run = &run;
+            move || write(run, stores)
+        });
+        let indexer = scope.spawn(|| index(&run, root.path()));
+        let watch = scope.spawn(|| figures::watch(&processes, &run.calls, &over));
+        let alone: Vec<_> = (1u64..)
+            .zip(&mut clients)
+            .map(|(number, client)| {
+                let run = &run;
+                scope.spawn(move || client.work(run, number * 1_000_003))
+            })
+            .collect();
+        let together: Vec<_> = (0..TOGETHER as u64)
+            .map(|number| {
+                let (run, address) = (&run, address.as_str());
+                scope.spawn(move || together(run, address, 7 + number * 1_000_003))
+            })
+            .collect();
+        let ended: Vec<bool> = alone.into_iter().chain(together).map(|client| client.join().is_ok()).collect();
+        over.store(true, Ordering::Relaxed);
+        run.writing.store(false, Ordering::Relaxed);
+        let figures = watch.join().unwrap();
+        writer.join().unwrap();
+        indexer.join().unwrap();
+        assert!(ended.iter().all(|ended| *ended), "a client panicked");
+        figures
+    });
+    let calls = run.answers.load(Ordering::Relaxed);
+    println!(
+        "{calls} answers in {:.0} s, {} requests taken back, {} memories rejected or deleted meanwhile",
+        started.elapsed().as_secs_f64(),
+        run.taken_back.load(Ordering::Relaxed),
+        run.gone_so_far()
+    );
+    let mut faults = run.faults.into_inner().unwrap();
+    for figures in &figures {
+        let (told, grown) = figures.verdict();
+        println!("{told}");
+        faults.extend(grown);
+        let (descriptors, threads) = figures.most();
+        if descriptors > MOST_DESCRIPTORS || threads > MOST_THREADS {
+            faults.push(format!("{told}: {descriptors} descriptors, {threads} threads"));
+        }
+    }
+    for (name, pid) in &processes {
+        if !comes_to_rest(*pid) {
+            faults.push(format!("{name} works on although nothing is asked"));
+        }
+    }
+    for client in &mut clients {
+        drop(client.child.stdin.take());
+        assert!(client.child.wait().unwrap().success());
+    }
+    http.kill().unwrap();
+    http.wait().unwrap();
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(calls > 0);
+}

@@ -1,0 +1,183 @@
+//! What answers cost, counted by real vocabularies, and that the estimate by which they are cut stands above that.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use ack_memory::mcp::{INSTRUCTIONS, tools};
+use ack_memory::text;
+use base64::Engine;
+use serde_json::{Value, json};
+use tiktoken_rs::CoreBPE;
+
+use crate::arguments::call;
+use crate::cli::ack_with_input;
+use crate::context::project;
+use crate::query::bulk;
+use crate::support::{Root, memory, outside};
+
+/// What is read in every session may cost so many tokens.
+const EVERY_SESSION: usize = 1_600;
+
+/// What a text costs in the dearer one of two vocabularies in use.
+fn cost(text: &str) -> usize {
+    static VOCABULARIES: OnceLock<[CoreBPE; 2]> = OnceLock::new();
+    let vocabularies = VOCABULARIES.get_or_init(|| [tiktoken_rs::o200k_base().unwrap(), tiktoken_rs::cl100k_base().unwrap()]);
+    vocabularies.iter().map(|known| known.encode_ordinary(text).len()).max().unwrap()
+}
+
+/// A memory's worth of a text, as an answer would hold it.
+fn as_json(text: &str) -> String {
+    json!({ "title": text, "facts": [text] }).to_string()
+}
+
+#[test]
+fn the_readme_tells_what_a_session_costs() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let sent = json!({ "cwd": folder, "hook_event_name": "SessionStart", "source": "startup" });
+    let answer: Value = serde_json::from_str(&ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok()).unwrap();
+    let query = json!({ "query": "lock timeout in the payout job" });
+    let measured = [
+        ("`tools/list`", cost(&json!({ "tools": tools() }).to_string())),
+        ("the instructions", cost(INSTRUCTIONS)),
+        ("`query_memories`, ten results of the samples", cost(&call(&root.service(), "query_memories", query).unwrap().to_string())),
+        ("a session's start in `ledger-api` of the samples", cost(answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap())),
+    ];
+    assert!(measured[0].1 + measured[1].1 < EVERY_SESSION, "{measured:?}");
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    for (what, tokens) in measured {
+        let row = readme.lines().find_map(|line| line.strip_prefix(&format!("| {what} | ")));
+        let told: usize = row.map_or(0, |rest| rest.trim_end_matches(" |").replace(',', "").parse().unwrap());
+        assert!(tokens.abs_diff(told) * 20 <= tokens, "the README says {told} for {what}, it is {tokens}: {measured:?}");
+    }
+}
+
+#[test]
+fn the_estimate_stands_above_what_vocabularies_count_for_real_texts() {
+    let mut texts: Vec<String> = Vec::new();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in ["scopes-example", "src", "schemas", "tests/it", "encoder"] {
+        for entry in walkdir::WalkDir::new(here.join(folder)).into_iter().map(Result::unwrap) {
+            let kinds = ["jsonl", "json", "rs", "py", "md", "toml", "sql"];
+            if entry.path().extension().is_some_and(|kind| kinds.iter().any(|known| kind == *known)) {
+                let text = std::fs::read_to_string(entry.path()).unwrap();
+                texts.extend(text.lines().filter(|_| folder == "scopes-example").map(str::to_owned));
+                // Pieces of the length of a memory.
+                let lines: Vec<&str> = text.lines().collect();
+                texts.extend(lines.chunks(30).map(|lines| as_json(&lines.join("\n"))));
+            }
+        }
+    }
+    for script in [
+        "データベースの接続が切れる問題を修正しました。タイムアウトの設定を見直してください。",
+        "数据库连接超时的问题已经修复,需要检查连接池的大小和超时设置。",
+        "데이터베이스 연결이 끊어지는 문제를 수정했습니다. 연결 풀의 크기를 확인하세요.",
+        "Исправлена ошибка, при которой соединение с базой данных разрывалось.",
+        "تم إصلاح مشكلة انقطاع الاتصال بقاعدة البيانات. تحقق من حجم مجموعة الاتصالات.",
+        "תוקנה בעיה של ניתוק החיבור למסד הנתונים.",
+        "डेटाबेस कनेक्शन टूटने की समस्या ठीक कर दी गई है।",
+        "แก้ไขปัญหาการเชื่อมต่อฐานข้อมูลขาดแล้ว โปรดตรวจสอบขนาดของพูล",
+        "Διορθώθηκε το πρόβλημα αποσύνδεσης της βάσης δεδομένων.",
+        "Die Datenbankverbindungsabbrüche wurden behoben; Überlastungsschutzmaßnahmen prüfen.",
+        "Đã sửa lỗi mất kết nối cơ sở dữ liệu. Kiểm tra kích thước nhóm kết nối.",
+        "Tietokantayhteyksien katkeilu korjattiin; yhteyspoolin enimmäiskoko tarkistettava.",
+        "Naprawiono błąd powodujący zrywanie połączenia z bazą danych. Źdźbło, chrząszcz.",
+        "Veritabanı bağlantısının kopmasına neden olan hata düzeltildi.",
+        "የውሂብ ጎታ ግንኙነት ችግር ተስተካክሏል።",
+        "მონაცემთა ბაზის კავშირის გაწყვეტა გამოსწორდა.",
+        "ဒေတာဘေ့စ် ချိတ်ဆက်မှု ပြတ်တောက်ခြင်းကို ပြင်ဆင်ပြီးပါပြီ။",
+        "🚀🎉 shipped ✅ 👩‍👩‍👧 🇩🇪 🔥❌ 128 + 9; 143",
+    ] {
+        texts.push(as_json(script));
+    }
+    if let Some(sets) = outside("ACK_TEST_EVALS") {
+        for entry in walkdir::WalkDir::new(sets).into_iter().map(Result::unwrap) {
+            if entry.path().extension().is_some_and(|kind| kind == "jsonl") {
+                let text = std::fs::read_to_string(entry.path()).unwrap();
+                // Whole answers hold several: one short text that is odd does not matter.
+                let lines: Vec<&str> = text.lines().collect();
+                texts.extend(lines.chunks(3).step_by(3).map(|lines| lines.join("\n")));
+            }
+        }
+    }
+    check(&texts);
+}
+
+#[test]
+fn the_estimate_stands_above_what_vocabularies_count_for_what_no_word_is() {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut roll = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed.to_be_bytes()
+    };
+    let mut texts = Vec::new();
+    for length in [24, 64, 400, 3_000] {
+        for _ in 0..10 {
+            let bytes: Vec<u8> = std::iter::repeat_with(&mut roll).flatten().take(length).collect();
+            let of = |letters: &[u8]| -> String { bytes.iter().map(|byte| char::from(letters[usize::from(*byte) % letters.len()])).collect() };
+            texts.push(base64::prelude::BASE64_STANDARD.encode(&bytes));
+            texts.push(base64::prelude::BASE64_URL_SAFE.encode(&bytes));
+            texts.push(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+            texts.push(bytes.iter().map(|byte| format!("0x{byte:02X}, ")).collect());
+            texts.push(of(b"0123456789"));
+            texts.push(of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"));
+            texts.push(of(b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"));
+            texts.push(of(b"a \n\t "));
+        }
+    }
+    check(&texts);
+}
+
+#[track_caller]
+fn check(texts: &[String]) {
+    let (mut estimated, mut counted) = (0, 0);
+    for text in texts {
+        let (estimate, real) = (text::tokens(text), cost(text));
+        assert!(estimate >= real, "{estimate} estimated, {real} counted: {}", &text[..text.floor_char_boundary(400)]);
+        estimated += estimate;
+        counted += real;
+    }
+    // A bound that is far off would waste what the reader allowed.
+    assert!(estimated * 10 <= counted * 19, "{estimated} estimated, {counted} counted");
+    println!("{} texts: {counted} tokens, {estimated} by the estimate", texts.len());
+}
+
+#[test]
+fn no_answer_costs_more_tokens_than_max_tokens() {
+    let root = Root::samples();
+    let blob = base64::prelude::BASE64_STANDARD.encode((0..9_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<u8>>());
+    let texts = [
+        ("base64", blob.as_str()),
+        ("code", include_str!("tokens.rs")),
+        ("cjk", &"データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。".repeat(60)),
+        ("hex", &"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ".repeat(80)),
+    ];
+    let memories: Vec<Value> = texts
+        .iter()
+        .flat_map(|(name, text)| {
+            (0..12).map(move |n| {
+                let end = text.floor_char_boundary(400 + n * 37);
+                let rest = json!({ "narrative": text, "facts": [&text[..end], format!("{name} fact {n}")], "concepts": [name], "files": ["src/a.rs"] });
+                memory(&format!("{name}-{n}"), &format!("{name} {n} {}", &text[..text.floor_char_boundary(60 + n)]), rest)
+            })
+        })
+        .collect();
+    bulk(&root, "odd", &memories);
+    let service = root.service();
+    let folder = root.path().join("odd");
+    for max_tokens in [200, 300, 500, 1_000, 4_000, 20_000] {
+        for query in ["base64", "code", "cjk データベース", "hex 9f86d081", "payout", "fact"] {
+            for rest in [json!({}), json!({ "detail": "full", "limit": 50, "status": "all" }), json!({ "explain": true })] {
+                let mut arguments = json!({ "query": query, "max_tokens": max_tokens });
+                arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+                let answer = call(&service, "query_memories", arguments.clone()).unwrap().to_string();
+                assert!(cost(&answer) <= max_tokens, "{} tokens for {arguments}: {answer}", cost(&answer));
+            }
+        }
+        let arguments = json!({ "max_tokens": max_tokens, "max_memories": 20, "project_path": folder });
+        let answer = call(&service, "get_context", arguments).unwrap().to_string();
+        assert!(cost(&answer) <= max_tokens, "{} tokens of {max_tokens}: {answer}", cost(&answer));
+    }
+}
