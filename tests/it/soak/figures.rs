@@ -6,18 +6,18 @@ use std::time::Duration;
 
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(200);
-/// The part of the calls after which a server counts as warm.
+/// The part of the answers after which a server counts as warm.
 const WARM: f64 = 0.4;
 /// What memory may grow by from the first warm sample to the last, beside a tenth of itself: allocators and caches breathe.
-const BREATH: f64 = 8.0;
+const BREATH: f64 = 12.0;
 /// Descriptors and threads may differ by so many from one part of the run to the next.
 const FEW: usize = 12;
 
 /// One look at a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// Calls made so far, by all clients.
-    calls: usize,
+    /// Answers so far, to all clients.
+    answers: usize,
     /// Resident and private memory, in MiB.
     resident: f64,
     private: f64,
@@ -32,7 +32,7 @@ pub struct Figures {
 }
 
 /// Looks at processes until `over`; one that has ended is passed over.
-pub fn watch(processes: &[(String, u32)], calls: &AtomicUsize, over: &AtomicBool) -> Vec<Figures> {
+pub fn watch(processes: &[(String, u32)], answers: &AtomicUsize, over: &AtomicBool) -> Vec<Figures> {
     let empty = |(name, _): &(String, u32)| Figures {
         name: name.clone(),
         samples: Vec::new(),
@@ -40,14 +40,14 @@ pub fn watch(processes: &[(String, u32)], calls: &AtomicUsize, over: &AtomicBool
     let mut figures: Vec<Figures> = processes.iter().map(empty).collect();
     while !over.load(Ordering::Relaxed) {
         for ((_, pid), figures) in processes.iter().zip(&mut figures) {
-            figures.samples.extend(sample(*pid, calls.load(Ordering::Relaxed)));
+            figures.samples.extend(sample(*pid, answers.load(Ordering::Relaxed)));
         }
         std::thread::sleep(PERIOD);
     }
     figures
 }
 
-fn sample(pid: u32, calls: usize) -> Option<Sample> {
+fn sample(pid: u32, answers: usize) -> Option<Sample> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let kibibytes = |key: &str| -> f64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(key));
@@ -55,7 +55,7 @@ fn sample(pid: u32, calls: usize) -> Option<Sample> {
     };
     let entries = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
     Some(Sample {
-        calls,
+        answers,
         resident: kibibytes("Rss:") / 1024.0,
         private: (kibibytes("Private_Clean:") + kibibytes("Private_Dirty:")) / 1024.0,
         descriptors: entries("fd"),
@@ -74,10 +74,10 @@ pub fn ticks(pid: u32) -> u64 {
 impl Figures {
     /// The samples after the warm-up.
     fn warm(&self) -> &[Sample] {
-        let last = self.samples.last().map_or(0, |sample| sample.calls);
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of calls")]
+        let last = self.samples.last().map_or(0, |sample| sample.answers);
+        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of answers")]
         let from = (last as f64 * WARM) as usize;
-        let start = self.samples.partition_point(|sample| sample.calls < from);
+        let start = self.samples.partition_point(|sample| sample.answers < from);
         &self.samples[start..]
     }
 
