@@ -1,6 +1,6 @@
 //! The columns of a vector table: their names and types, how rows become batches, and what a batch says of a row.
 //!
-//! Version 2. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
+//! Version 3. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
 //! of that row, `content` that of the text which was encoded. `batch` is the number of the batch that the row was written
 //! with, `terms` what [`super::terms`] makes of the terms of the memory; each batch begins with a row that is no memory but
 //! its lexicon. `vector` has norm 1; it is null where no word of the text is known to the encoder. `code` is the same vector
@@ -27,7 +27,7 @@ use crate::query::semantic::Code;
 use crate::store::read::RowKey;
 
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
-pub const VERSION: &str = "2";
+pub const VERSION: &str = "3";
 
 /// Bytes of a memory's text that the table keeps for readers of its own.
 const TEXT_CAP: usize = 4_000;

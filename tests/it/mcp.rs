@@ -252,7 +252,10 @@ fn what_is_no_request_before_the_handshake_is_over_ends_nothing() {
         ("ping", json!({})),
         ("server/discover", json!({})),
         ("tools/list", json!({})),
-        ("no/such", json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "1999-01-01", "io.modelcontextprotocol/clientCapabilities": {} } })),
+        (
+            "no/such",
+            json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "1999-01-01", "io.modelcontextprotocol/clientCapabilities": {} } }),
+        ),
     ] {
         let mut server = Server::start(root.path());
         server.request(first.0, first.1.clone());

@@ -97,7 +97,12 @@ impl Run {
         };
         let text = answer.to_string();
         if !right {
-            self.fault(format!("{} {}: {}", call.method, call.params, &text[..text.floor_char_boundary(600)]));
+            self.fault(format!(
+                "{} {}: {}",
+                call.method,
+                call.params,
+                &text[..text.floor_char_boundary(600)]
+            ));
         }
         if text.contains("internal_error") {
             self.fault(format!("{} {}: a defect: {text}", call.method, call.params));
@@ -174,9 +179,13 @@ fn write(run: &Run, stores: Vec<Connection>) {
             let any = live.start + 2 + dice.roll(live.len() - 2);
             let (changed, rejected) = (id(any), id(any + 1));
             let title = format!("{} ERR_{any} changed", dice.words(3));
-            connection.execute("UPDATE memories SET title = ?2 WHERE id = ?1", [&changed, &title]).unwrap();
+            connection
+                .execute("UPDATE memories SET title = ?2 WHERE id = ?1", [&changed, &title])
+                .unwrap();
             if turn % 3 == 0 {
-                connection.execute("UPDATE memories SET status = 'rejected' WHERE id = ?1", [&rejected]).unwrap();
+                connection
+                    .execute("UPDATE memories SET status = 'rejected' WHERE id = ?1", [&rejected])
+                    .unwrap();
             }
             let known = connection.changes() > 0 && turn % 3 == 0;
             connection.execute_batch("COMMIT").unwrap();
@@ -283,7 +292,9 @@ impl Alone {
 
     /// Takes one answer in; false where none comes.
     fn take(&mut self, run: &Run, cursor: &mut Option<(Value, String)>, patience: Duration) -> bool {
-        let Ok(line) = self.lines.recv_timeout(patience) else { return false };
+        let Ok(line) = self.lines.recv_timeout(patience) else {
+            return false;
+        };
         let answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let Some((call, gone, _)) = answer["id"].as_i64().and_then(|id| self.waiting.remove(&id)) else {
             run.fault(format!("an answer to nothing, or the second one: {line}"));
@@ -336,10 +347,18 @@ impl Alone {
         for _ in 0..40 {
             let arguments = json!({ "query": dice.words(200), "limit": 50, "detail": "full", "status": "all" });
             let params = json!({ "name": "query_memories", "arguments": arguments });
-            let call = Call { method: "tools/call", params, expected: Expected::Either };
+            let call = Call {
+                method: "tools/call",
+                params,
+                expected: Expected::Either,
+            };
             self.send(run, call, true);
         }
-        let call = Call { method: "tools/list", params: json!({}), expected: Expected::Answer };
+        let call = Call {
+            method: "tools/list",
+            params: json!({}),
+            expected: Expected::Answer,
+        };
         self.send(run, call, false);
         while self.owed() > 0 {
             if !self.take(run, &mut None, PATIENCE) {
@@ -431,7 +450,10 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
     let mut url = String::new();
     BufReader::new(http.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-    let mut processes: Vec<(String, u32)> = (1..).zip(&clients).map(|(number, client)| (format!("stdio {number}"), client.child.id())).collect();
+    let mut processes: Vec<(String, u32)> = (1..)
+        .zip(&clients)
+        .map(|(number, client)| (format!("stdio {number}"), client.child.id()))
+        .collect();
     processes.push(("http".to_owned(), http.id()));
 
     let seconds = from_environment(SECONDS, DEFAULT_SECONDS);

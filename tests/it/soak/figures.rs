@@ -51,7 +51,8 @@ fn sample(pid: u32, answers: usize) -> Option<Sample> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let kibibytes = |key: &str| -> f64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(key));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .unwrap_or_default()
     };
     let entries = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
     Some(Sample {
@@ -68,14 +69,24 @@ pub fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name stands in parentheses and may hold anything; user and system time are the 12th and 13th values behind it.
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    behind.split_whitespace().skip(11).take(2).filter_map(|value| value.parse::<u64>().ok()).sum()
+    behind
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|value| value.parse::<u64>().ok())
+        .sum()
 }
 
 impl Figures {
     /// The samples after the warm-up.
     fn warm(&self) -> &[Sample] {
         let last = self.samples.last().map_or(0, |sample| sample.answers);
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of answers")]
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count of answers"
+        )]
         let from = (last as f64 * WARM) as usize;
         let start = self.samples.partition_point(|sample| sample.answers < from);
         &self.samples[start..]
@@ -90,7 +101,10 @@ impl Figures {
             grown.push(format!("{}: too few samples to tell", self.name));
             return (told, grown);
         }
-        for (what, of) in [("resident", (|sample| sample.resident) as fn(&Sample) -> f64), ("private", |sample| sample.private)] {
+        for (what, of) in [
+            ("resident", (|sample| sample.resident) as fn(&Sample) -> f64),
+            ("private", |sample| sample.private),
+        ] {
             let values: Vec<f64> = warm.iter().map(of).collect();
             let (middle, growth) = (median(values.clone()), growth(&values));
             told += &format!(", {what} {middle:.1} MiB {growth:+.1}");
@@ -98,7 +112,10 @@ impl Figures {
                 grown.push(format!("{}: {what} memory grew by {growth:.1} MiB at {middle:.1}", self.name));
             }
         }
-        for (what, of) in [("descriptors", (|sample| sample.descriptors) as fn(&Sample) -> usize), ("threads", |sample| sample.threads)] {
+        for (what, of) in [
+            ("descriptors", (|sample| sample.descriptors) as fn(&Sample) -> usize),
+            ("threads", |sample| sample.threads),
+        ] {
             let (early, late) = warm.split_at(warm.len() / 2);
             let most = |samples: &[Sample]| samples.iter().map(of).max().unwrap_or_default();
             told += &format!(", {what} at most {}, then {}", most(early), most(late));
