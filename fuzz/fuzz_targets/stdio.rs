@@ -45,6 +45,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let mut asked: HashMap<Value, Asked> = HashMap::new();
     let mut taken_back: HashSet<Value> = HashSet::new();
+    let mut unread = 0;
     let mut input = Vec::new();
     if handshake {
         let hello = json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {
@@ -55,8 +56,9 @@ fuzz_target!(|data: &[u8]| {
     input.extend_from_slice(data);
     for line in input.split(|byte| *byte == b'\n') {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+        // The server reads some lines that are no JSON: half a character, escaped.
         let Ok(value) = serde_json::from_slice::<Value>(line) else {
-            asked.entry(Value::Null).or_default().others += usize::from(!line.is_empty());
+            unread += usize::from(!line.is_empty());
             continue;
         };
         if value["method"] == "notifications/cancelled" {
@@ -83,10 +85,12 @@ fuzz_target!(|data: &[u8]| {
     let answers = runtime().block_on(converse(input, &asked, &taken_back));
     for (id, count) in answers {
         let Asked { requests, others } = asked.remove(&id).unwrap_or_default();
+        let more = count.saturating_sub(requests + others);
         assert!(
-            count <= requests + others,
+            more <= unread,
             "{count} answers to {requests} requests and {others} other messages with the id {id}"
         );
+        unread -= more;
     }
 });
 

@@ -418,7 +418,10 @@ pub fn notes(notes: &[Note]) -> String {
 /// An error.
 pub fn error(body: &ErrorBody) -> String {
     // Of an error's message only the argument's name is ours; the rest may quote anybody.
-    let named = body.argument.as_deref().and_then(|argument| Some((format!("`{argument}`"), flag(argument)?)));
+    let named = body
+        .argument
+        .as_deref()
+        .and_then(|argument| Some((format!("`{argument}`"), flag(argument)?)));
     let message = named.map_or_else(
         || body.message.clone(),
         |(named, flag)| body.message.replacen(&named, &format!("`{flag}`"), 1),

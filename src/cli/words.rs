@@ -93,7 +93,10 @@ mod tests {
 
     #[test]
     fn tools_and_arguments_are_told_as_commands_and_flags() {
-        check("Use list_scopes to check available scopes", "Use `ack-memory scopes` to check available scopes");
+        check(
+            "Use list_scopes to check available scopes",
+            "Use `ack-memory scopes` to check available scopes",
+        );
         check(
             "list_scopes shows the scopes; leave `scope` out to search every shared one",
             "`ack-memory scopes` shows the scopes; leave `--in-scope` out to search every shared one",
@@ -102,10 +105,19 @@ mod tests {
             "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same",
             "nobody has approved it yet; pass `--status staging` (or `all`) to see it all the same",
         );
-        check("3 matches are hidden by their status: pass status \"all\"", "3 matches are hidden by their status: pass `--status all`");
-        check("cut to 200 tokens: 1 of 4 results; next_cursor goes on", "cut to 200 tokens: 1 of 4 results; `--cursor` goes on");
+        check(
+            "3 matches are hidden by their status: pass status \"all\"",
+            "3 matches are hidden by their status: pass `--status all`",
+        );
+        check(
+            "cut to 200 tokens: 1 of 4 results; next_cursor goes on",
+            "cut to 200 tokens: 1 of 4 results; `--cursor` goes on",
+        );
         check("`status: \"never closed", "`status: \"never closed");
-        check("correct the file; `ack-memory doctor` shows every scope", "correct the file; `ack-memory doctor` shows every scope");
+        check(
+            "correct the file; `ack-memory doctor` shows every scope",
+            "correct the file; `ack-memory doctor` shows every scope",
+        );
     }
 
     #[test]

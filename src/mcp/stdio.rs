@@ -2,11 +2,11 @@
 //!
 //! rmcp's own line transport answers a line it cannot decode without its id or not at all, and the client waits for ever.
 //! This one has each line decoded by [`super::message`] and sends the answer that a bad one gets. It also tells the moment
-//! when standard input ends, so that the process ends with it, and passes over what comes before the first request.
+//! when standard input ends, so that the process ends with it, and passes over what is no request before the handshake is over.
 
 use std::sync::Arc;
 
-use rmcp::model::JsonRpcMessage;
+use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::io::stdio_pipes;
@@ -59,7 +59,7 @@ struct Lines<R, W> {
     line: Vec<u8>,
     too_long: bool,
     ended: bool,
-    /// A request has come. A notification or a stray response before it would end rmcp's handshake.
+    /// The handshake is over. A notification or a stray response before that would end rmcp, and with it the process.
     open: bool,
 }
 
@@ -124,8 +124,12 @@ where
             };
             match decoded {
                 Ok(message) => {
-                    self.open |= matches!(message, JsonRpcMessage::Request(_));
-                    if self.open {
+                    let request = match &message {
+                        JsonRpcMessage::Request(request) => Some(&request.request),
+                        _ => None,
+                    };
+                    self.open |= request.is_some_and(ends_the_handshake);
+                    if self.open || request.is_some() {
                         return Some(message);
                     }
                 }
@@ -141,6 +145,21 @@ where
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.writer.lock().await.flush().await
+    }
+}
+
+/// Whether rmcp's handshake ends with this request: `initialize`, or any other that tells everything of its client itself.
+/// It answers `ping` and `server/discover` and goes on waiting.
+fn ends_the_handshake(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => {
+            let meta = other.get_meta();
+            let version = meta.protocol_version();
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+                && version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+        }
     }
 }
 

@@ -283,10 +283,12 @@ fn script<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
     let mut pairs: Vec<char> = Vec::new();
     let flush_word = |run: &mut String, emit: &mut dyn FnMut(Token<'a>)| {
         if !run.is_empty() {
-            if run.len() <= LONGEST {
+            // Nothing is left of a word that is nothing but marks.
+            let word = if run.len() <= LONGEST { fold(run) } else { String::new() };
+            if !word.is_empty() {
                 emit(Token {
                     kind: Kind::Word,
-                    text: Cow::Owned(fold(run)),
+                    text: Cow::Owned(word),
                 });
             }
             run.clear();
@@ -392,6 +394,11 @@ mod tests {
         assert!(tokens("鍵盤", Side::Document).contains(&"鍵".to_owned()));
         check("שלום", &["שלום"]);
         check("WALファイル", &["wal", "ファ", "ァイ", "イル"]);
+    }
+
+    #[test]
+    fn a_mark_without_a_letter_is_no_word() {
+        check("\u{659} x\u{659}y \u{64b}\u{659}", &["xy"]);
     }
 
     #[test]

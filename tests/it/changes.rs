@@ -400,12 +400,24 @@ fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_w
     let top = root.path().join("work/engine");
     repository(&top, &["src/store/query.rs", "src/scope/mod.rs", "web/Query.tsx", "notes.md"]);
     let words = |n: usize| format!("A query of scope {n} was slow on machine {}", n * 7);
-    let mut own: Vec<Value> = (1..=12).map(|n| memory(&format!("slow{n}"), &words(n), json!({ "project": "engine" }))).collect();
-    own.push(memory("in-files", "Rows are read lazily", json!({ "project": "engine", "files": ["src/store/query.rs"] })));
+    let mut own: Vec<Value> = (1..=12)
+        .map(|n| memory(&format!("slow{n}"), &words(n), json!({ "project": "engine" })))
+        .collect();
+    own.push(memory(
+        "in-files",
+        "Rows are read lazily",
+        json!({ "project": "engine", "files": ["src/store/query.rs"] }),
+    ));
     own.push(memory("in-text", "The cut in query.rs is at a row", json!({ "project": "engine" })));
-    own.push(memory("other-file", "Pages are numbered", json!({ "project": "engine", "files": ["src/sub_query.rs", "query.rst"] })));
+    own.push(memory(
+        "other-file",
+        "Pages are numbered",
+        json!({ "project": "engine", "files": ["src/sub_query.rs", "query.rst"] }),
+    ));
     root.store("engine", &own);
-    let others: Vec<Value> = (1..=8).map(|n| memory(&format!("other{n}"), &words(20 + n), json!({ "project": "kiosk" }))).collect();
+    let others: Vec<Value> = (1..=8)
+        .map(|n| memory(&format!("other{n}"), &words(20 + n), json!({ "project": "kiosk" })))
+        .collect();
     root.store("kiosk", &others);
     for path in ["src/store/query.rs", "src/scope/mod.rs"] {
         write(&top.join(path), "edited, and longer than it was before\n", 20);
@@ -417,11 +429,17 @@ fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_w
     };
     let mut own = about(&answer["recent_memories"]);
     own.sort();
-    assert_eq!(own, ["in-files: about changed files: query.rs", "in-text: about changed files: query.rs"]);
+    assert_eq!(
+        own,
+        ["in-files: about changed files: query.rs", "in-text: about changed files: query.rs"]
+    );
     assert_eq!(about(&answer["cross_project_learnings"]), Vec::<String>::new());
 
     let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
     let out = ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok();
     assert_eq!(out.matches("about changed files").count(), 2, "{out}");
-    assert!(out.contains("id in-files (about changed files: query.rs)") && out.contains("id in-text (about changed files: query.rs)"), "{out}");
+    assert!(
+        out.contains("id in-files (about changed files: query.rs)") && out.contains("id in-text (about changed files: query.rs)"),
+        "{out}"
+    );
 }

@@ -502,3 +502,23 @@ fn part_of_an_identifier_and_another_spelling_of_it_find_it() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
+
+#[test]
+fn marks_without_a_letter_are_no_words_that_memories_share() {
+    let root = Root::new();
+    root.store(
+        "one",
+        &[
+            memory("a", "Schedules \u{659} of the harbour", json!({})),
+            memory("b", "Gauges \u{64b}\u{659}", json!({})),
+        ],
+    );
+    let answer = call(
+        &root.service(),
+        "query_memories",
+        json!({ "query": "\u{659} schedules", "mode": "lexical" }),
+    )
+    .unwrap();
+    assert_eq!(answer["total"], 1, "{answer}");
+    assert_eq!(answer["results"][0]["id"], "a");
+}

@@ -42,8 +42,18 @@ fn held(service: &Service) -> [usize; 3] {
 
 #[track_caller]
 fn ask(service: &Service, scope: Option<&str>, row: usize) {
-    let answer = call(service, "query_memories", json!({ "query": format!("w{row:03}x007"), "scope": scope, "mode": "lexical" })).unwrap();
-    let mut found: Vec<&str> = answer["results"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
+    let answer = call(
+        service,
+        "query_memories",
+        json!({ "query": format!("w{row:03}x007"), "scope": scope, "mode": "lexical" }),
+    )
+    .unwrap();
+    let mut found: Vec<&str> = answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect();
     found.sort_unstable();
     let expected: Vec<String> = SCOPES
         .iter()
@@ -102,16 +112,30 @@ fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
 #[test]
 fn an_index_stays_as_large_as_its_store_however_often_rows_change() {
     let root = Root::new();
-    let memories: Vec<_> = (0..100).map(|n| memory(&format!("m{n}"), &format!("The first title of {n}"), json!({}))).collect();
+    let memories: Vec<_> = (0..100)
+        .map(|n| memory(&format!("m{n}"), &format!("The first title of {n}"), json!({})))
+        .collect();
     let writer = bulk(&root, "busy", &memories);
     let service = root.service();
     let mut sizes = Vec::new();
     for turn in 0..1_500 {
         let title = format!("Title number{turn} with words word{turn}a and word{turn}b");
-        let changed = writer.execute("UPDATE memories SET title = ?1 WHERE id = ?2", params![title, format!("m{}", turn % 100)]);
+        let changed = writer.execute(
+            "UPDATE memories SET title = ?1 WHERE id = ?2",
+            params![title, format!("m{}", turn % 100)],
+        );
         assert_eq!(changed.unwrap(), 1);
-        let answer = call(&service, "query_memories", json!({ "query": format!("number{turn}"), "mode": "lexical" })).unwrap();
-        assert_eq!(answer["results"][0]["title"], title.as_str(), "one row at a time, each found at once");
+        let answer = call(
+            &service,
+            "query_memories",
+            json!({ "query": format!("number{turn}"), "mode": "lexical" }),
+        )
+        .unwrap();
+        assert_eq!(
+            answer["results"][0]["title"],
+            title.as_str(),
+            "one row at a time, each found at once"
+        );
         if turn % 100 == 99 {
             sizes.push(service.registry.discover().scopes[0].index_bytes());
         }

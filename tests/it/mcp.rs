@@ -246,6 +246,33 @@ fn filters() -> insta::Settings {
 // Handshakes.
 
 #[test]
+fn what_is_no_request_before_the_handshake_is_over_ends_nothing() {
+    let root = Root::samples();
+    for first in [
+        ("ping", json!({})),
+        ("server/discover", json!({})),
+        ("tools/list", json!({})),
+        (
+            "no/such",
+            json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "1999-01-01", "io.modelcontextprotocol/clientCapabilities": {} } }),
+        ),
+    ] {
+        let mut server = Server::start(root.path());
+        server.request(first.0, first.1.clone());
+        for stray in [
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }),
+            json!({ "jsonrpc": "2.0", "method": "ping" }),
+            json!({ "jsonrpc": "2.0", "id": 9, "result": {} }),
+        ] {
+            server.write(&stray.to_string());
+        }
+        server.initialize("2025-11-25");
+        assert_eq!(server.call("list_scopes", json!({}))["isError"], false, "after {first:?}");
+    }
+}
+
+#[test]
 fn every_version_with_a_handshake_is_spoken() {
     let root = Root::samples();
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {

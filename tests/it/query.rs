@@ -853,12 +853,22 @@ fn a_superseded_memory_is_left_out_of_results_and_still_read_by_its_id() {
 #[test]
 fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_tool() {
     let root = Root::new();
-    let rule = |id: &str, newer: &str| memory(id, &format!("Cache rule {id}"), json!({ "superseded_by": newer, "project": "alpha" }));
+    let rule = |id: &str, newer: &str| {
+        memory(
+            id,
+            &format!("Cache rule {id}"),
+            json!({ "superseded_by": newer, "project": "alpha" }),
+        )
+    };
     let rejected = memory("bad", "Cache rule bad", json!({ "status": "rejected" }));
     // `first` is replaced by `a`, which stands although its own successor is nowhere.
     root.store("alpha", &[rule("a", "gone"), rule("b", "bad"), rejected, rule("first", "a")]);
     let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join("alpha")));
-    for arguments in [json!({ "query": "cache" }), json!({}), json!({ "query": "caching rules", "mode": "semantic" })] {
+    for arguments in [
+        json!({ "query": "cache" }),
+        json!({}),
+        json!({ "query": "caching rules", "mode": "semantic" }),
+    ] {
         let answer = query(&service, arguments);
         let mut found = ids(&answer);
         found.extend(answer["results"].as_array().unwrap().iter().flat_map(|hit| {
@@ -868,7 +878,10 @@ fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_to
         found.sort();
         assert_eq!(found, ["a", "b"], "{answer}");
         assert_eq!(answer["hidden"]["superseded"], 1, "{answer}");
-        assert!(!answer.to_string().contains("superseded_by"), "what is not there is not named: {answer}");
+        assert!(
+            !answer.to_string().contains("superseded_by"),
+            "what is not there is not named: {answer}"
+        );
     }
     for id in ["a", "b"] {
         let read = call(&service, "get_memory", json!({ "id": id })).unwrap();
@@ -876,7 +889,11 @@ fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_to
         assert!(read.get("superseded_by").is_none(), "{read}");
     }
     let context = call(&service, "get_context", json!({})).unwrap();
-    let told = context["recent_memories"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap());
+    let told = context["recent_memories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap());
     let mut told: Vec<&str> = told.collect();
     told.sort_unstable();
     assert_eq!(told, ["a", "b"], "{context}");

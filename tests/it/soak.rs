@@ -26,6 +26,8 @@ use crate::support::Root;
 /// How many calls are made, and for how many seconds at most.
 const CALLS: &str = "ACK_TEST_SOAK_CALLS";
 const SECONDS: &str = "ACK_TEST_SOAK_SECONDS";
+/// The program that is held, instead of the one that was built with this test: a release build.
+const BINARY: &str = "ACK_TEST_SOAK_BINARY";
 const DEFAULT_CALLS: usize = 100_000;
 const DEFAULT_SECONDS: usize = 3_600;
 
@@ -35,7 +37,7 @@ const TOGETHER: usize = 4;
 /// Requests that a client has under way.
 const WINDOW: usize = 6;
 /// Memories of a scope.
-const ROWS: usize = 300;
+const ROWS: usize = 200;
 /// No answer takes longer, with two scopes' indexes being written to on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const TOKEN: &str = "a-token-of-the-soak";
@@ -59,6 +61,13 @@ struct Run {
 }
 
 impl Run {
+    /// What leads to the next page of an answer. The memory that `like` names may be gone by then.
+    fn next(call: &Call, answer: &Value) -> Option<(Value, String)> {
+        let arguments = &call.params["arguments"];
+        let next = answer["result"]["structuredContent"]["next_cursor"].as_str()?;
+        arguments.get("like").is_none().then(|| (arguments.clone(), next.to_owned()))
+    }
+
     /// Whether one more call may be made.
     fn goes_on(&self) -> bool {
         Instant::now() < self.until && self.faults.lock().unwrap().len() < 20 && self.calls.fetch_add(1, Ordering::Relaxed) < self.most
@@ -88,7 +97,12 @@ impl Run {
         };
         let text = answer.to_string();
         if !right {
-            self.fault(format!("{} {}: {}", call.method, call.params, &text[..text.floor_char_boundary(600)]));
+            self.fault(format!(
+                "{} {}: {}",
+                call.method,
+                call.params,
+                &text[..text.floor_char_boundary(600)]
+            ));
         }
         if text.contains("internal_error") {
             self.fault(format!("{} {}: a defect: {text}", call.method, call.params));
@@ -96,6 +110,15 @@ impl Run {
         if failed {
             return;
         }
+        // What was asked for and is not there is named as such.
+        let mut shown = answer["result"]["structuredContent"].clone();
+        let text = match shown.as_object_mut() {
+            Some(fields) => {
+                fields.remove("missing");
+                shown.to_string()
+            }
+            None => text,
+        };
         let known = self.gone.read().unwrap();
         for place in text.match_indices("mem-").map(|(place, _)| place) {
             let number = text.get(place + 4..place + 11).and_then(|digits| digits.parse().ok());
@@ -116,7 +139,7 @@ fn from_environment(variable: &str, default: usize) -> usize {
 fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
     let status = ["approved", "approved", "approved", "promoted", "staging"][number % 5];
     let superseded_by = (number % 17 == 0).then(|| id(number + 2));
-    let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(20)).collect();
+    let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(12)).collect();
     connection
         .execute(
             "INSERT INTO memories (id, title, narrative, facts, concepts, files, type, project, session, status, superseded_by, created_at)
@@ -156,9 +179,13 @@ fn write(run: &Run, stores: Vec<Connection>) {
             let any = live.start + 2 + dice.roll(live.len() - 2);
             let (changed, rejected) = (id(any), id(any + 1));
             let title = format!("{} ERR_{any} changed", dice.words(3));
-            connection.execute("UPDATE memories SET title = ?2 WHERE id = ?1", [&changed, &title]).unwrap();
+            connection
+                .execute("UPDATE memories SET title = ?2 WHERE id = ?1", [&changed, &title])
+                .unwrap();
             if turn % 3 == 0 {
-                connection.execute("UPDATE memories SET status = 'rejected' WHERE id = ?1", [&rejected]).unwrap();
+                connection
+                    .execute("UPDATE memories SET status = 'rejected' WHERE id = ?1", [&rejected])
+                    .unwrap();
             }
             let known = connection.changes() > 0 && turn % 3 == 0;
             connection.execute_batch("COMMIT").unwrap();
@@ -169,12 +196,12 @@ fn write(run: &Run, stores: Vec<Connection>) {
             }
         }
         *run.live.write().unwrap() = (live.start + stores.len(), live.end + stores.len());
-        if turn % 50 == 0 {
+        if turn % 20 == 0 {
             for connection in &stores {
                 let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
             }
         }
-        std::thread::sleep(Duration::from_millis(40));
+        std::thread::sleep(Duration::from_millis(150));
     }
 }
 
@@ -186,14 +213,15 @@ fn index(run: &Run, root: &Path) {
         if cfg!(feature = "table") && !output.status.success() {
             run.fault(format!("index: {}", String::from_utf8_lossy(&output.stderr)));
         }
-        std::thread::sleep(Duration::from_millis(700));
+        std::thread::sleep(Duration::from_secs(3));
     }
 }
 
 // The clients.
 
 fn binary(root: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
+    let other = std::env::var_os(BINARY);
+    let mut command = Command::new(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_ack-memory").into()));
     for (variable, _) in ack_memory::config::ENVIRONMENT {
         command.env_remove(variable);
     }
@@ -264,16 +292,16 @@ impl Alone {
 
     /// Takes one answer in; false where none comes.
     fn take(&mut self, run: &Run, cursor: &mut Option<(Value, String)>, patience: Duration) -> bool {
-        let Ok(line) = self.lines.recv_timeout(patience) else { return false };
+        let Ok(line) = self.lines.recv_timeout(patience) else {
+            return false;
+        };
         let answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let Some((call, gone, _)) = answer["id"].as_i64().and_then(|id| self.waiting.remove(&id)) else {
             run.fault(format!("an answer to nothing, or the second one: {line}"));
             return true;
         };
         run.check(&call, gone, &answer);
-        if let Some(next) = answer["result"]["structuredContent"]["next_cursor"].as_str() {
-            *cursor = Some((call.params["arguments"].clone(), next.to_owned()));
-        }
+        *cursor = Run::next(&call, &answer).or(cursor.take());
         true
     }
 
@@ -316,17 +344,25 @@ impl Alone {
 
     /// Many requests, all taken back at once: the server answers the next one soon, and then does nothing more.
     fn rest(&mut self, run: &Run, dice: &mut Dice) {
-        for _ in 0..100 {
+        for _ in 0..40 {
             let arguments = json!({ "query": dice.words(200), "limit": 50, "detail": "full", "status": "all" });
             let params = json!({ "name": "query_memories", "arguments": arguments });
-            let call = Call { method: "tools/call", params, expected: Expected::Either };
+            let call = Call {
+                method: "tools/call",
+                params,
+                expected: Expected::Either,
+            };
             self.send(run, call, true);
         }
-        let call = Call { method: "tools/list", params: json!({}), expected: Expected::Answer };
+        let call = Call {
+            method: "tools/list",
+            params: json!({}),
+            expected: Expected::Answer,
+        };
         self.send(run, call, false);
         while self.owed() > 0 {
             if !self.take(run, &mut None, PATIENCE) {
-                run.fault("no answer after a hundred requests that were taken back".to_owned());
+                run.fault("no answer after forty requests that were taken back".to_owned());
                 return;
             }
         }
@@ -366,9 +402,7 @@ fn together(run: &Run, address: &str, seed: u64) {
         match answers.as_slice() {
             [answer] => {
                 run.check(&call, gone, answer);
-                if let Some(next) = answer["result"]["structuredContent"]["next_cursor"].as_str() {
-                    cursor = Some((call.params["arguments"].clone(), next.to_owned()));
-                }
+                cursor = Run::next(&call, answer).or(cursor.take());
             }
             _ => run.fault(format!("{} {}: {} answers in {said:?}", call.method, call.params, answers.len())),
         }
@@ -416,7 +450,10 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
     let mut url = String::new();
     BufReader::new(http.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-    let mut processes: Vec<(String, u32)> = (1..).zip(&clients).map(|(number, client)| (format!("stdio {number}"), client.child.id())).collect();
+    let mut processes: Vec<(String, u32)> = (1..)
+        .zip(&clients)
+        .map(|(number, client)| (format!("stdio {number}"), client.child.id()))
+        .collect();
     processes.push(("http".to_owned(), http.id()));
 
     let seconds = from_environment(SECONDS, DEFAULT_SECONDS);
@@ -439,7 +476,7 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
             move || write(run, stores)
         });
         let indexer = scope.spawn(|| index(&run, root.path()));
-        let watch = scope.spawn(|| figures::watch(&processes, &run.calls, &over));
+        let watch = scope.spawn(|| figures::watch(&processes, &run.answers, &over));
         let alone: Vec<_> = (1u64..)
             .zip(&mut clients)
             .map(|(number, client)| {

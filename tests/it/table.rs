@@ -448,3 +448,37 @@ fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_te
     );
     assert!(done(&index(root.path(), &arguments).output().unwrap()).contains("0 rows were added, 0 removed, 20 were there already"));
 }
+
+#[test]
+fn a_mark_without_a_letter_shifts_no_term_of_the_table() {
+    let root = Root::new();
+    let titles = [
+        "Alpha \u{659} anchors",
+        "\u{64b} Beta buoys \u{659}",
+        "Gamma gauges",
+        "Delta dredgers",
+    ];
+    let memories: Vec<Value> = titles
+        .iter()
+        .enumerate()
+        .map(|(n, title)| memory(&format!("m{n}"), title, json!({})))
+        .collect();
+    bulk(&root, "alpha", &memories);
+    let asked = |service: &Service| -> Vec<Value> {
+        let words = ["anchors", "buoys", "gauges", "dredgers", "\u{659}", "beta \u{659}"];
+        let query = |word: &&str| {
+            call(
+                service,
+                "query_memories",
+                json!({ "query": word, "mode": "lexical", "explain": true }),
+            )
+            .unwrap()
+        };
+        words.iter().map(query).collect()
+    };
+    let without = asked(&root.service());
+    build(&root);
+    let service = root.service();
+    assert_eq!(asked(&service), without);
+    assert_eq!(info(&service)["index"]["coverage"], 1.0);
+}

@@ -35,20 +35,30 @@ fn the_readme_tells_what_a_session_costs() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");
     let sent = json!({ "cwd": folder, "hook_event_name": "SessionStart", "source": "startup" });
-    let answer: Value = serde_json::from_str(&ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok()).unwrap();
+    let answer: Value =
+        serde_json::from_str(&ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok()).unwrap();
     let query = json!({ "query": "lock timeout in the payout job" });
     let measured = [
         ("`tools/list`", cost(&json!({ "tools": tools() }).to_string())),
         ("the instructions", cost(INSTRUCTIONS)),
-        ("`query_memories`, ten results of the samples", cost(&call(&root.service(), "query_memories", query).unwrap().to_string())),
-        ("a session's start in `ledger-api` of the samples", cost(answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap())),
+        (
+            "`query_memories`, ten results of the samples",
+            cost(&call(&root.service(), "query_memories", query).unwrap().to_string()),
+        ),
+        (
+            "a session's start in `ledger-api` of the samples",
+            cost(answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap()),
+        ),
     ];
     assert!(measured[0].1 + measured[1].1 < EVERY_SESSION, "{measured:?}");
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     for (what, tokens) in measured {
         let row = readme.lines().find_map(|line| line.strip_prefix(&format!("| {what} | ")));
         let told: usize = row.map_or(0, |rest| rest.trim_end_matches(" |").replace(',', "").parse().unwrap());
-        assert!(tokens.abs_diff(told) * 20 <= tokens, "the README says {told} for {what}, it is {tokens}: {measured:?}");
+        assert!(
+            tokens.abs_diff(told) * 20 <= tokens,
+            "the README says {told} for {what}, it is {tokens}: {measured:?}"
+        );
     }
 }
 
@@ -59,7 +69,11 @@ fn the_estimate_stands_above_what_vocabularies_count_for_real_texts() {
     for folder in ["scopes-example", "src", "schemas", "tests/it", "encoder"] {
         for entry in walkdir::WalkDir::new(here.join(folder)).into_iter().map(Result::unwrap) {
             let kinds = ["jsonl", "json", "rs", "py", "md", "toml", "sql"];
-            if entry.path().extension().is_some_and(|kind| kinds.iter().any(|known| kind == *known)) {
+            if entry
+                .path()
+                .extension()
+                .is_some_and(|kind| kinds.iter().any(|known| kind == *known))
+            {
                 let text = std::fs::read_to_string(entry.path()).unwrap();
                 texts.extend(text.lines().filter(|_| folder == "scopes-example").map(str::to_owned));
                 // Pieces of the length of a memory.
@@ -116,7 +130,12 @@ fn the_estimate_stands_above_what_vocabularies_count_for_what_no_word_is() {
     for length in [24, 64, 400, 3_000] {
         for _ in 0..10 {
             let bytes: Vec<u8> = std::iter::repeat_with(&mut roll).flatten().take(length).collect();
-            let of = |letters: &[u8]| -> String { bytes.iter().map(|byte| char::from(letters[usize::from(*byte) % letters.len()])).collect() };
+            let of = |letters: &[u8]| -> String {
+                bytes
+                    .iter()
+                    .map(|byte| char::from(letters[usize::from(*byte) % letters.len()]))
+                    .collect()
+            };
             texts.push(base64::prelude::BASE64_STANDARD.encode(&bytes));
             texts.push(base64::prelude::BASE64_URL_SAFE.encode(&bytes));
             texts.push(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
@@ -135,7 +154,11 @@ fn check(texts: &[String]) {
     let (mut estimated, mut counted) = (0, 0);
     for text in texts {
         let (estimate, real) = (text::tokens(text), cost(text));
-        assert!(estimate >= real, "{estimate} estimated, {real} counted: {}", &text[..text.floor_char_boundary(400)]);
+        assert!(
+            estimate >= real,
+            "{estimate} estimated, {real} counted: {}",
+            &text[..text.floor_char_boundary(400)]
+        );
         estimated += estimate;
         counted += real;
     }
@@ -147,12 +170,22 @@ fn check(texts: &[String]) {
 #[test]
 fn no_answer_costs_more_tokens_than_max_tokens() {
     let root = Root::samples();
-    let blob = base64::prelude::BASE64_STANDARD.encode((0..9_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<u8>>());
+    let blob = base64::prelude::BASE64_STANDARD.encode(
+        (0..9_000u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect::<Vec<u8>>(),
+    );
     let texts = [
         ("base64", blob.as_str()),
         ("code", include_str!("tokens.rs")),
-        ("cjk", &"データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。".repeat(60)),
-        ("hex", &"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ".repeat(80)),
+        (
+            "cjk",
+            &"データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。".repeat(60),
+        ),
+        (
+            "hex",
+            &"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ".repeat(80),
+        ),
     ];
     let memories: Vec<Value> = texts
         .iter()
@@ -169,7 +202,11 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
     let folder = root.path().join("odd");
     for max_tokens in [200, 300, 500, 1_000, 4_000, 20_000] {
         for query in ["base64", "code", "cjk データベース", "hex 9f86d081", "payout", "fact"] {
-            for rest in [json!({}), json!({ "detail": "full", "limit": 50, "status": "all" }), json!({ "explain": true })] {
+            for rest in [
+                json!({}),
+                json!({ "detail": "full", "limit": 50, "status": "all" }),
+                json!({ "explain": true }),
+            ] {
                 let mut arguments = json!({ "query": query, "max_tokens": max_tokens });
                 arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
                 let answer = call(&service, "query_memories", arguments.clone()).unwrap().to_string();

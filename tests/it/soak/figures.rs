@@ -6,18 +6,18 @@ use std::time::Duration;
 
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(200);
-/// The part of the calls after which a server counts as warm.
+/// The part of the answers after which a server counts as warm.
 const WARM: f64 = 0.4;
 /// What memory may grow by from the first warm sample to the last, beside a tenth of itself: allocators and caches breathe.
-const BREATH: f64 = 8.0;
+const BREATH: f64 = 12.0;
 /// Descriptors and threads may differ by so many from one part of the run to the next.
 const FEW: usize = 12;
 
 /// One look at a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// Calls made so far, by all clients.
-    calls: usize,
+    /// Answers so far, to all clients.
+    answers: usize,
     /// Resident and private memory, in MiB.
     resident: f64,
     private: f64,
@@ -32,7 +32,7 @@ pub struct Figures {
 }
 
 /// Looks at processes until `over`; one that has ended is passed over.
-pub fn watch(processes: &[(String, u32)], calls: &AtomicUsize, over: &AtomicBool) -> Vec<Figures> {
+pub fn watch(processes: &[(String, u32)], answers: &AtomicUsize, over: &AtomicBool) -> Vec<Figures> {
     let empty = |(name, _): &(String, u32)| Figures {
         name: name.clone(),
         samples: Vec::new(),
@@ -40,22 +40,23 @@ pub fn watch(processes: &[(String, u32)], calls: &AtomicUsize, over: &AtomicBool
     let mut figures: Vec<Figures> = processes.iter().map(empty).collect();
     while !over.load(Ordering::Relaxed) {
         for ((_, pid), figures) in processes.iter().zip(&mut figures) {
-            figures.samples.extend(sample(*pid, calls.load(Ordering::Relaxed)));
+            figures.samples.extend(sample(*pid, answers.load(Ordering::Relaxed)));
         }
         std::thread::sleep(PERIOD);
     }
     figures
 }
 
-fn sample(pid: u32, calls: usize) -> Option<Sample> {
+fn sample(pid: u32, answers: usize) -> Option<Sample> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let kibibytes = |key: &str| -> f64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(key));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .unwrap_or_default()
     };
     let entries = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
     Some(Sample {
-        calls,
+        answers,
         resident: kibibytes("Rss:") / 1024.0,
         private: (kibibytes("Private_Clean:") + kibibytes("Private_Dirty:")) / 1024.0,
         descriptors: entries("fd"),
@@ -68,16 +69,26 @@ pub fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name stands in parentheses and may hold anything; user and system time are the 12th and 13th values behind it.
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    behind.split_whitespace().skip(11).take(2).filter_map(|value| value.parse::<u64>().ok()).sum()
+    behind
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|value| value.parse::<u64>().ok())
+        .sum()
 }
 
 impl Figures {
     /// The samples after the warm-up.
     fn warm(&self) -> &[Sample] {
-        let last = self.samples.last().map_or(0, |sample| sample.calls);
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of calls")]
+        let last = self.samples.last().map_or(0, |sample| sample.answers);
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count of answers"
+        )]
         let from = (last as f64 * WARM) as usize;
-        let start = self.samples.partition_point(|sample| sample.calls < from);
+        let start = self.samples.partition_point(|sample| sample.answers < from);
         &self.samples[start..]
     }
 
@@ -90,7 +101,10 @@ impl Figures {
             grown.push(format!("{}: too few samples to tell", self.name));
             return (told, grown);
         }
-        for (what, of) in [("resident", (|sample| sample.resident) as fn(&Sample) -> f64), ("private", |sample| sample.private)] {
+        for (what, of) in [
+            ("resident", (|sample| sample.resident) as fn(&Sample) -> f64),
+            ("private", |sample| sample.private),
+        ] {
             let values: Vec<f64> = warm.iter().map(of).collect();
             let (middle, growth) = (median(values.clone()), growth(&values));
             told += &format!(", {what} {middle:.1} MiB {growth:+.1}");
@@ -98,7 +112,10 @@ impl Figures {
                 grown.push(format!("{}: {what} memory grew by {growth:.1} MiB at {middle:.1}", self.name));
             }
         }
-        for (what, of) in [("descriptors", (|sample| sample.descriptors) as fn(&Sample) -> usize), ("threads", |sample| sample.threads)] {
+        for (what, of) in [
+            ("descriptors", (|sample| sample.descriptors) as fn(&Sample) -> usize),
+            ("threads", |sample| sample.threads),
+        ] {
             let (early, late) = warm.split_at(warm.len() / 2);
             let most = |samples: &[Sample]| samples.iter().map(of).max().unwrap_or_default();
             told += &format!(", {what} at most {}, then {}", most(early), most(late));

@@ -4,8 +4,30 @@ use serde_json::{Value, json};
 
 /// The words that memories are made of.
 pub const WORDS: [&str; 24] = [
-    "database", "lock", "timeout", "connection", "pool", "flex", "layout", "certificate", "cron", "release", "migration", "cache", "index",
-    "socket", "thread", "branch", "merge", "fixture", "snapshot", "locale", "encoding", "retry", "queue", "token",
+    "database",
+    "lock",
+    "timeout",
+    "connection",
+    "pool",
+    "flex",
+    "layout",
+    "certificate",
+    "cron",
+    "release",
+    "migration",
+    "cache",
+    "index",
+    "socket",
+    "thread",
+    "branch",
+    "merge",
+    "fixture",
+    "snapshot",
+    "locale",
+    "encoding",
+    "retry",
+    "queue",
+    "token",
 ];
 
 /// Numbers that look random and are the same in every run.
@@ -65,9 +87,21 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
             let mode = ["hybrid", "lexical", "semantic"][dice.roll(3)];
             tool("query_memories", json!({ "query": dice.words(words), "mode": mode }), Answer)
         }
-        10 => tool("query_memories", json!({ "query": format!("ERR_{number}"), "explain": true }), Answer),
-        11 => tool("query_memories", json!({ "query": dice.words(2), "limit": 50, "detail": "full", "max_tokens": 20000, "status": "all" }), Answer),
-        12 => tool("query_memories", json!({ "query": dice.words(2), "tags": [WORDS[dice.roll(6)]], "since": "2026-01-05", "type": "bugfix" }), Answer),
+        10 => tool(
+            "query_memories",
+            json!({ "query": format!("ERR_{number}"), "explain": true }),
+            Answer,
+        ),
+        11 => tool(
+            "query_memories",
+            json!({ "query": dice.words(2), "limit": 50, "detail": "full", "max_tokens": 20000, "status": "all" }),
+            Answer,
+        ),
+        12 => tool(
+            "query_memories",
+            json!({ "query": dice.words(2), "tags": [WORDS[dice.roll(6)]], "since": "2026-01-05", "type": "bugfix" }),
+            Answer,
+        ),
         13 => tool("query_memories", json!({ "status": "all", "limit": 50, "max_tokens": 200 }), Answer),
         14 | 15 => match cursor.take() {
             Some((mut arguments, cursor)) => {
@@ -77,30 +111,58 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
             None => tool("query_memories", json!({ "query": dice.words(1), "limit": 5 }), Answer),
         },
         16 => tool("query_memories", json!({ "like": id(number) }), Either),
-        17 => tool("query_memories", json!({ "query": "x".repeat(2_000) + &dice.words(40), "files": ["src/**"] }), Answer),
+        17 => tool(
+            "query_memories",
+            json!({ "query": "x".repeat(2_000) + &dice.words(40), "files": ["src/**"] }),
+            Answer,
+        ),
         18 => tool("query_memories", json!({ "query": dice.words(2), "limit": 0 }), Failure),
         19 => tool("query_memories", json!({ "qurey": "x" }), Failure),
         20 => tool("query_memories", json!({ "query": "x", "cursor": "nonsense" }), Failure),
         21..=23 => tool("get_memory", json!({ "id": id(number) }), Either),
         24 => {
             let ids: Vec<String> = (0..20).map(|more| id(number + more)).collect();
-            tool("get_memory", json!({ "ids": ids, "status": "all", "include": ["timeline", "related", "links", "history"] }), Either)
+            tool(
+                "get_memory",
+                json!({ "ids": ids, "status": "all", "include": ["timeline", "related", "links", "history"] }),
+                Either,
+            )
         }
         25 => tool("get_memory", json!({ "id": "no-such-memory" }), Failure),
         26 => tool("list_scopes", json!({}), Answer),
         27 => tool("list_scopes", json!({ "scope": "two" }), Answer),
         28 => tool("list_scopes", json!({ "scope": "nowhere" }), Failure),
         29 => tool("get_context", json!({}), Answer),
-        30 => tool("get_context", json!({ "focus": dice.words(3), "max_memories": 20, "max_tokens": 800 }), Answer),
+        30 => tool(
+            "get_context",
+            json!({ "focus": dice.words(3), "max_memories": 20, "max_tokens": 800 }),
+            Answer,
+        ),
         31 => other("resources/list", json!({}), Answer),
         32 => other("resources/read", json!({ "uri": "memory://scope/one" }), Answer),
-        33 => other("resources/read", json!({ "uri": format!("memory://scope/two/memory/{}", id(number)) }), Either),
-        34 => other("prompts/get", json!({ "name": "recall", "arguments": { "query": dice.words(3) } }), Answer),
-        35 => other("prompts/get", json!({ "name": "curate_pending", "arguments": { "scope": "one" } }), Answer),
+        33 => other(
+            "resources/read",
+            json!({ "uri": format!("memory://scope/two/memory/{}", id(number)) }),
+            Either,
+        ),
+        34 => other(
+            "prompts/get",
+            json!({ "name": "recall", "arguments": { "query": dice.words(3) } }),
+            Answer,
+        ),
+        35 => other(
+            "prompts/get",
+            json!({ "name": "curate_pending", "arguments": { "scope": "one" } }),
+            Answer,
+        ),
         36 => {
             let template = json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
             let argument = json!({ "name": "id", "value": "mem-" });
-            other("completion/complete", json!({ "ref": template, "argument": argument, "context": { "arguments": { "name": "one" } } }), Answer)
+            other(
+                "completion/complete",
+                json!({ "ref": template, "argument": argument, "context": { "arguments": { "name": "one" } } }),
+                Answer,
+            )
         }
         37 => tool("no_such_tool", json!({}), Failure),
         38 => other("no/such_method", json!({}), Failure),
