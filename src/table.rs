@@ -20,7 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
+use lance::Dataset;
+use lance::dataset::builder::DatasetBuilder;
+use lance::dataset::fragment::FragReadConfig;
 use lancedb::arrow::SendableRecordBatchStream;
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
@@ -30,6 +33,8 @@ use tokio::runtime::Runtime;
 pub const TABLE: &str = "memories";
 /// The tag on the version that readers may see.
 pub const PUBLISHED: &str = "published";
+/// Rows that are decoded at once.
+const BATCH: u32 = 4_096;
 /// Memory that LanceDB may keep for indexes and metadata of all tables together.
 const INDEX_CACHE: usize = 128 << 20;
 const METADATA_CACHE: usize = 16 << 20;
@@ -94,6 +99,13 @@ impl TableError {
         match self {
             Self::Busy => "wait until it has finished; what it does is not lost",
             _ => "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged",
+        }
+    }
+
+    fn reading(action: &'static str) -> impl Fn(lance::Error) -> Self {
+        move |source| Self::Lance {
+            action,
+            source: Box::new(source.into()),
         }
     }
 
@@ -164,14 +176,17 @@ fn session() -> Arc<Session> {
     Arc::clone(SESSION.get_or_init(|| Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(ObjectStoreRegistry::default())))))
 }
 
-/// Connects to an existing folder. LanceDB would make one that is not there.
-async fn connect(folder: &Path) -> Result<Connection, TableError> {
-    let absolute = std::path::absolute(folder).map_err(|source| TableError::Io {
+fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
+    std::path::absolute(folder).map_err(|source| TableError::Io {
         action: "resolve",
         path: folder.to_owned(),
         source,
-    })?;
-    lancedb::connect(&absolute.to_string_lossy())
+    })
+}
+
+/// Connects to an existing folder. LanceDB would make one that is not there.
+async fn connect(folder: &Path) -> Result<Connection, TableError> {
+    lancedb::connect(&absolute(folder)?.to_string_lossy())
         .session(session())
         .execute()
         .await
@@ -185,6 +200,46 @@ async fn open(folder: &Path) -> Result<Table, TableError> {
         .execute()
         .await
         .map_err(TableError::lance("open the table"))
+}
+
+/// Opens the version that readers may see, to be searched.
+async fn open_published(folder: &Path) -> Result<Table, TableError> {
+    let table = open(folder).await?;
+    table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
+    Ok(table)
+}
+
+/// The version that readers may see, to be read as a whole.
+async fn published(folder: &Path) -> Result<Dataset, TableError> {
+    let place = absolute(folder)?.join(format!("{TABLE}.lance"));
+    DatasetBuilder::from_uri(place.to_string_lossy())
+        .with_session(session())
+        .with_tag(PUBLISHED)
+        .load()
+        .await
+        .map_err(TableError::reading("open the published version"))
+}
+
+/// Reads columns of every row, and its number in `_rowid`, in the order of these numbers, file by file. A query would say the same, but planning one alone takes longer than reading
+/// ten thousand rows, and 30 MiB of program code.
+async fn each_batch(
+    dataset: &Dataset,
+    columns: &[&str],
+    mut visit: impl FnMut(&RecordBatch) -> Result<(), TableError>,
+) -> Result<(), TableError> {
+    let failed = TableError::reading("read the rows");
+    let schema = dataset.schema().project(columns).map_err(&failed)?;
+    let mut fragments = dataset.get_fragments();
+    fragments.sort_unstable_by_key(lance::dataset::fragment::FileFragment::id);
+    for fragment in fragments {
+        let config = FragReadConfig::default().with_row_id(true);
+        let reader = fragment.open(&schema, config).await.map_err(&failed)?;
+        let mut batches = reader.read_all(BATCH).await.map_err(&failed)?.buffered(2);
+        while let Some(batch) = batches.try_next().await.map_err(&failed)? {
+            visit(&batch)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads columns of the rows that a condition names, or of all.

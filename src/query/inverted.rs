@@ -188,11 +188,13 @@ impl Index {
     }
 
     /// Adds a row of the vector table, its terms as this index numbers them. One whose id is known already is left to the
-    /// store to decide.
-    pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) {
+    /// store to decide; that is told by `false`.
+    pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) -> bool {
+        let known = self.docs.len();
         if entry.key.rowid != 0 && self.number(entry.id).is_none() && self.at(entry.key).is_none() {
             self.add(entry, terms);
         }
+        self.docs.len() > known
     }
 
     /// Says that everything so far came from the vector table; with a searcher, that terms and vectors are still there.
@@ -216,12 +218,6 @@ impl Index {
     /// The first document whose terms and vector are in memory.
     pub fn first_resident(&self) -> DocId {
         self.outside.as_ref().map_or(0, |outside| outside.documents)
-    }
-
-    /// The live document of a row, where it is one whose terms and vector lie outside.
-    pub fn outside(&self, key: RowKey) -> Option<DocId> {
-        let number = self.at(key)?;
-        (number < self.first_resident()).then_some(number)
     }
 
     /// About how many bytes of memory it takes.

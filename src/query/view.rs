@@ -10,7 +10,6 @@ use super::inverted::{DocId, Index, Mark, SUCCEEDED, allowed};
 use super::lexical::Statistics;
 use super::semantic::Code;
 use crate::memory::StatusFilter;
-use crate::store::read::RowKey;
 use crate::table::TableError;
 use crate::table::search::{Ask, Row};
 
@@ -101,25 +100,26 @@ impl<'a> View<'a> {
             status: filters.status,
             others: has_others,
         })?;
-        self.take(answer.rows, keys);
-        self.partial = !answer.complete;
         let judge = Judge::new(self, filters);
-        let candidates = self.outside.iter().filter(|row| matches!(judge.judge(row.doc), Verdict::Candidate));
-        if answer.complete || candidates.count() >= AT_LEAST {
-            return Ok(());
+        let mut wanted: Vec<DocId> = answer.docs;
+        wanted.retain(|doc| !matches!(judge.judge(*doc), Verdict::Filtered));
+        let candidates = wanted.iter().filter(|doc| matches!(judge.judge(**doc), Verdict::Candidate));
+        let mut partial = !answer.complete;
+        if partial && candidates.count() < AT_LEAST {
+            // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
+            let all = index.live().take_while(|(doc, _)| *doc < index.first_resident());
+            let left = all.filter(|(doc, _)| matches!(judge.judge(*doc), Verdict::Candidate));
+            let left: Vec<DocId> = left.map(|(doc, _)| doc).take(EXACT + 1).collect();
+            if left.len() <= EXACT {
+                wanted.extend(left);
+                wanted.sort_unstable();
+                wanted.dedup();
+                partial = false;
+            }
         }
-        // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
-        let all = index.live().take_while(|(doc, _)| *doc < index.first_resident());
-        let left: Vec<RowKey> = all
-            .filter(|(doc, _)| matches!(judge.judge(*doc), Verdict::Candidate))
-            .map(|(_, doc)| doc.key)
-            .take(EXACT + 1)
-            .collect();
-        if left.len() <= EXACT {
-            let rows = searcher.fetch(&left, keys)?;
-            self.take(rows, keys);
-            self.partial = false;
-        }
+        self.partial = partial;
+        let rows = searcher.fetch(&wanted, keys)?;
+        self.take(rows, keys);
         Ok(())
     }
 
@@ -131,25 +131,22 @@ impl<'a> View<'a> {
         let missing = docs
             .iter()
             .filter(|doc| **doc < self.index.first_resident() && self.row(**doc).is_none());
-        let rows: Vec<RowKey> = missing.filter_map(|doc| Some(self.index.doc(*doc)?.key)).collect();
-        let (Some(searcher), false) = (self.index.searcher(), rows.is_empty()) else {
+        let missing: Vec<DocId> = missing.copied().collect();
+        let (Some(searcher), false) = (self.index.searcher(), missing.is_empty()) else {
             return Ok(());
         };
         let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
-        let rows = searcher.fetch(&rows, keys)?;
+        let rows = searcher.fetch(&missing, keys)?;
         self.take(rows, keys);
         Ok(())
     }
 
     fn take(&mut self, rows: Vec<Row>, keys: &[(String, f32)]) {
-        let index = self.index;
-        self.outside.extend(rows.into_iter().filter_map(|row| {
-            let named = |(place, frequency): (usize, f32)| Some((keys.get(place)?.0.as_str().into(), frequency));
-            Some(Outside {
-                doc: index.outside(row.key)?,
-                frequencies: row.frequencies.into_iter().filter_map(named).collect(),
-                code: row.code,
-            })
+        let named = |(place, frequency): (usize, f32)| Some((keys.get(place)?.0.as_str().into(), frequency));
+        self.outside.extend(rows.into_iter().map(|row| Outside {
+            doc: row.doc,
+            frequencies: row.frequencies.into_iter().filter_map(named).collect(),
+            code: row.code,
         }));
         self.outside.sort_by_key(|row| row.doc);
         self.outside.dedup_by_key(|row| row.doc);

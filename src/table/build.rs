@@ -534,7 +534,7 @@ async fn contents(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Res
     let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     // Every column that anybody reads: what cannot be read is found now, and made anew.
-    let columns: Vec<&str> = READ.into_iter().chain(["vector"]).collect();
+    let columns: Vec<&str> = READ.into_iter().chain(["batch", "vector"]).collect();
     let mut batches = rows(table, &columns, None).await?;
     let mut contents = Contents::default();
     while let Some(batch) = next(&mut batches).await? {

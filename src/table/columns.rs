@@ -2,10 +2,9 @@
 //!
 //! Version 3. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
 //! of that row, `content` that of the text which was encoded. `batch` is the number of the batch that the row was written
-//! with, `terms` what [`super::terms`] makes of the terms of the memory; each batch begins with a row that is no memory but
-//! its lexicon. `words` are the same terms for LanceDB's full-text index. `vector` has norm 1; it is null where no word of the text is known to the encoder. `code` is the same vector
-//! as searches use it: a factor (single precision, little endian), then a signed byte a component, which times the factor
-//! make norm 1. `model` is the XXH3 of the transformer's weights where it took part in the vector.
+//! with; each batch begins with a row that is no memory but its lexicon. `detail` is what a score needs of the memory, and `words`
+//! its terms for LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1; it is null where no word of the text is
+//! known to the encoder. `model` is the XXH3 of the transformer's weights where it took part in the vector.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +23,6 @@ use crate::memory::{Memory, Status};
 use crate::query::dictionary::Dictionary;
 use crate::query::inverted::Entry;
 use crate::query::prepare::Prepared;
-use crate::query::semantic::Code;
 use crate::store::read::RowKey;
 
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
@@ -48,7 +46,7 @@ pub const META_TEMPLATE: &str = "ack-memory.template";
 pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
 
 /// The columns that a reader needs to search in memory.
-pub const READ: [&str; 20] = [
+pub const READ: [&str; 18] = [
     "source",
     "row",
     "fingerprint",
@@ -65,14 +63,12 @@ pub const READ: [&str; 20] = [
     "updated",
     "superseded_by",
     "length",
-    "batch",
-    "terms",
-    "code",
+    "detail",
     "model",
 ];
 
 /// The columns that a reader needs where the table itself is searched: all but the terms and the vector.
-pub const LIGHT: [&str; 18] = [
+pub const LIGHT: [&str; 17] = [
     "source",
     "row",
     "fingerprint",
@@ -89,7 +85,6 @@ pub const LIGHT: [&str; 18] = [
     "updated",
     "superseded_by",
     "length",
-    "batch",
     "model",
 ];
 
@@ -120,8 +115,7 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
         text("text", false),
         text("words", false),
         Field::new("batch", DataType::UInt64, false),
-        plain(Field::new("terms", DataType::Binary, false)),
-        plain(Field::new("code", DataType::Binary, true)),
+        plain(Field::new("detail", DataType::Binary, false)),
         Field::new("vector", DataType::FixedSizeList(item, dimension), true),
         text("model", true),
     ];
@@ -192,14 +186,14 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
     let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
     let (mut tags, mut files) = (ListBuilder::new(StringBuilder::new()), ListBuilder::new(StringBuilder::new()));
     let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
-    let (mut terms, mut code, mut model) = (BinaryBuilder::new(), BinaryBuilder::new(), StringBuilder::new());
+    let (mut detail, mut model) = (BinaryBuilder::new(), StringBuilder::new());
     let dimension = match schema.field_with_name("vector")?.data_type() {
         DataType::FixedSizeList(_, dimension) => usize::try_from(*dimension).unwrap_or_default(),
         _ => 0,
     };
     let mut components: Vec<f32> = Vec::with_capacity((rows.len() + 1) * dimension);
     let mut known: Vec<bool> = Vec::with_capacity(rows.len() + 1);
-    let spelled = terms::spell(rows);
+    let spelled = terms::spell(u32::try_from(number).unwrap_or(u32::MAX), rows);
 
     source.append_value(LEXICON);
     row.append_value(i64::try_from(number).unwrap_or(i64::MAX));
@@ -211,8 +205,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
     files.append(true);
     created.append_null();
     updated.append_null();
-    terms.append_value(spelled.lexicon);
-    code.append_value(spelled.holders);
+    detail.append_value(spelled.lexicon);
     known.push(false);
     components.resize(dimension, 0.0);
     model.append_null();
@@ -241,7 +234,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
             .iter_mut()
             .zip(values)
             .for_each(|(builder, value)| builder.append_option(value));
-        terms.append_value(spelled);
+        detail.append_value(spelled);
         model.append_option(written.model);
         for (list, values) in [(&mut tags, &memory.concepts), (&mut files, &memory.files)] {
             values.iter().for_each(|value| list.values().append_value(value));
@@ -249,7 +242,6 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
         }
         created.append_option(memory.created_at.map(jiff::Timestamp::as_millisecond));
         updated.append_option(memory.updated_at.map(jiff::Timestamp::as_millisecond));
-        code.append_option(written.prepared.code().map(|code| code.to_bytes()));
         let vector = written.prepared.vector.as_deref().filter(|vector| vector.len() == dimension);
         known.push(vector.is_some());
         match vector {
@@ -290,8 +282,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
             text,
             words,
             Arc::new(UInt64Array::from_value(number, count)),
-            Arc::new(terms.finish()),
-            Arc::new(code.finish()),
+            Arc::new(detail.finish()),
             Arc::new(vector),
             Arc::new(model.finish()),
         ],
@@ -342,9 +333,9 @@ pub struct Rows<'a> {
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub enum Loaded<'a> {
     /// The lexicon of the batch of this number.
-    Lexicon(u64, &'a str),
+    Lexicon(u32, &'a str),
     /// A memory: what the index keeps of it, the number of its batch, and its terms for [`super::terms::read`].
-    Memory(Entry<'a>, u64, &'a [u8]),
+    Memory(Entry<'a>, u32, &'a [u8]),
 }
 
 impl<'a> Rows<'a> {
@@ -388,11 +379,11 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// Visits every row. Batches of [`LIGHT`] columns have no terms and no vectors, and no lexicons.
+    /// Visits every row, with its place in the batch. Batches of [`LIGHT`] columns have no terms and no vectors, and no lexicons.
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
-    pub fn visit(&self, mut each: impl FnMut(Loaded<'_>) -> Result<(), TableError>) -> Result<(), TableError> {
+    pub fn visit(&self, mut each: impl FnMut(usize, Loaded<'_>) -> Result<(), TableError>) -> Result<(), TableError> {
         let source = self.numbers::<UInt8Type>("source")?;
         let row = self.numbers::<Int64Type>("row")?;
         let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
@@ -406,26 +397,26 @@ impl<'a> Rows<'a> {
         let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional else {
             return Err(TableError::Column { column: "project" });
         };
-        let contents = if self.batch.column_by_name("terms").is_some() {
-            Some((self.bytes("terms")?, self.bytes("code")?))
+        let details = if self.batch.column_by_name("detail").is_some() {
+            Some(self.bytes("detail")?)
         } else {
             None
         };
-        let batch = self.numbers::<UInt64Type>("batch")?;
         let (tags, files) = (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
         for place in 0..self.batch.num_rows() {
             let text = |column: &'a arrow::array::StringArray| if column.is_null(place) { "" } else { column.value(place) };
             let number = |column: &arrow::array::PrimitiveArray<Int64Type>| (!column.is_null(place)).then(|| column.value(place));
+            let detail = details.map(|details| details.value(place));
             if source.value(place) == LEXICON {
-                if let Some((terms, _)) = contents {
-                    let lexicon = std::str::from_utf8(terms.value(place)).map_err(|_| TableError::Damaged)?;
-                    each(Loaded::Lexicon(batch.value(place), lexicon))?;
+                if let Some(detail) = detail {
+                    let (batch, lexicon, _) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
+                    each(place, Loaded::Lexicon(batch, lexicon))?;
                 }
                 continue;
             }
-            let code = match contents {
-                Some((_, codes)) if !codes.is_null(place) => Some(Code::from_bytes(codes.value(place)).ok_or(TableError::Damaged)?),
-                _ => None,
+            let (batch, code, terms) = match detail {
+                Some(detail) => terms::memory(detail).ok_or(TableError::Damaged)?,
+                None => (0, None, &[][..]),
             };
             let entry = Entry {
                 key: RowKey {
@@ -450,8 +441,7 @@ impl<'a> Rows<'a> {
                 superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
                 code,
             };
-            let terms = contents.map_or(&[][..], |(terms, _)| terms.value(place));
-            each(Loaded::Memory(entry, batch.value(place), terms))?;
+            each(place, Loaded::Memory(entry, batch, terms))?;
         }
         Ok(())
     }

@@ -76,8 +76,8 @@ pub mod search {
     use super::TableError;
     use crate::memory::StatusFilter;
     use crate::query::filter::Condition;
+    use crate::query::inverted::DocId;
     use crate::query::semantic::Code;
-    use crate::store::read::RowKey;
 
     /// There is none: [`super::load::load`] never makes one.
     #[derive(Debug)]
@@ -101,8 +101,8 @@ pub mod search {
 
     /// A memory that was found.
     pub struct Row {
-        /// Where it lies in the store.
-        pub key: RowKey,
+        /// Which one.
+        pub doc: DocId,
         /// Which of the keys it holds, and their weighted frequencies.
         pub frequencies: Vec<(usize, f32)>,
         /// Its vector.
@@ -112,7 +112,7 @@ pub mod search {
     /// What was found.
     pub struct Answer {
         /// The memories.
-        pub rows: Vec<Row>,
+        pub docs: Vec<DocId>,
         /// These are all.
         pub complete: bool,
     }
@@ -145,7 +145,7 @@ pub mod search {
         ///
         /// # Errors
         /// Never.
-        pub const fn fetch(&self, _wanted: &[RowKey], _keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+        pub const fn fetch(&self, _wanted: &[DocId], _keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
             match *self {}
         }
     }

@@ -58,7 +58,7 @@ pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError
     if rows >= VECTOR_FROM {
         let vectors = IvfRqIndexBuilder::default().distance_type(lancedb::DistanceType::Cosine);
         wanted.push(("vector", Index::IvfRq(vectors)));
-        for column in ["row", "alias", "session", "session_id"] {
+        for column in ["alias", "session", "session_id"] {
             wanted.push((column, Index::BTree(BTreeIndexBuilder::default())));
         }
     }

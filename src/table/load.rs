@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use arrow::array::Array;
+use arrow::datatypes::UInt64Type;
 
 use rustc_hash::FxHashMap;
 
 use super::columns::{self, LIGHT, Loaded, META_ENCODER, READ, Rows};
 use super::search::Searcher;
-use super::{PUBLISHED, TABLE, TableError, TableStamp, connect, next, rows, terms, wait};
+use super::{TableError, TableStamp, each_batch, open_published, published, terms, wait};
 use crate::encoder::Encoder;
 use crate::query::inverted::Index;
 
@@ -34,31 +35,26 @@ pub struct TableInfo {
 /// Why the table cannot be used.
 pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index, TableInfo), TableError> {
     wait(async {
-        let connection = connect(folder).await?;
-        let table = connection
-            .open_table(TABLE)
-            .execute()
-            .await
-            .map_err(TableError::lance("open the table"))?;
-        table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
-        let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
-        columns::check(schema.metadata(), encoder)?;
-        let version = table.version().await.map_err(TableError::lance("read the version"))?;
-        let searcher = if table.count_rows(None).await.map_err(TableError::lance("count the rows"))? > resident {
-            Searcher::open(table.clone()).await?
+        let dataset = published(folder).await?;
+        columns::check(&dataset.schema().metadata, encoder)?;
+        let version = dataset.version().version;
+        let rows = dataset.count_rows(None).await.map_err(TableError::reading("count the rows"))?;
+        let mut searcher = if rows > resident {
+            Searcher::open(dataset.clone(), open_published(folder).await?).await?
         } else {
             None
         };
         let columns: &[&str] = if searcher.is_some() { &LIGHT } else { &READ };
-        let mut batches = rows(&table, columns, None).await?;
         let mut index = Index::new();
         let (mut count, mut with_model) = (0, 0);
         // What the index calls the terms of each batch.
-        let mut lexicons: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         let mut numbered: Vec<(u32, u32)> = Vec::new();
-        while let Some(batch) = next(&mut batches).await? {
+        let searched = searcher.is_some();
+        each_batch(&dataset, columns, |batch| {
+            let numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?;
             with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
-            Rows::new(&batch).visit(|row| {
+            Rows::new(batch).visit(|place, row| {
                 match row {
                     Loaded::Lexicon(number, terms) => {
                         let terms = terms.split(' ').filter(|term| !term.is_empty());
@@ -69,22 +65,26 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
                         numbered.clear();
                         let lexicon = match lexicons.get(&number) {
                             Some(lexicon) => lexicon.as_slice(),
-                            None if searcher.is_some() => &[],
+                            None if searched => &[],
                             None => return Err(TableError::Damaged),
                         };
                         for term in terms::read(terms) {
                             let (place, weight) = term.ok_or(TableError::Damaged)?;
                             numbered.push((*lexicon.get(place as usize).ok_or(TableError::Damaged)?, weight));
                         }
-                        index.add_loaded(&entry, numbered.iter().copied());
+                        if index.add_loaded(&entry, numbered.iter().copied())
+                            && let Some(searcher) = &mut searcher
+                        {
+                            searcher.add_row(numbers.value(place));
+                        }
                     }
                 }
                 Ok(())
-            })?;
-        }
-        let searched = searcher.is_some();
+            })
+        })
+        .await?;
         index.set_loaded(searcher);
-        let mut encoder = schema.metadata().get(META_ENCODER).cloned().unwrap_or_default();
+        let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
         if with_model > 0 {
             encoder.push_str(&format!("; {with_model} rows with the transformer"));
         }

@@ -1,10 +1,14 @@
 //! Searching a large scope in its vector table: LanceDB's full-text and vector indexes name the memories that are worth a
-//! look, and their terms and vectors are read with them.
+//! look, and what their scores are made of is read row by row.
 //!
-//! What is held in memory is the lexicon: which terms there are, how many memories hold each, and what each batch of the
-//! table calls them (see [`super::terms`]).
+//! What is held in memory is where each document of the index lies in the table, and the lexicon: which terms there are, how
+//! many memories hold each, and what each batch of the table calls them (see [`super::terms`]).
 
+use arrow::array::Array;
+use arrow::datatypes::UInt64Type;
 use futures::future::try_join_all;
+use lance::Dataset;
+use lancedb::arrow::SendableRecordBatchStream;
 use lancedb::index::scalar::{FtsQuery, FullTextSearchQuery, MatchQuery};
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{DistanceType, Table};
@@ -17,24 +21,27 @@ use crate::api::MatchTags;
 use crate::memory::{Status, StatusFilter};
 use crate::query::dictionary::Dictionary;
 use crate::query::filter::Condition;
+use crate::query::inverted::DocId;
 use crate::query::semantic::Code;
-use crate::store::read::RowKey;
 
 /// Memories that the full-text index is asked for.
-const BY_WORDS: usize = 300;
+const BY_WORDS: usize = 150;
 /// Memories that the vector index is asked for.
-const BY_MEANING: usize = 300;
-/// Memories with a rare identifier of the query, and memories that the status filter keeps out.
-const FEW: usize = 100;
-/// Rows that one condition names.
-const NAMED: usize = 1_000;
-/// What is read of a memory.
-const COLUMNS: [&str; 5] = ["source", "row", "batch", "terms", "code"];
+const BY_MEANING: usize = 150;
+/// Memories with a rare identifier of the query.
+const BY_ANCHORS: usize = 50;
+/// Memories that the status filter keeps out.
+const KEPT_OUT: usize = 20;
 
 /// The published version of a large scope's table.
 #[derive(Debug)]
 pub struct Searcher {
+    /// It, for reading rows.
+    dataset: Dataset,
+    /// It, for queries.
     table: Table,
+    /// The number of each document's row, ascending.
+    rows: Vec<u64>,
     lexicon: Lexicon,
     /// Whether there is an index on the vectors; a scan of them would take long.
     has_vector_index: bool,
@@ -47,7 +54,7 @@ struct Lexicon {
     /// How many memories hold each: approved and promoted ones, and those in staging.
     holders: Vec<[u32; 2]>,
     /// What the places of each batch mean.
-    batches: FxHashMap<u64, Box<[u32]>>,
+    batches: FxHashMap<u32, Box<[u32]>>,
 }
 
 /// What a table is asked.
@@ -68,8 +75,8 @@ pub struct Ask<'a> {
 
 /// A memory that was found.
 pub struct Row {
-    /// Where it lies in the store.
-    pub key: RowKey,
+    /// Which one.
+    pub doc: DocId,
     /// Which of the keys it holds, by their places, and their weighted frequencies.
     pub frequencies: Vec<(usize, f32)>,
     /// Its vector.
@@ -78,18 +85,19 @@ pub struct Row {
 
 /// What was found.
 pub struct Answer {
-    /// The memories; some may be there twice.
-    pub rows: Vec<Row>,
+    /// The memories, each once, in the order of their numbers.
+    pub docs: Vec<DocId>,
     /// These are all that hold a term of the query, and no vector was asked for.
     pub complete: bool,
 }
 
 impl Searcher {
-    /// Prepares a table, at its published version, for searching; `None` where it lacks the index on its words.
+    /// Prepares a table, at its published version, for searching; `None` where it lacks the index on its words. Where its
+    /// documents lie has still to be said.
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub async fn open(table: Table) -> Result<Option<Self>, TableError> {
+    pub async fn open(dataset: Dataset, table: Table) -> Result<Option<Self>, TableError> {
         let indexes = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
         let has = |column: &str| indexes.iter().any(|index| index.columns.iter().any(|own| own == column));
         if !has("words") {
@@ -97,21 +105,26 @@ impl Searcher {
         }
         let mut lexicon = Lexicon::default();
         let condition = format!("source = {LEXICON}");
-        let mut batches = super::rows(&table, &["row", "terms", "code"], Some(&condition)).await?;
+        let mut batches = super::rows(&table, &["detail"], Some(&condition)).await?;
         while let Some(batch) = next(&mut batches).await? {
-            let rows = Rows::new(&batch);
-            let (numbers, texts) = (rows.numbers::<arrow::datatypes::Int64Type>("row")?, rows.bytes("terms")?);
-            let holders = rows.bytes("code")?;
+            let details = Rows::new(&batch).bytes("detail")?;
             for place in 0..batch.num_rows() {
-                let number = u64::try_from(numbers.value(place)).map_err(|_| TableError::Damaged)?;
-                lexicon.read(number, texts.value(place), holders.value(place))?;
+                lexicon.read(details.value(place))?;
             }
         }
+        lexicon.terms.shrink();
         Ok(Some(Self {
             has_vector_index: has("vector"),
+            dataset,
             table,
+            rows: Vec::new(),
             lexicon,
         }))
+    }
+
+    /// Says where the next document lies.
+    pub fn add_row(&mut self, number: u64) {
+        self.rows.push(number);
     }
 
     /// Every term that a memory of the table held when it was written.
@@ -132,7 +145,7 @@ impl Searcher {
     /// About how many bytes of memory it takes, LanceDB's own caches apart.
     pub fn bytes(&self) -> usize {
         let batches: usize = self.lexicon.batches.values().map(|places| size_of_val(&**places)).sum();
-        self.lexicon.terms.bytes() + size_of_val(self.lexicon.holders.as_slice()) + batches
+        size_of_val(self.rows.as_slice()) + self.lexicon.terms.bytes() + size_of_val(self.lexicon.holders.as_slice()) + batches
     }
 
     /// The memories that are worth a look.
@@ -144,84 +157,78 @@ impl Searcher {
         let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
         let anchors: Vec<&str> = ask.anchors.iter().map(String::as_str).collect();
         wait(async {
-            let mut searches = vec![self.by_words(&words, BY_WORDS, allowed.clone(), ask.keys)];
+            let mut searches = vec![self.by_words(&words, BY_WORDS, allowed.clone())];
             // Among many words, the full-text index may rank the holder of an identifier low.
             if anchors.len() < words.len() {
-                searches.push(self.by_words(&anchors, FEW, allowed.clone(), ask.keys));
+                searches.push(self.by_words(&anchors, BY_ANCHORS, allowed.clone()));
             }
             if ask.others {
                 let others = condition(&ask.condition, Some((ask.status, false)));
-                searches.push(self.by_words(&words, FEW, others, ask.keys));
+                searches.push(self.by_words(&words, KEPT_OUT, others));
             }
             let meaning = async {
                 match ask.code {
-                    Some(code) => self.by_meaning(code, allowed.clone(), ask.keys).await,
+                    Some(code) => self.by_meaning(code, allowed.clone()).await,
                     None => Ok(Vec::new()),
                 }
             };
             let (found, near) = futures::try_join!(try_join_all(searches), meaning)?;
-            let complete = ask.code.is_none() && found.first().is_some_and(|rows| rows.len() < BY_WORDS);
-            let mut rows: Vec<Row> = found.into_iter().flatten().collect();
-            rows.extend(near);
-            Ok(Answer { rows, complete })
+            let complete = ask.code.is_none() && found.first().is_some_and(|docs| docs.len() < BY_WORDS);
+            let mut docs: Vec<DocId> = found.into_iter().flatten().chain(near).collect();
+            docs.sort_unstable();
+            docs.dedup();
+            Ok(Answer { docs, complete })
         })
     }
 
-    /// Reads memories, whatever the indexes say of them. One that the table lacks is passed over.
+    /// Reads memories.
     ///
     /// # Errors
     /// Why the table cannot be read.
-    pub fn fetch(&self, wanted: &[RowKey], keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+    pub fn fetch(&self, wanted: &[DocId], keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+        let rows: Vec<u64> = wanted.iter().filter_map(|doc| self.rows.get(*doc as usize).copied()).collect();
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked: FxHashMap<u32, usize> = keys
+            .iter()
+            .enumerate()
+            .filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)))
+            .collect();
         wait(async {
-            let mut found = Vec::with_capacity(wanted.len());
-            for wanted in wanted.chunks(NAMED) {
-                let mut by_source: FxHashMap<u8, Vec<i64>> = FxHashMap::default();
-                for key in wanted {
-                    by_source.entry(key.source).or_default().push(key.rowid);
-                }
-                for (source, rows) in by_source {
-                    let rows = rows.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-                    let named = format!("source = {source} AND row IN ({rows})");
-                    let mut batches = super::rows(&self.table, &COLUMNS, Some(&named)).await?;
-                    while let Some(batch) = next(&mut batches).await? {
-                        self.read(&batch, keys, &mut found)?;
-                    }
-                }
+            let failed = TableError::reading("read memories");
+            let columns = self.dataset.schema().project(&["detail"]).map_err(&failed)?;
+            let batch = self.dataset.take_rows(&rows, columns).await.map_err(&failed)?;
+            let details = Rows::new(&batch).bytes("detail")?;
+            if details.len() != wanted.len() {
+                return Err(TableError::Damaged);
             }
-            Ok(found)
+            let read = |(place, doc): (usize, &DocId)| self.read(*doc, details.value(place), &asked);
+            wanted.iter().enumerate().map(read).collect()
         })
     }
 
-    async fn by_words(
-        &self,
-        words: &[&str],
-        limit: usize,
-        condition: Option<String>,
-        keys: &[(String, f32)],
-    ) -> Result<Vec<Row>, TableError> {
-        let mut found = Vec::new();
+    async fn by_words(&self, words: &[&str], limit: usize, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
         if words.is_empty() {
-            return Ok(found);
+            return Ok(Vec::new());
         }
         let words = MatchQuery::new(words.join(" ")).with_column(Some("words".to_owned()));
         let query = self
             .table
             .query()
             .full_text_search(FullTextSearchQuery::new_query(FtsQuery::Match(words)))
-            .select(Select::columns(&COLUMNS))
+            .select(Select::columns(&[] as &[&str]))
+            .with_row_id()
             .limit(limit);
         let query = match condition {
             Some(condition) => query.only_if(condition),
             None => query,
         };
-        let mut batches = query.execute().await.map_err(TableError::lance("search the words"))?;
-        while let Some(batch) = next(&mut batches).await? {
-            self.read(&batch, keys, &mut found)?;
-        }
-        Ok(found)
+        self.docs(query.execute().await.map_err(TableError::lance("search the words"))?)
+            .await
     }
 
-    async fn by_meaning(&self, code: &Code, condition: Option<String>, keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+    async fn by_meaning(&self, code: &Code, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
         let query = self
             .table
             .query()
@@ -230,7 +237,8 @@ impl Searcher {
             .map_err(TableError::lance("search the vectors"))?
             .column("vector")
             .distance_type(DistanceType::Cosine)
-            .select(Select::columns(&COLUMNS))
+            .select(Select::columns(&[] as &[&str]))
+            .with_row_id()
             .limit(BY_MEANING);
         let query = match condition {
             Some(condition) => query.only_if(condition),
@@ -241,58 +249,45 @@ impl Searcher {
         } else {
             query.bypass_vector_index()
         };
-        let mut found = Vec::new();
-        let mut batches = query.execute().await.map_err(TableError::lance("search the vectors"))?;
-        while let Some(batch) = next(&mut batches).await? {
-            self.read(&batch, keys, &mut found)?;
-        }
-        Ok(found)
+        self.docs(query.execute().await.map_err(TableError::lance("search the vectors"))?)
+            .await
     }
 
-    /// Reads the rows of a batch of [`COLUMNS`].
-    fn read(&self, batch: &arrow::array::RecordBatch, keys: &[(String, f32)], found: &mut Vec<Row>) -> Result<(), TableError> {
-        let rows = Rows::new(batch);
-        let source = rows.numbers::<arrow::datatypes::UInt8Type>("source")?;
-        let row = rows.numbers::<arrow::datatypes::Int64Type>("row")?;
-        let number = rows.numbers::<arrow::datatypes::UInt64Type>("batch")?;
-        let (held, codes) = (rows.bytes("terms")?, rows.bytes("code")?);
-        let asked: FxHashMap<u32, usize> = keys
-            .iter()
-            .enumerate()
-            .filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)))
-            .collect();
-        for place in 0..batch.num_rows() {
-            if source.value(place) == LEXICON {
-                continue;
-            }
-            let lexicon = self.lexicon.batches.get(&number.value(place)).ok_or(TableError::Damaged)?;
-            let mut frequencies = Vec::new();
-            for term in terms::read(held.value(place)) {
-                let (term, weight) = term.ok_or(TableError::Damaged)?;
-                let term = lexicon.get(term as usize).ok_or(TableError::Damaged)?;
-                if let Some(place) = asked.get(term) {
-                    #[expect(clippy::cast_precision_loss, reason = "at most 255")]
-                    frequencies.push((*place, weight as f32 / 2.0));
+    /// The documents behind the row numbers that a query found.
+    async fn docs(&self, mut batches: SendableRecordBatchStream) -> Result<Vec<DocId>, TableError> {
+        let mut docs = Vec::new();
+        while let Some(batch) = next(&mut batches).await? {
+            for number in Rows::new(&batch).numbers::<UInt64Type>("_rowid")?.values() {
+                // A row that the index did not take in is none of its documents.
+                if let Ok(place) = self.rows.binary_search(number) {
+                    docs.extend(DocId::try_from(place).ok());
                 }
             }
-            let code = Some(codes.value(place)).filter(|bytes| !bytes.is_empty());
-            found.push(Row {
-                key: RowKey {
-                    source: source.value(place),
-                    rowid: row.value(place),
-                },
-                frequencies,
-                code: code.map(|bytes| Code::from_bytes(bytes).ok_or(TableError::Damaged)).transpose()?,
-            });
         }
-        Ok(())
+        Ok(docs)
+    }
+
+    /// What a score needs of a memory, from its detail.
+    fn read(&self, doc: DocId, detail: &[u8], asked: &FxHashMap<u32, usize>) -> Result<Row, TableError> {
+        let (batch, code, held) = terms::memory(detail).ok_or(TableError::Damaged)?;
+        let lexicon = self.lexicon.batches.get(&batch).ok_or(TableError::Damaged)?;
+        let mut frequencies = Vec::new();
+        for term in terms::read(held) {
+            let (term, weight) = term.ok_or(TableError::Damaged)?;
+            let term = lexicon.get(term as usize).ok_or(TableError::Damaged)?;
+            if let Some(place) = asked.get(term) {
+                #[expect(clippy::cast_precision_loss, reason = "at most 255")]
+                frequencies.push((*place, weight as f32 / 2.0));
+            }
+        }
+        Ok(Row { doc, frequencies, code })
     }
 }
 
 impl Lexicon {
     /// Takes the lexicon of a batch.
-    fn read(&mut self, batch: u64, terms: &[u8], holders: &[u8]) -> Result<(), TableError> {
-        let terms = std::str::from_utf8(terms).map_err(|_| TableError::Damaged)?;
+    fn read(&mut self, detail: &[u8]) -> Result<(), TableError> {
+        let (batch, terms, holders) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
         let mut holders = terms::read_holders(holders);
         let mut places = Vec::new();
         for term in terms.split(' ').filter(|term| !term.is_empty()) {

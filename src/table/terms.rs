@@ -1,20 +1,26 @@
-//! How a table keeps the terms of its memories.
+//! How a table keeps the terms and the vectors of its memories: the column `detail`.
 //!
-//! The rows of one batch share a lexicon, which is a row of its own: `source` is [`LEXICON`], `row` the number of the batch,
-//! and its `terms` are the distinct terms of the batch as this program's analysis writes them, UTF-8, with a blank between.
-//! The `terms` of a memory are pairs in the order of the lexicon, without separators: how many places the term lies behind
-//! the one before (LEB128; the first one behind place −1, less one), and one byte of weighted frequency in half units.
-//! So a reader looks each term up once a batch, and not once a memory.
+//! The rows of one batch share a lexicon, which is a row of its own: `source` is [`LEXICON`], `row` the number of the batch.
+//! Its `detail` is the number of the batch (4 bytes), the length of the text that follows (4 bytes), the distinct terms of the
+//! batch as this program's analysis writes them (UTF-8, with a blank between), and how many memories of the batch held each
+//! term when it was written: for each term, in its order, the approved and promoted ones and then those in staging (LEB128).
 //!
-//! The `code` of a lexicon says how many memories of the batch held each term when it was written: for each term, in its
-//! order, the approved and promoted ones and then those in staging, both LEB128. `words` of a memory are its terms once more,
-//! each as often as its weighted frequency says (once to [`MOST`] times), with a blank between, for LanceDB's full-text index.
+//! The `detail` of a memory is the number of its batch (4 bytes), the length of the vector that follows (2 bytes; 0 where it has
+//! none), the vector as searches use it (a factor, single precision, then a signed byte a component; times the factor they make
+//! norm 1), and the terms: pairs in the order of the lexicon, without separators: how many places the term lies behind the one
+//! before (LEB128; the first one behind place −1, less one), and one byte of weighted frequency in half units. So a reader looks
+//! each term up once a batch, and not once a memory, and everything that a score needs lies in one place. Numbers are little
+//! endian.
+//!
+//! `words` of a memory are its terms once more, each as often as its weighted frequency says (once to [`MOST`] times), with a
+//! blank between, for LanceDB's full-text index.
 
 use rustc_hash::FxHashMap;
 
 use super::columns::Written;
 use crate::memory::Status;
 use crate::query::prepare::unpack;
+use crate::query::semantic::Code;
 
 /// The `source` of a row that holds a lexicon.
 pub const LEXICON: u8 = u8::MAX;
@@ -24,18 +30,16 @@ const MOST: u32 = 8;
 
 /// The terms of a batch as they are written.
 pub struct Spelled {
-    /// The lexicon.
-    pub lexicon: String,
-    /// How many memories hold each of its terms.
-    pub holders: Vec<u8>,
-    /// The terms of each row.
+    /// The detail of the lexicon.
+    pub lexicon: Vec<u8>,
+    /// The detail of each row.
     pub rows: Vec<Vec<u8>>,
     /// The words of each row.
     pub words: Vec<String>,
 }
 
-/// Spells the terms of rows.
-pub fn spell(rows: &[Written<'_>]) -> Spelled {
+/// Spells the terms of the rows of a batch.
+pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     let mut lexicon = String::new();
     let mut count = 0u32;
     // What this lexicon calls the terms of each analyst.
@@ -73,7 +77,12 @@ pub fn spell(rows: &[Written<'_>]) -> Spelled {
             pairs.push((number, u8::try_from(weight).unwrap_or(u8::MAX)));
         }
         pairs.sort_unstable();
-        let mut bytes = Vec::with_capacity(pairs.len() * 3);
+        let code = row.prepared.code().map(|code| code.to_bytes()).unwrap_or_default();
+        let length = u16::try_from(code.len()).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
+        bytes.extend_from_slice(&batch.to_le_bytes());
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(code.get(..usize::from(length)).unwrap_or_default());
         let mut next = 0;
         for (number, weight) in &pairs {
             write(number - next, &mut bytes);
@@ -84,11 +93,13 @@ pub fn spell(rows: &[Written<'_>]) -> Spelled {
         line.pop();
         words.push(line);
     }
-    let mut counts = Vec::with_capacity(holders.len() * 2);
-    holders.iter().flatten().for_each(|count| write(*count, &mut counts));
+    let mut detail = Vec::with_capacity(8 + lexicon.len() + holders.len() * 2);
+    detail.extend_from_slice(&batch.to_le_bytes());
+    detail.extend_from_slice(&u32::try_from(lexicon.len()).unwrap_or(u32::MAX).to_le_bytes());
+    detail.extend_from_slice(lexicon.as_bytes());
+    holders.iter().flatten().for_each(|count| write(*count, &mut detail));
     Spelled {
-        lexicon,
-        holders: counts,
+        lexicon: detail,
         rows: spelled,
         words,
     }
@@ -103,6 +114,23 @@ fn write(mut number: u32, bytes: &mut Vec<u8>) {
     }
     #[expect(clippy::cast_possible_truncation, reason = "less than 128")]
     bytes.push(number as u8);
+}
+
+/// The number of the batch, the terms and their holders of a lexicon's detail. `None` as in [`read`].
+pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
+    let (batch, rest) = detail.split_first_chunk::<4>()?;
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (text, holders) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    Some((u32::from_le_bytes(*batch), std::str::from_utf8(text).ok()?, holders))
+}
+
+/// The number of the batch, the vector and the terms of a memory's detail. `None` as in [`read`].
+pub fn memory(detail: &[u8]) -> Option<(u32, Option<Code>, &[u8])> {
+    let (batch, rest) = detail.split_first_chunk::<4>()?;
+    let (length, rest) = rest.split_first_chunk::<2>()?;
+    let (code, terms) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    let code = if code.is_empty() { None } else { Some(Code::from_bytes(code)?) };
+    Some((u32::from_le_bytes(*batch), code, terms))
 }
 
 /// Reads a number of LEB128. The outer `None` stands for the end, the inner one for bytes that nobody wrote.
