@@ -234,9 +234,14 @@ async fn each_batch(
     for fragment in fragments {
         let config = FragReadConfig::default().with_row_id(true);
         let reader = fragment.open(&schema, config).await.map_err(&failed)?;
-        let mut batches = reader.read_all(BATCH).await.map_err(&failed)?.buffered(2);
-        while let Some(batch) = batches.try_next().await.map_err(&failed)? {
-            visit(&batch)?;
+        let rows = u32::try_from(fragment.count_rows(None).await.map_err(&failed)?).unwrap_or(u32::MAX);
+        // A part after the other: what is read ahead stays in memory.
+        for first in (0..rows).step_by(BATCH as usize) {
+            let part = first..rows.min(first.saturating_add(BATCH));
+            let mut batches = reader.read_range(part, BATCH).await.map_err(&failed)?.buffered(1);
+            while let Some(batch) = batches.try_next().await.map_err(&failed)? {
+                visit(&batch)?;
+            }
         }
     }
     Ok(())

@@ -125,6 +125,10 @@ fn questions() -> Vec<Value> {
         json!({ "like": "m01234" }),
         json!({ "tags": ["tag-3"], "limit": 7 }),
     ]);
+    // The answers hold different notes: none is to be cut for its length.
+    for question in &mut questions {
+        question["max_tokens"] = json!(20_000);
+    }
     questions
 }
 
