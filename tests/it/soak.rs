@@ -138,7 +138,7 @@ fn from_environment(variable: &str, default: usize) -> usize {
 
 fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
     let status = ["approved", "approved", "approved", "promoted", "staging"][number % 5];
-    let superseded_by = (number % 17 == 0).then(|| id(number + 2));
+    let superseded_by = number.is_multiple_of(17).then(|| id(number + 2));
     let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(12)).collect();
     connection
         .execute(
