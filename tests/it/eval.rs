@@ -146,6 +146,7 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
     scores
 }
 
+#[cfg(feature = "table")]
 #[test]
 fn answers_on_the_development_sets_are_the_same_with_a_table() {
     let Some(folder) = outside("ACK_TEST_EVALS") else { return };

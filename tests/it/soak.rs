@@ -138,7 +138,7 @@ fn from_environment(variable: &str, default: usize) -> usize {
 
 fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
     let status = ["approved", "approved", "approved", "promoted", "staging"][number % 5];
-    let superseded_by = (number % 17 == 0).then(|| id(number + 2));
+    let superseded_by = number.is_multiple_of(17).then(|| id(number + 2));
     let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(12)).collect();
     connection
         .execute(
@@ -238,9 +238,19 @@ fn meta() -> Value {
     })
 }
 
+/// A process that goes with the test, however that ends.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A server over standard input and output, with its client.
 struct Alone {
-    child: Child,
+    process: Process,
     lines: Receiver<String>,
     /// The protocol without a handshake.
     stateless: bool,
@@ -256,7 +266,7 @@ impl Alone {
         let (sender, lines) = channel();
         std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let mut client = Self {
-            child,
+            process: Process(child),
             lines,
             stateless,
             next: 0,
@@ -272,7 +282,7 @@ impl Alone {
     }
 
     fn line(&mut self, message: &Value) {
-        let input = self.child.stdin.as_mut().unwrap();
+        let input = self.process.0.stdin.as_mut().unwrap();
         input.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
@@ -442,19 +452,19 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         .collect();
 
     let mut clients: Vec<Alone> = (0..ALONE).map(|number| Alone::start(root.path(), number % 2 == 1)).collect();
-    let mut http = binary(root.path())
+    let http = binary(root.path())
         .args(["serve", "--http", "127.0.0.1:0"])
         .env("ACK_MEM_TOKEN", TOKEN)
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut http = Process(http.unwrap());
     let mut url = String::new();
-    BufReader::new(http.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    BufReader::new(http.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
     let mut processes: Vec<(String, u32)> = (1..)
         .zip(&clients)
-        .map(|(number, client)| (format!("stdio {number}"), client.child.id()))
+        .map(|(number, client)| (format!("stdio {number}"), client.process.0.id()))
         .collect();
-    processes.push(("http".to_owned(), http.id()));
+    processes.push(("http".to_owned(), http.0.id()));
 
     let seconds = from_environment(SECONDS, DEFAULT_SECONDS);
     let run = Run {
@@ -522,11 +532,10 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         }
     }
     for client in &mut clients {
-        drop(client.child.stdin.take());
-        assert!(client.child.wait().unwrap().success());
+        drop(client.process.0.stdin.take());
+        assert!(client.process.0.wait().unwrap().success());
     }
-    http.kill().unwrap();
-    http.wait().unwrap();
+    drop(http);
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
     assert!(calls > 0);
 }

@@ -81,12 +81,6 @@ impl Figures {
     /// The samples after the warm-up.
     fn warm(&self) -> &[Sample] {
         let last = self.samples.last().map_or(0, |sample| sample.answers);
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a count of answers"
-        )]
         let from = (last as f64 * WARM) as usize;
         let start = self.samples.partition_point(|sample| sample.answers < from);
         &self.samples[start..]
@@ -140,7 +134,6 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// The growth from the first value to the last by the median of the slopes between all pairs (Theil 1950, Sen 1968), which a
 /// spike, or a sawtooth of caches, moves little.
-#[expect(clippy::cast_precision_loss, reason = "a count of samples")]
 fn growth(values: &[f64]) -> f64 {
     let step = values.len().div_ceil(400);
     let values: Vec<f64> = values.iter().copied().step_by(step).collect();
