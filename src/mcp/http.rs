@@ -29,7 +29,10 @@ use tokio::time::timeout;
 
 use self::gate::{Gate, Refusal, Token};
 use super::message::{failure, mended};
+use super::raw::Front;
+use super::upstream::{Report, Upstreams};
 use super::{Server, runtime};
+use crate::config::Offer;
 use crate::service::Service;
 
 /// Where MCP is answered.
@@ -161,19 +164,26 @@ impl Listening {
     ///
     /// # Errors
     /// When the runtime cannot be started.
-    pub fn serve(self, service: &'static Service) -> std::io::Result<()> {
+    pub fn serve(self, service: &'static Service, offer: Offer, report: Report) -> std::io::Result<()> {
         let runtime = runtime()?;
-        let result = runtime.block_on(self.accept(service));
+        let result = runtime.block_on(async {
+            // There is no channel to tell a client anything that it did not ask for.
+            let server = Server::new(service, offer, report, false);
+            let upstreams: Arc<Upstreams> = Arc::clone(&server.upstreams);
+            let result = self.accept(server).await;
+            upstreams.end().await;
+            result
+        });
         // A request in the middle of its work must not keep the process.
         runtime.shutdown_background();
         result
     }
 
-    async fn accept(self, service: &'static Service) -> std::io::Result<()> {
+    async fn accept(self, server: Server) -> std::io::Result<()> {
         let mut stop = Stop::new()?;
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.limits;
-        let site = Arc::new(Site::new(service, self.gate, limits));
+        let site = Arc::new(Site::new(server, self.gate, limits));
         let places = Arc::new(Semaphore::new(limits.connections));
         let open = GracefulShutdown::new();
         loop {
@@ -243,13 +253,13 @@ impl Stop {
 /// What the server answers.
 struct Site {
     gate: Gate,
-    mcp: StreamableHttpService<Server, NeverSessionManager>,
+    mcp: StreamableHttpService<Front, NeverSessionManager>,
     limits: Limits,
 }
 
 impl Site {
-    fn new(service: &'static Service, gate: Gate, limits: Limits) -> Self {
-        let server = Server::new(service);
+    fn new(server: Server, gate: Gate, limits: Limits) -> Self {
+        let front = Front(server);
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(gate.hosts())
             .with_legacy_session_mode(false)
@@ -257,7 +267,7 @@ impl Site {
             .with_max_request_body_bytes(limits.bytes);
         Self {
             gate,
-            mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
+            mcp: StreamableHttpService::new(move || Ok(front.clone()), Arc::default(), config),
             limits,
         }
     }

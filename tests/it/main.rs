@@ -30,4 +30,6 @@ mod store_opening;
 mod store_profiles;
 mod store_support;
 mod store_values;
+mod surface;
 mod table;
+mod upstream;
