@@ -12,9 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -29,7 +31,7 @@ use tokio::time::timeout;
 
 use self::gate::{Gate, Refusal, Token};
 use super::message::{failure, mended};
-use super::raw::Front;
+use super::raw;
 use super::upstream::{Report, Upstreams};
 use super::{Server, runtime};
 use crate::config::Offer;
@@ -253,13 +255,15 @@ impl Stop {
 /// What the server answers.
 struct Site {
     gate: Gate,
-    mcp: StreamableHttpService<Front, NeverSessionManager>,
+    mcp: StreamableHttpService<Server, NeverSessionManager>,
     limits: Limits,
+    /// Whether answers of other servers go out.
+    passes_on: bool,
 }
 
 impl Site {
     fn new(server: Server, gate: Gate, limits: Limits) -> Self {
-        let front = Front(server);
+        let passes_on = !server.upstreams.is_empty();
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(gate.hosts())
             .with_legacy_session_mode(false)
@@ -267,8 +271,9 @@ impl Site {
             .with_max_request_body_bytes(limits.bytes);
         Self {
             gate,
-            mcp: StreamableHttpService::new(move || Ok(front.clone()), Arc::default(), config),
+            mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
             limits,
+            passes_on,
         }
     }
 
@@ -335,6 +340,21 @@ impl Site {
             Err(None) => return empty(StatusCode::ACCEPTED),
         };
         let answer = self.mcp.handle(Request::from_parts(head, Full::new(body)));
+        let answer = async {
+            let answer = answer.await;
+            let in_json = answer
+                .headers()
+                .get(CONTENT_TYPE)
+                .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+            if !self.passes_on || !in_json {
+                return answer;
+            }
+            let (mut head, body) = answer.into_parts();
+            let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+            let body = raw::body(&body).map_or(body, Bytes::from);
+            head.headers.remove(CONTENT_LENGTH);
+            Response::from_parts(head, Full::new(body).boxed())
+        };
         let patience = self.limits.answer;
         timeout(patience, answer).await.unwrap_or_else(|_| {
             let message = format!("the answer took longer than {}; try again", seconds(patience));

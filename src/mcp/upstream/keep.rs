@@ -79,6 +79,7 @@ impl Connected {
 /// Keeps one server connected until everything ends.
 pub async fn supervise(link: Arc<Link>) {
     let mut stop = link.shared.stop.subscribe();
+    let mut stopped = stop.clone();
     if let Connection::Unusable(reason) = &link.settings.connection {
         link.report(reason);
         link.state.send_replace(State::Down {
@@ -92,7 +93,7 @@ pub async fn supervise(link: Arc<Link>) {
     loop {
         let reason = tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => return,
+            _ = stopped.wait_for(|stop| *stop) => return,
             connected = connect(&link, &mut mode) => match connected {
                 Ok(mut connected) => {
                     let since = Instant::now();
