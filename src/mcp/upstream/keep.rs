@@ -68,12 +68,18 @@ impl Connected {
     /// Ends it; how it ended, in words.
     async fn end(mut self) -> String {
         self.token.cancel();
-        let _ = timeout(SETTLING, self.over.wait_for(|over| *over)).await;
+        let _ = timeout(SETTLING, set(&mut self.over)).await;
         match self.process {
             Some(process) => process.end().await,
             None => "the connection broke off".to_owned(),
         }
     }
+}
+
+/// Waits until it is set. Nothing of the channel is held after that.
+async fn set(flag: &mut watch::Receiver<bool>) {
+    // Whoever could set it is gone: that is the end too.
+    let _ = flag.wait_for(|flag| *flag).await;
 }
 
 /// Keeps one server connected until everything ends.
@@ -93,7 +99,7 @@ pub async fn supervise(link: Arc<Link>) {
     loop {
         let reason = tokio::select! {
             biased;
-            _ = stopped.wait_for(|stop| *stop) => return,
+            () = set(&mut stopped) => return,
             connected = connect(&link, &mut mode) => match connected {
                 Ok(mut connected) => {
                     let since = Instant::now();
@@ -124,7 +130,7 @@ pub async fn supervise(link: Arc<Link>) {
             next: Some(Instant::now() + pause),
         });
         tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = set(&mut stop) => return,
             () = sleep(pause) => {}
         }
         link.state.send_replace(State::Again);
@@ -135,8 +141,8 @@ pub async fn supervise(link: Arc<Link>) {
 async fn hold(link: &Link, connected: &mut Connected, stop: &mut watch::Receiver<bool>) -> (Option<String>, bool) {
     loop {
         tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => return (None, true),
-            _ = connected.over.wait_for(|over| *over) => return (None, false),
+            () = set(stop) => return (None, true),
+            () = set(&mut connected.over) => return (None, false),
             () = link.silent.notified() => {
                 // A connection that was found broken may have been replaced since.
                 let alive = matches!(timeout(SIGN_OF_LIFE.min(link.settings.start), told(&connected.peer)).await, Ok(Ok(_)));
