@@ -36,7 +36,7 @@ const MOST: usize = 16;
 
 /// `[upstream.NAME]`: another MCP server as a source beside the memories, started by `command` or reached at `url`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct UpstreamEntry {
     /// The program, absolute or found on the path, and its arguments. No shell reads them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -93,7 +93,7 @@ pub enum ToolOfUpstream {
 
 /// A tool of an upstream server, in full.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct UpstreamTool {
     /// The name that agents see.
     pub name: String,
@@ -440,10 +440,8 @@ fn http(entry: &UpstreamEntry, url: &str, home: Option<&Path>, variable: &dyn Fn
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     if authority.is_empty() || authority.contains('@') || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        let message = format!(
-            "`{}` is no address: `http://` or `https://`, a host and a path, without a user",
-            text::line(url, 80)
-        );
+        // It may hold a password.
+        let message = "it is no address: `http://` or `https://`, a host and a path, without a user";
         return Err(Problem::at(["url"], message));
     }
     let reserved = |name: &str| {

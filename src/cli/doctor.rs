@@ -181,7 +181,17 @@ fn offered(config: &Config, connect: bool) -> (String, Value) {
         let _ = writeln!(out, "\nupstream servers: {}{how}", upstreams.len());
     }
     for fare in &upstreams {
-        let _ = writeln!(out, "  {}: {}\n    tools     {}", fare.name, fare.reached, fare.tools.join(", "));
+        let _ = writeln!(
+            out,
+            "  {}: {}\n    tools     {}",
+            fare.name,
+            fare.reached,
+            if fare.tools.is_empty() {
+                "none".to_owned()
+            } else {
+                fare.tools.join(", ")
+            }
+        );
         for problem in fare.down.iter().chain(&fare.problems) {
             let _ = writeln!(out, "    problem   {problem}");
         }

@@ -119,7 +119,10 @@ impl Surface {
         if let Some([(a, first), (b, _)]) = keyed.array_windows().find(|[(_, a), (_, b)]| a.name == b.name) {
             // The one that the file names is at fault; of two, the later.
             let (key, other) = if table.entries.contains_key(b) { (b, a) } else { (a, b) };
-            let message = format!("two tools have the name `{}`: this one and `{other}`", first.name);
+            let message = match *other == first.name {
+                true => format!("there is a tool of the name `{other}` already"),
+                false => format!("two tools have the name `{}`: this one and `{other}`", first.name),
+            };
             let path: &[&str] = match table.entries.get(key) {
                 Some(entry) if entry.name.is_some() => &[key, "name"],
                 _ => &[key],
@@ -296,7 +299,7 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or("string");
     let wanted = |key: &'static str, fits: bool, what: &str| match fits {
         true => Ok(()),
-        false => Err(Problem::at([key], format!("`{is}` is {kind}; this is for {what}"))),
+        false => Err(Problem::at([key], format!("`{is}` takes {kind}s; this is for {what}"))),
     };
     match table.conversion {
         None => {}
@@ -322,7 +325,7 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
             .filter_map(Value::as_str)
             .collect();
         if kind != "string" {
-            return Err(Problem::at(["values"], format!("`{is}` is {kind}; this is for texts")));
+            return Err(Problem::at(["values"], format!("`{is}` takes {kind}s; this is for texts")));
         }
         if !words.is_empty() && !words.contains(&ours.as_str()) {
             let message = format!("`{}` is no value of `{is}`", text::line(ours, 80));

@@ -26,7 +26,7 @@ pub struct ToolsTable {
 
 /// `[tools.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ToolEntry {
     /// The tool that answers a new one: `query_memories`, `get_memory`, `list_scopes` or `get_context`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub enum ArgumentEntry {
 
 /// An argument, in full.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ArgumentTable {
     /// The argument that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -159,7 +159,7 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
     let memories = both["structuredContent"]["memories"].as_array().unwrap();
     assert_eq!((memories[0]["id"].as_str(), memories[1]["id"].as_str()), (Some("142"), Some("143")));
     let around = server.call("mem_timeline", json!({ "near_id": 142, "window": 10 }));
-    let timeline = &around["structuredContent"]["memory"]["timeline"];
+    let timeline = &around["structuredContent"]["timeline"];
     assert_eq!(
         (&timeline["before"][0]["id"], &timeline["after"][0]["id"]),
         (&json!("141"), &json!("143"))
@@ -169,7 +169,7 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
         ["`window` has no effect here: three neighbours on each side are shown"]
     );
     let why = server.call("mem_why", json!({ "kind": "summary", "id": "142", "depth": 4 }));
-    assert_eq!(why["structuredContent"]["memory"]["id"], "142");
+    assert_eq!(why["structuredContent"]["id"], "142");
     assert_eq!(notes(&why).len(), 2, "{why}");
     let unknown = server.request("tools/call", json!({ "name": "mem_drain", "arguments": {} }));
     let message = unknown["error"]["message"].as_str().unwrap();
@@ -201,8 +201,8 @@ fn an_agent_made_for_episodic_memory_finds_its_tools() {
     assert_eq!(wrong.allowed, ["both", "text", "vector"]);
     assert_eq!(wrong.nearest, ["vector"]);
     let read = server.call("read", json!({ "path": "142", "startLine": 1, "endLine": 100 }));
-    assert_eq!(read["structuredContent"]["memory"]["id"], "142");
-    assert!(read["structuredContent"]["memory"]["timeline"].is_object());
+    assert_eq!(read["structuredContent"]["id"], "142");
+    assert!(read["structuredContent"]["timeline"].is_object());
     let missing = server.fail("read", json!({ "startLine": 5 }));
     assert_eq!(
         (missing.code.as_str(), missing.message.as_str()),
@@ -237,9 +237,9 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
     let tagged = server.call("search", json!({ "concepts": "auth, redis" }));
     assert_eq!(ids(&tagged), ["142"]);
     let anchored = server.call("timeline", json!({ "anchor": 7, "depth_before": 3, "depth_after": 3 }));
-    assert_eq!(anchored["structuredContent"]["memory"]["timeline"]["after"][0]["id"], "obs-8");
+    assert_eq!(anchored["structuredContent"]["timeline"]["after"][0]["id"], "obs-8");
     let asked = server.call("timeline", json!({ "query": "when are tokens renewed" }));
-    assert_eq!(asked["structuredContent"]["memory"]["id"], "obs-8");
+    assert_eq!(asked["structuredContent"]["id"], "obs-8");
     let twice = server.fail("timeline", json!({ "query": "tokens", "anchor": 7 }));
     assert!(twice.message.contains("say the same"), "{twice:?}");
     let neither = server.fail("timeline", json!({}));

@@ -42,7 +42,7 @@ while IFS= read -r line; do
         answer "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"page","version":"1"}}'
         ;;
     *'"method":"server/discover"'*)
-        answer "$id" '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"page","version":"1"}}}'
+        answer "$id" '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"page","version":"1"}}}'
         ;;
     *'"method":"notifications/cancelled"'*) echo "$line" >> "$traces/cancelled" ;;
     *'"method":"tools/list"'*)

@@ -21,6 +21,7 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::LONGEST;
@@ -49,6 +50,8 @@ pub struct Process {
     child: Child,
     group: Option<Pid>,
     errors: Arc<Mutex<VecDeque<u8>>>,
+    /// Reads its standard error.
+    drain: JoinHandle<()>,
     /// Why its output was not read further.
     refused: Arc<Mutex<Option<String>>>,
 }
@@ -86,7 +89,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
     };
     let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
     let tail = Arc::new(Mutex::new(VecDeque::new()));
-    tokio::spawn(drain(errors, Arc::clone(&tail)));
+    let drain = tokio::spawn(drain(errors, Arc::clone(&tail)));
     let refused = Arc::new(Mutex::new(None));
     let pipe = Pipe {
         input: Arc::new(tokio::sync::Mutex::new(Some(input))),
@@ -102,6 +105,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         child,
         group,
         errors: tail,
+        drain,
         refused,
     };
     Ok((process, pipe))
@@ -145,6 +149,8 @@ impl Process {
         }
         // The number may be another's from now on.
         self.group = None;
+        // Whoever left the group may hold standard error open.
+        let _ = timeout(GRACE / 4, &mut self.drain).await;
         self.told(status.filter(|_| by_itself))
     }
 
