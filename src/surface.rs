@@ -12,7 +12,7 @@ pub mod schema;
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 
@@ -77,13 +77,15 @@ impl Operation {
         }
     }
 
-    /// The schema of its arguments.
-    pub fn input(self) -> Map<String, Value> {
+    /// The schema of its arguments, made once: every call looks at it.
+    pub fn input(self) -> &'static Map<String, Value> {
+        static KNOWN: [OnceLock<Map<String, Value>>; 4] = [const { OnceLock::new() }; 4];
+        let [context, get, scopes, query] = &KNOWN;
         match self {
-            Self::GetContext => schema::input_schema::<ContextRequest>(),
-            Self::GetMemory => schema::input_schema::<GetRequest>(),
-            Self::ListScopes => schema::input_schema::<ListScopesRequest>(),
-            Self::QueryMemories => schema::input_schema::<QueryRequest>(),
+            Self::GetContext => context.get_or_init(schema::input_schema::<ContextRequest>),
+            Self::GetMemory => get.get_or_init(schema::input_schema::<GetRequest>),
+            Self::ListScopes => scopes.get_or_init(schema::input_schema::<ListScopesRequest>),
+            Self::QueryMemories => query.get_or_init(schema::input_schema::<QueryRequest>),
         }
     }
 
@@ -97,20 +99,10 @@ impl Operation {
         }
     }
 
-    /// The properties of [`Operation::input`], made once: every call looks at them.
+    /// The properties of [`Operation::input`].
     fn properties(self) -> &'static Map<String, Value> {
-        static KNOWN: [OnceLock<Map<String, Value>>; 4] = [const { OnceLock::new() }; 4];
-        let [context, get, scopes, query] = &KNOWN;
-        let known = match self {
-            Self::GetContext => context,
-            Self::GetMemory => get,
-            Self::ListScopes => scopes,
-            Self::QueryMemories => query,
-        };
-        known.get_or_init(|| match self.input().remove("properties") {
-            Some(Value::Object(properties)) => properties,
-            _ => Map::new(),
-        })
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        self.input().get("properties").and_then(Value::as_object).unwrap_or(&NONE)
     }
 
     /// Whether arguments have the types that a call needs.
@@ -206,9 +198,8 @@ impl Tool {
 
     /// The schema of its arguments.
     pub fn input(&self) -> Map<String, Value> {
-        let own = self.operation.input();
         if self.is_plain() {
-            return own;
+            return self.operation.input().clone();
         }
         let known = self.operation.properties();
         let mut properties = Map::new();

@@ -446,7 +446,10 @@ mod tests {
         let service = Service::for_the_process(Config::load(inputs).unwrap());
         let mut listening = listen("127.0.0.1:0".parse().unwrap(), &[], None).unwrap();
         listening.limits = limits;
-        (listening.address(), tokio::spawn(listening.accept(service)))
+        (
+            listening.address(),
+            tokio::spawn(listening.accept(Server::new(service, Offer::default(), Arc::new(|_| {}), false))),
+        )
     }
 
     /// Writes, and reads until the server closes.

@@ -224,8 +224,13 @@ impl Link {
             self.report(problem);
         }
         *self.problems.write().unwrap_or_else(PoisonError::into_inner) = problems;
-        let before = std::mem::replace(&mut *self.tools.write().unwrap_or_else(PoisonError::into_inner), tools.clone());
-        if before != tools {
+        let changed = {
+            let mut offered = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+            let changed = *offered != tools;
+            *offered = tools;
+            changed
+        };
+        if changed {
             self.shared.changes.send_modify(|count| *count += 1);
         }
     }

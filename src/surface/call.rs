@@ -119,8 +119,8 @@ impl Argument {
     /// Its value as the operation takes it, and what is to be said about it.
     fn converted(&self, value: Value, notes: &mut Vec<String>) -> Result<Value, Refusal> {
         let name = &self.name;
-        if let Some(word) = value.as_str().filter(|_| !self.values.is_empty()) {
-            let known = self.values.iter().find(|(known, _)| known == word);
+        if !self.values.is_empty() {
+            let known = self.values.iter().find(|(known, _)| value.as_str() == Some(known));
             return match known {
                 Some((_, ours)) => Ok(Value::from(ours.as_str())),
                 None => Err(Refusal::new(&value, self.values.iter().map(|(word, _)| word.clone()).collect())),

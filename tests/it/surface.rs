@@ -200,6 +200,10 @@ fn an_agent_made_for_episodic_memory_finds_its_tools() {
     let wrong = server.fail("search", json!({ "query": "renewed", "mode": "vectors" }));
     assert_eq!(wrong.allowed, ["both", "text", "vector"]);
     assert_eq!(wrong.nearest, ["vector"]);
+    assert_eq!(
+        server.fail("search", json!({ "query": "renewed", "mode": 5 })).allowed,
+        ["both", "text", "vector"]
+    );
     let read = server.call("read", json!({ "path": "142", "startLine": 1, "endLine": 100 }));
     assert_eq!(read["structuredContent"]["id"], "142");
     assert!(read["structuredContent"]["timeline"].is_object());

@@ -296,6 +296,20 @@ fn a_call_that_takes_too_long_ends_and_is_taken_back() {
 }
 
 #[test]
+fn a_server_that_stands_still_is_killed_and_started_again() {
+    let site = Site::new(
+        "plain",
+        r#"stuck = "page_stuck", garbage = "page_garbage""#,
+        "timeout_ms = 300\nstart_timeout_ms = 1000",
+    );
+    let mut server = site.serve();
+    assert_eq!(server.fail("page_stuck", json!({})).code, "upstream_timeout");
+    until("it is not started again", || site.lines("starts").len() == 2);
+    assert!(!is_alive(site.processes()[0]));
+    until("it does not answer", || server.call("page_garbage", json!({}))["isError"] != true);
+}
+
+#[test]
 fn a_client_that_takes_its_call_back_has_it_taken_back_there() {
     let site = Site::new("plain", r#"hang = "page_hang""#, "");
     let mut server = site.serve();

@@ -24,6 +24,7 @@ list="$(tool echo 'Says it\u001b[31m again.' "$some" "$reads"),$(tool hang 'Neve
 list="$list,$(tool die 'Ends.' "$none" "$reads"),$(tool garbage 'Babbles.' "$none" "$reads"),$(tool flood 'Floods.' "$none" "$reads")"
 list="$list,$(tool big 'Says much.' "$none" "$reads"),$(tool error 'Refuses.' "$none" "$reads"),$(tool ask 'Asks back.' "$none" "$reads")"
 list="$list,$(tool env 'Tells its environment.' "$none" "$reads"),$(tool odd 'Answers oddly.' "$none" "$reads")"
+list="$list,$(tool stuck 'Stands still.' "$none" "$reads")"
 list="$list,$(tool writes 'Writes.' "$none" '{"readOnlyHint":false}'),$(tool destroys 'Destroys.' "$none" '{"readOnlyHint":true,"destructiveHint":true}')"
 list="$list,$(tool silent 'Says nothing of itself.' "$none" '{}')"
 list="$list,$(tool liar 'Lies.' '{"type":"object","properties":{"a":7}}' "$reads"),$(tool shapeless 'Has no shape.' '[]' "$reads")"
@@ -59,6 +60,7 @@ while IFS= read -r line; do
             answer "$id" '{"content":[{"type":"text","text":"again","odd":{"kept":[1,2.5,null]}},{"type":"hologram","data":"x"}],"structuredContent":{"said":"again"},"isError":false,"own":"kept","_meta":{"theirs":1}}'
             ;;
         *'"name":"hang"'*) ;;
+        *'"name":"stuck"'*) trap '' TERM; sleep 600 ;;
         *'"name":"die"'*) echo "giving up" >&2; exit 7 ;;
         *'"name":"garbage"'*)
             echo 'warning: this is no message'

@@ -273,7 +273,10 @@ mod tests {
             let JsonRpcMessage::Response(response) = serde_json::from_str::<ServerJsonRpcMessage>(&message).unwrap() else {
                 panic!("{message}")
             };
-            assert_eq!(response.result, ServerResult::CustomResult(CustomResult(Value::from(result))));
+            let ServerResult::CustomResult(CustomResult(kept)) = response.result else {
+                panic!("{message}")
+            };
+            assert_eq!(kept, Value::from(result));
         }
         assert_eq!(kept(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#), None);
     }
