@@ -22,7 +22,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use self::keep::{supervise, told};
+use self::keep::{cause, supervise, told};
 use self::offered::Offered;
 use crate::api::ErrorBody;
 use crate::error::Error;
@@ -320,11 +320,11 @@ impl Link {
                 Answer::None(self.failed(error.message.to_string()))
             }
             Ok(Err(ServiceError::McpError(error))) => Answer::Refused(error),
-            Ok(Err(error @ ServiceError::TransportSend(_))) => {
+            Ok(Err(ServiceError::TransportSend(error))) => {
                 self.silent.notify_one();
-                Answer::None(self.failed(text::line(&error.to_string(), 300)))
+                Answer::None(self.failed(cause(&*error.error)))
             }
-            Ok(Err(error)) => Answer::None(self.failed(text::line(&error.to_string(), 300))),
+            Ok(Err(error)) => Answer::None(self.failed(cause(&error))),
             Err(_) => Answer::None(self.failed("the connection broke off")),
         }
     }

@@ -231,7 +231,10 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
                     | ClientInitializeError::NoCompatibleProtocolVersion { .. }
                     | ClientInitializeError::ExpectedInitResult(_)
             );
-            let said = text::line(&error.to_string(), 300);
+            let said = match &error {
+                ClientInitializeError::TransportError { error, .. } => cause(&*error.error),
+                other => cause(other),
+            };
             let ended = end(process).await;
             return Err(match ended {
                 _ if refused => Greeting::Refused(format!("it refuses the greeting: {said}")),
@@ -284,6 +287,12 @@ async fn end(process: Option<Process>) -> Option<String> {
     }
 }
 
+/// The innermost cause of a failure: what stands around it names types and addresses.
+pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let innermost = std::iter::successors(Some(error), |error| error.source()).last();
+    text::line(&innermost.unwrap_or(error).to_string(), 300)
+}
+
 /// The tools that a server tells, as the JSON they are.
 pub async fn told(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
     let mut tools = Vec::new();
@@ -294,7 +303,7 @@ pub async fn told(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
         page.cursor = cursor.take();
         request.params = Some(page);
         let result = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
-        let value = match result.map_err(|error| text::line(&error.to_string(), 300))? {
+        let value = match result.map_err(|error| cause(&error))? {
             ServerResult::CustomResult(CustomResult(Value::String(kept))) => serde_json::from_str(&kept).unwrap_or_default(),
             ServerResult::CustomResult(CustomResult(value)) => value,
             other => serde_json::to_value(other).unwrap_or_default(),
