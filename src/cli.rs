@@ -25,7 +25,7 @@ use serde::Serialize;
 use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg};
 use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, QueryRequest};
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
-use crate::error::Error;
+use crate::error::{Error, SettingsError};
 use crate::memory::StatusFilter;
 use crate::service::Service;
 
@@ -52,7 +52,10 @@ pub fn run() -> ExitCode {
             report(&error, json);
             let usage = matches!(
                 error,
-                Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::InvalidCursor { .. }
+                Error::InvalidArgument { .. }
+                    | Error::UnknownArgument { .. }
+                    | Error::InvalidCursor { .. }
+                    | Error::Settings(SettingsError::Offer { .. })
             );
             ExitCode::from(if usage { 2 } else { 1 })
         }
@@ -140,7 +143,7 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
         Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
         Command::Model(args) => model::run(&args),
-        Command::Doctor => doctor::run(inputs(&cli.global)?, json),
+        Command::Doctor(args) => doctor::run(inputs(&cli.global)?, &args, json),
     }
 }
 

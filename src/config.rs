@@ -1,14 +1,21 @@
 //! Settings: flags, then environment variables, then `config.toml`, then defaults. Each setting is declared once, and the
 //! effective value keeps where it came from.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SettingsError;
-use crate::scope::manifest::load_toml;
+use crate::scope::manifest::{line_of, load_toml};
+use crate::surface::build::Problem;
+use crate::surface::file::ToolsTable;
+use crate::surface::{Set, Surface};
+use crate::upstream::{self, Upstream, UpstreamEntry};
 
 /// The scope root.
 pub const ENV_ROOT: &str = "ACK_MEM_PATH";
@@ -40,7 +47,7 @@ const DEFAULT_MEMORY: u32 = 1_024;
 const DEFAULT_RESIDENT: u32 = 200_000;
 
 /// The keys of `config.toml`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfigFile {
     /// The scope of projects that no manifest claims.
@@ -48,6 +55,33 @@ pub struct ConfigFile {
     pub default_scope: Option<String>,
     /// Limits where a request names none.
     pub limits: Limits,
+    /// Which tools agents see.
+    pub tools: ToolsTable,
+    /// Other MCP servers whose tools are offered too, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream: BTreeMap<String, UpstreamEntry>,
+}
+
+/// `config.toml` as far as every command needs it: what `serve` offers is read by `serve` and `doctor` alone, so that nothing
+/// else fails over it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Basics {
+    default_scope: Option<String>,
+    limits: Limits,
+    #[serde(rename = "tools")]
+    _tools: IgnoredAny,
+    #[serde(rename = "upstream")]
+    _upstream: IgnoredAny,
+}
+
+/// What `serve` offers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Offer {
+    /// Our own tools.
+    pub surface: Surface,
+    /// Other servers.
+    pub upstreams: Vec<Upstream>,
 }
 
 /// `[limits]` of `config.toml`.
@@ -75,7 +109,45 @@ pub struct Limits {
 }
 
 /// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 6] = ["default_scope", "limits", "results", "tokens", "memory", "resident"];
+pub const KEYS: [&str; 37] = [
+    "default_scope",
+    "limits",
+    "results",
+    "tokens",
+    "memory",
+    "resident",
+    "tools",
+    "surface",
+    "hide",
+    "calls",
+    "name",
+    "description",
+    "arguments",
+    "others",
+    "preset",
+    "is",
+    "ignored",
+    "allow",
+    "type",
+    "required",
+    "as",
+    "numbers",
+    "values",
+    "clamp",
+    "upstream",
+    "command",
+    "env",
+    "env_from",
+    "cwd",
+    "url",
+    "headers",
+    "token_env",
+    "token_file",
+    "timeout_ms",
+    "start_timeout_ms",
+    "list_wait_ms",
+    "trust_unannotated",
+];
 
 /// Where a setting came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,10 +315,10 @@ impl Config {
         };
         let path = root.value.join("config.toml");
         let (file, settings) = if path.is_file() {
-            let settings: ConfigFile = load_toml(&path, &KEYS)?;
+            let settings: Basics = load_toml(&path, &KEYS)?;
             (Some(path), settings)
         } else {
-            (None, ConfigFile::default())
+            (None, Basics::default())
         };
         let number = |value: Option<u32>, default: u32| match value {
             Some(value) => Setting {
@@ -275,10 +347,52 @@ impl Config {
             file,
         })
     }
+
+    /// What `serve` offers: `[tools]` and `[upstream]` of `config.toml`, checked. A set that was named on the command line goes
+    /// before `[tools]` as a whole. `variable` looks into the environment.
+    ///
+    /// # Errors
+    /// [`SettingsError::Offer`] with the line and the key.
+    pub fn offer(&self, set: Option<Set>, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Offer, SettingsError> {
+        let Some(path) = &self.file else {
+            return Ok(Offer {
+                surface: Surface::of(set.unwrap_or_default(), self),
+                upstreams: Vec::new(),
+            });
+        };
+        let file: ConfigFile = load_toml(path, &KEYS).map_err(SettingsError::of_offer)?;
+        let wrong = |table: &str, mut problem: Problem| {
+            problem.path.insert(0, table.to_owned());
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            SettingsError::Offer {
+                path: path.clone(),
+                message: format!(
+                    "line {}: `{}`: {}",
+                    line_of(&text, &problem.path),
+                    problem.path.join("."),
+                    problem.message
+                ),
+                nearest: problem.nearest,
+                known: problem.known,
+            }
+        };
+        let surface = match set {
+            Some(set) => Surface::of(set, self),
+            None => Surface::build(&file.tools, self).map_err(|problem| wrong("tools", problem))?,
+        };
+        let upstreams = upstream::build(&file.upstream, &surface, self.home.as_deref(), variable);
+        Ok(Offer {
+            upstreams: upstreams.map_err(|problem| wrong("upstream", problem))?,
+            surface,
+        })
+    }
 }
 
 /// A number within bounds; the error names them.
-fn bounded<'de, D: serde::Deserializer<'de>, const LEAST: u32, const MOST: u32>(input: D) -> Result<Option<u32>, D::Error> {
+///
+/// # Errors
+/// One of the reader's own, for a number out of bounds.
+pub fn bounded<'de, D: serde::Deserializer<'de>, const LEAST: u32, const MOST: u32>(input: D) -> Result<Option<u32>, D::Error> {
     let number = i64::deserialize(input)?;
     u32::try_from(number)
         .ok()

@@ -105,6 +105,8 @@ pub struct Launch {
     pub binary: PathBuf,
     /// Flags before the command: root, database, scope.
     pub flags: Vec<String>,
+    /// The set of tools that the server offers, where one is named.
+    pub surface: Option<&'static str>,
 }
 
 /// Which hooks are set up.
@@ -119,7 +121,8 @@ pub struct Hooks {
 impl Launch {
     /// The program and arguments that start the server.
     pub fn server(&self) -> (String, Vec<String>) {
-        let arguments = self.flags.iter().cloned().chain(["serve".to_owned()]).collect();
+        let surface = self.surface.into_iter().flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
+        let arguments = self.flags.iter().cloned().chain(["serve".to_owned()]).chain(surface).collect();
         (self.binary.display().to_string(), arguments)
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::api::ErrorBody;
 use crate::memory::Status;
 use crate::text;
+use crate::upstream::UpstreamError;
 
 /// Any failure of an operation.
 #[derive(Debug, thiserror::Error)]
@@ -133,6 +134,9 @@ pub enum Error {
     /// The server cannot listen on HTTP.
     #[error(transparent)]
     Serve(#[from] crate::mcp::http::ServeError),
+    /// Another MCP server that was to answer.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
     /// The client went away or took the request back.
     #[error("the request was cancelled")]
     Cancelled,
@@ -284,9 +288,41 @@ pub enum SettingsError {
         /// The keys there are.
         known: Vec<String>,
     },
+    /// What it says of tools and upstream servers cannot be.
+    #[error("`{}`: {message}", path.display())]
+    Offer {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line and the key.
+        message: String,
+        /// The nearest names to one that is not there.
+        nearest: Vec<String>,
+        /// The names that are allowed.
+        known: Vec<String>,
+    },
     /// There is no home folder to look in.
     #[error("no home folder was found, so there is no default scope root")]
     NoHome,
+}
+
+impl SettingsError {
+    /// The same as a failure of what `serve` offers.
+    pub fn of_offer(self) -> Self {
+        match self {
+            Self::Invalid {
+                path,
+                message,
+                nearest,
+                known,
+            } => Self::Offer {
+                path,
+                message,
+                nearest,
+                known,
+            },
+            other => other,
+        }
+    }
 }
 
 impl Error {
@@ -320,6 +356,9 @@ impl Error {
             Self::Table { .. } => "index_failed",
             Self::Model(_) | Self::Fetch(_) => "model_unusable",
             Self::Serve(_) => "cannot_serve",
+            Self::Upstream(UpstreamError::Unavailable { .. }) => "upstream_unavailable",
+            Self::Upstream(UpstreamError::TimedOut { .. }) => "upstream_timeout",
+            Self::Upstream(UpstreamError::Failed { .. }) => "upstream_failed",
             Self::Cancelled => "cancelled",
             Self::Io { .. } => "io_error",
         }
@@ -352,6 +391,7 @@ impl Error {
             Self::Model(error) => error.hint().into(),
             Self::Fetch(_) => "this needs a network; any copy of the model's `model.safetensors` in a folder does as well".into(),
             Self::Serve(error) => error.hint().into(),
+            Self::Upstream(error) => error.hint().into(),
             Self::Cancelled => return None,
             Self::Io { .. } => "check that the path exists and may be used".into(),
         })
@@ -406,7 +446,7 @@ impl Error {
                 body.value = Some(text::line(id, 200));
                 body.nearest.clone_from(nearest);
             }
-            Self::Settings(SettingsError::Invalid { nearest, known, .. }) => {
+            Self::Settings(SettingsError::Invalid { nearest, known, .. } | SettingsError::Offer { nearest, known, .. }) => {
                 body.nearest.clone_from(nearest);
                 body.allowed.clone_from(known);
             }

@@ -33,6 +33,8 @@
 //!   with the indexes, for a hook without one ([`context::brief`]).
 //! - [`cli`], [`hook`] and [`mcp`]: adapters. They decode, call the service, and encode. [`mcp`] speaks over standard input and
 //!   output or over HTTP ([`mcp::http`], with [`mcp::http::gate`] before it).
+//! - [`surface`]: the tools as agents see them, renamed, hidden or aliased, with built-in sets in the form of other servers';
+//!   [`upstream`]: other servers whose tools are offered too, as their owner describes them ([`mcp::upstream`] connects).
 //! - [`connect`]: puts this server into the configuration files of clients, and takes it out again.
 //! - [`import`] and [`demo`]: build native stores.
 //!
@@ -44,11 +46,14 @@
 //!   values and the status, before anything is answered; what a search finds in it later counts only for rows that passed.
 //! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, or as a private
 //!   copy. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
-//! - Only [`mcp`] names rmcp, and only [`mcp::http`] hyper. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
+//! - Only [`mcp`] names rmcp, only [`mcp::http`] hyper, and only [`mcp::upstream`] reqwest; it starts processes and opens
+//!   connections that `config.toml` describes, and nothing else does. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
 //!   and versions are reported. Only [`table`] names LanceDB and arrow.
 //! - The environment, the working directory, the calendar and standard input and output belong to [`cli`] (and, for the
 //!   protocol, to [`mcp`]). So does the token of HTTP: [`cli`] finds or makes it, [`mcp`] compares. The library never prints.
-//! - [`api`], [`memory`], [`text`], [`time`] and [`uri`] do no input or output.
+//! - [`api`], [`memory`], [`surface`], [`text`], [`time`], [`upstream`] and [`uri`] do no input or output.
+//! - The engine knows the four tools by their own names; what they are called on a [`surface`] is put in between [`mcp`] and
+//!   [`service`], arguments on the way in and names on the way out. No call of ours waits for an upstream server.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
 //!   store and comparing a working tree take a few more ([`query::prepare`], [`scope::changes`]), and LanceDB has a runtime of
@@ -96,9 +101,11 @@ pub mod query;
 pub mod scope;
 pub mod service;
 pub mod store;
+pub mod surface;
 // The whole of the `table` feature's switch: this line and its like in `encoder` and `cli`. The twin has the same signatures.
 #[cfg_attr(not(feature = "table"), path = "table/disabled.rs")]
 pub mod table;
 pub mod text;
 pub mod time;
+pub mod upstream;
 pub mod uri;

@@ -9,6 +9,7 @@ use clap_complete::Shell;
 
 use crate::connect::{Client, Hooks};
 use crate::memory::Unreviewed;
+use crate::surface::Set;
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]
@@ -70,7 +71,7 @@ pub enum Command {
     /// Download the transformer that `index --model` can use
     Model(ModelArgs),
     /// Say how each scope was opened, what is wrong and what to do
-    Doctor,
+    Doctor(DoctorArgs),
     /// Measure retrieval on questions of your own
     Eval(EvalArgs),
     /// Build sample scopes and show what the tools answer
@@ -100,9 +101,20 @@ pub enum ModeArg {
     Lexical,
 }
 
+/// Arguments of `doctor`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DoctorArgs {
+    /// Also connect to the upstream servers of config.toml, to see what they offer
+    #[arg(long)]
+    pub upstreams: bool,
+}
+
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
+    /// The tools that agents see: a built-in set, instead of `[tools]` in config.toml
+    #[arg(long, value_name = "NAME", value_parser = set())]
+    pub surface: Option<Set>,
     /// Streamable HTTP instead, on this address or port [without one: 127.0.0.1:7767]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7767", value_parser = address)]
     pub http: Option<SocketAddr>,
@@ -344,6 +356,9 @@ pub struct EntryArgs {
     /// With the hook that adds the memories that a prompt is about
     #[arg(long)]
     pub prompt_hook: bool,
+    /// Have the server offer a built-in set of tools
+    #[arg(long, value_name = "NAME", value_parser = set())]
+    pub surface: Option<Set>,
 }
 
 impl EntryArgs {
@@ -390,6 +405,10 @@ pub struct DisconnectArgs {
 fn client() -> impl TypedValueParser<Value = Client> {
     PossibleValuesParser::new(Client::ALL.map(Client::name))
         .try_map(|name| Client::ALL.into_iter().find(|client| client.name() == name).ok_or("no such client"))
+}
+
+fn set() -> impl TypedValueParser<Value = Set> {
+    PossibleValuesParser::new(Set::ALL.map(Set::name)).try_map(|name| Set::named(&name).ok_or("no such set"))
 }
 
 /// Arguments of `import`.

@@ -9,11 +9,12 @@ use crate::config::Config;
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Client, ConfigFile, Hooks, Launch, Places};
 use crate::error::{Error, SettingsError};
+use crate::surface::Set;
 
 /// Runs `print-config`.
 pub fn print_config(global: &Global, args: &EntryArgs) -> Result<(), Error> {
     let config = config(global)?;
-    let launch = launch(&config)?;
+    let launch = launch(&config, args.surface)?;
     let files = files(&config, args.client, args.here, &launch, args.hooks())?;
     let mut out = String::new();
     if let Some(command) = args.client.own_command(&launch).filter(|_| !args.here) {
@@ -33,8 +34,8 @@ pub fn print_config(global: &Global, args: &EntryArgs) -> Result<(), Error> {
 /// Runs `connect`.
 pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), Error> {
     let config = config(global)?;
-    let launch = launch(&config)?;
     let entry = &args.entry;
+    let launch = launch(&config, entry.surface)?;
     let files = files(&config, entry.client, entry.here, &launch, entry.hooks())?;
     let changes = plan(&files, Action::Put)?;
     if changes.is_empty() {
@@ -54,7 +55,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), Error> {
         session_start: true,
         user_prompt: true,
     };
-    let files = files(&config, args.client, args.here, &launch(&config)?, every)?;
+    let files = files(&config, args.client, args.here, &launch(&config, None)?, every)?;
     let changes = plan(&files, Action::Take)?;
     if changes.is_empty() {
         return write_out(&format!("{} is not connected; nothing to change\n", args.client.name()));
@@ -111,7 +112,7 @@ fn confirmed() -> Result<bool, Error> {
 }
 
 /// This program, with the settings in force as flags: clients pass few variables on.
-fn launch(config: &Config) -> Result<Launch, Error> {
+fn launch(config: &Config, surface: Option<Set>) -> Result<Launch, Error> {
     let binary = std::env::current_exe().map_err(|source| Error::Io {
         action: "find",
         path: "this program".into(),
@@ -124,7 +125,11 @@ fn launch(config: &Config) -> Result<Launch, Error> {
     if let Some(pinned) = &config.pinned {
         flags.extend(["--scope".to_owned(), pinned.value.clone()]);
     }
-    Ok(Launch { binary, flags })
+    Ok(Launch {
+        binary,
+        flags,
+        surface: surface.map(Set::name),
+    })
 }
 
 fn files(config: &Config, client: Client, here: bool, launch: &Launch, hooks: Hooks) -> Result<Vec<ConfigFile>, Error> {

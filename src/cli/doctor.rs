@@ -5,21 +5,26 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::args::DoctorArgs;
 use super::write_out;
 use crate::api::HealthState;
 use crate::config::{Config, ENVIRONMENT, Inputs};
 use crate::error::Error;
+use crate::mcp::upstream::Fare;
 use crate::scope::resolve::current;
 use crate::scope::{Registry, Scope};
 use crate::service::scopes::{MANY, describe};
+use crate::surface::Surface;
+use crate::upstream::Upstream;
 
 /// Runs `doctor`. A pinned process looks at its own scope alone.
-pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
+pub fn run(inputs: Inputs, args: &DoctorArgs, json: bool) -> Result<(), Error> {
     let config = Config::load(inputs)?;
     let registry = Registry::new(&config);
     let discovery = registry.discover();
     let current = current(&config, &discovery.scopes, &config.project.value)?;
     let settings = settings(&config);
+    let offer = offered(&config, args.upstreams);
     let scopes: Vec<(&Scope, Value, Vec<String>)> = discovery
         .scopes
         .iter()
@@ -54,6 +59,7 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
             "current_scope": current_scope,
             "detected_by": current.rule,
             "scopes": scopes,
+            "offer": offer.1,
             "passed_over": discovery.passed_over.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>(),
         });
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
@@ -75,6 +81,7 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
             _ => "none: no manifest claims this project (add its folder to `paths` in a scope.toml)".to_owned(),
         }
     );
+    out.push_str(&offer.0);
     let _ = writeln!(out, "\nscopes: {}, of which {failing} cannot be read", scopes.len());
     for (scope, info, layout) in &scopes {
         let text = |pointer: &str| info.pointer(pointer).and_then(Value::as_str).unwrap_or("-").to_owned();
@@ -130,6 +137,81 @@ pub fn run(inputs: Inputs, json: bool) -> Result<(), Error> {
         let _ = writeln!(out, "  {none}\n  {}", none.hint().unwrap_or_default());
     }
     write_out(&out)
+}
+
+/// What `serve` offers besides: the tools where they are not the four, the upstream servers, or what is wrong with either; as
+/// text and as JSON. With `connect`, the servers are connected to.
+fn offered(config: &Config, connect: bool) -> (String, Value) {
+    let mut out = String::new();
+    let offer = match config.offer(None, &|name| std::env::var_os(name)) {
+        Ok(offer) => offer,
+        Err(error) => {
+            let body = Error::from(error).body();
+            let _ = writeln!(
+                out,
+                "\ntools and upstream servers: `serve` refuses to start\n    problem   {}",
+                body.message
+            );
+            return (out, json!({ "problem": body }));
+        }
+    };
+    let names: Vec<&str> = offer.surface.tools().iter().map(|tool| tool.name.as_str()).collect();
+    if offer.surface != Surface::default() {
+        let _ = writeln!(out, "\ntools ({}): {}", offer.surface.set.name(), names.join(", "));
+    }
+    let told = |upstream: &Upstream| upstream.tools.iter().map(|(_, tool)| tool.name.clone()).collect::<Vec<_>>();
+    let upstreams: Vec<Fare> = if connect && !offer.upstreams.is_empty() {
+        crate::mcp::upstream::look(offer.upstreams.clone())
+    } else {
+        let configured = offer.upstreams.iter().map(|upstream| Fare {
+            name: upstream.name.clone(),
+            reached: upstream.connection.to_string(),
+            down: None,
+            tools: told(upstream),
+            problems: Vec::new(),
+        });
+        configured.collect()
+    };
+    if !upstreams.is_empty() {
+        let how = if connect {
+            ""
+        } else {
+            " (not connected to; `ack-memory doctor --upstreams` does)"
+        };
+        let _ = writeln!(out, "\nupstream servers: {}{how}", upstreams.len());
+    }
+    for fare in &upstreams {
+        let _ = writeln!(
+            out,
+            "  {}: {}\n    tools     {}",
+            fare.name,
+            fare.reached,
+            if fare.tools.is_empty() {
+                "none".to_owned()
+            } else {
+                fare.tools.join(", ")
+            }
+        );
+        for problem in fare.down.iter().chain(&fare.problems) {
+            let _ = writeln!(out, "    problem   {problem}");
+        }
+    }
+    let upstreams: Vec<Value> = upstreams
+        .iter()
+        .map(|fare| {
+            let problems: Vec<&String> = fare.down.iter().chain(&fare.problems).collect();
+            let mut told = json!({ "name": fare.name, "reached": fare.reached, "tools": fare.tools });
+            if let Some(told) = told.as_object_mut().filter(|_| connect) {
+                told.insert("available".to_owned(), json!(fare.down.is_none()));
+                told.insert("problems".to_owned(), json!(problems));
+            }
+            told
+        })
+        .collect();
+    (
+        out,
+        json!({ "surface": offer.surface.set.name(), "tools": names, "upstreams": upstreams }),
+    )
 }
 
 fn settings(config: &Config) -> Vec<(&'static str, String, String)> {

@@ -81,10 +81,13 @@ fn answer(global: &Global, event: &Event) -> Result<Option<Output>, Error> {
     if let Some(folder) = event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute()) {
         config.project.value = folder;
     }
+    // What is wrong with `[tools]` is for `serve` to say, and a session has nothing to do with it.
+    let named = config.file.is_some().then(|| config.offer(None, &|_| None));
+    let surface = named.and_then(Result::ok).map(|offer| offer.surface);
     let service = Service::for_the_process(config);
     let output = match event.moment {
-        Moment::SessionStart => hook::session_start(service, &event),
-        Moment::UserPrompt => hook::user_prompt(service, &event),
+        Moment::SessionStart => hook::session_start(service, surface.as_ref(), &event),
+        Moment::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
     };
     service.close();
     output

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -15,6 +16,7 @@ use crate::config::{Config, ENV_TOKEN};
 use crate::error::Error;
 use crate::mcp::http::gate::Token;
 use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
+use crate::mcp::upstream::Report;
 use crate::service::Service;
 
 /// Name of the file that a token is kept in.
@@ -33,9 +35,11 @@ enum Kept {
 
 /// Runs `serve`.
 pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
+    let offer = config.offer(args.surface, &|name| std::env::var_os(name))?;
+    let report: Report = Arc::new(|line: &str| write_err(&format!("{line}\n")));
     let Some(address) = args.http else {
         let service = Service::for_the_process(config);
-        let result = crate::mcp::serve_stdio(service);
+        let result = crate::mcp::serve_stdio(service, offer, report);
         service.close();
         return result.map_err(|source| Error::Io {
             action: "serve on",
@@ -57,7 +61,7 @@ pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
         write_err("clients elsewhere are turned away until `--allow-host` names the host or address they use for this machine\n");
     }
     let service = Service::for_the_process(config);
-    let result = listening.serve(service);
+    let result = listening.serve(service, offer, report);
     service.close();
     result.map_err(|source| Error::Io {
         action: "serve on",

@@ -12,9 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -29,7 +31,10 @@ use tokio::time::timeout;
 
 use self::gate::{Gate, Refusal, Token};
 use super::message::{failure, mended};
+use super::raw;
+use super::upstream::{Report, Upstreams};
 use super::{Server, runtime};
+use crate::config::Offer;
 use crate::service::Service;
 
 /// Where MCP is answered.
@@ -161,19 +166,26 @@ impl Listening {
     ///
     /// # Errors
     /// When the runtime cannot be started.
-    pub fn serve(self, service: &'static Service) -> std::io::Result<()> {
+    pub fn serve(self, service: &'static Service, offer: Offer, report: Report) -> std::io::Result<()> {
         let runtime = runtime()?;
-        let result = runtime.block_on(self.accept(service));
+        let result = runtime.block_on(async {
+            // There is no channel to tell a client anything that it did not ask for.
+            let server = Server::new(service, offer, report, false);
+            let upstreams: Arc<Upstreams> = Arc::clone(&server.upstreams);
+            let result = self.accept(server).await;
+            upstreams.end().await;
+            result
+        });
         // A request in the middle of its work must not keep the process.
         runtime.shutdown_background();
         result
     }
 
-    async fn accept(self, service: &'static Service) -> std::io::Result<()> {
+    async fn accept(self, server: Server) -> std::io::Result<()> {
         let mut stop = Stop::new()?;
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.limits;
-        let site = Arc::new(Site::new(service, self.gate, limits));
+        let site = Arc::new(Site::new(server, self.gate, limits));
         let places = Arc::new(Semaphore::new(limits.connections));
         let open = GracefulShutdown::new();
         loop {
@@ -245,11 +257,13 @@ struct Site {
     gate: Gate,
     mcp: StreamableHttpService<Server, NeverSessionManager>,
     limits: Limits,
+    /// Whether answers of other servers go out.
+    passes_on: bool,
 }
 
 impl Site {
-    fn new(service: &'static Service, gate: Gate, limits: Limits) -> Self {
-        let server = Server::new(service);
+    fn new(server: Server, gate: Gate, limits: Limits) -> Self {
+        let passes_on = !server.upstreams.is_empty();
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(gate.hosts())
             .with_legacy_session_mode(false)
@@ -259,6 +273,7 @@ impl Site {
             gate,
             mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
             limits,
+            passes_on,
         }
     }
 
@@ -325,6 +340,21 @@ impl Site {
             Err(None) => return empty(StatusCode::ACCEPTED),
         };
         let answer = self.mcp.handle(Request::from_parts(head, Full::new(body)));
+        let answer = async {
+            let answer = answer.await;
+            let in_json = answer
+                .headers()
+                .get(CONTENT_TYPE)
+                .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+            if !self.passes_on || !in_json {
+                return answer;
+            }
+            let (mut head, body) = answer.into_parts();
+            let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+            let body = raw::body(&body).map_or(body, Bytes::from);
+            head.headers.remove(CONTENT_LENGTH);
+            Response::from_parts(head, Full::new(body).boxed())
+        };
         let patience = self.limits.answer;
         timeout(patience, answer).await.unwrap_or_else(|_| {
             let message = format!("the answer took longer than {}; try again", seconds(patience));
@@ -416,7 +446,10 @@ mod tests {
         let service = Service::for_the_process(Config::load(inputs).unwrap());
         let mut listening = listen("127.0.0.1:0".parse().unwrap(), &[], None).unwrap();
         listening.limits = limits;
-        (listening.address(), tokio::spawn(listening.accept(service)))
+        (
+            listening.address(),
+            tokio::spawn(listening.accept(Server::new(service, Offer::default(), Arc::new(|_| {}), false))),
+        )
     }
 
     /// Writes, and reads until the server closes.

@@ -5,10 +5,11 @@ use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
+use super::Server;
 use super::resources::unknown;
-use super::{Server, data};
 use crate::api::{QueryRequest, QueryResponse, Review};
 use crate::error::Error;
+use crate::surface::{Operation, Surface};
 use crate::text;
 
 /// A prompt as it is offered.
@@ -72,13 +73,13 @@ impl Server {
         let Some(offered) = PROMPTS.iter().find(|offered| offered.name == name) else {
             return Err(unknown("prompt", name, &PROMPTS.map(|offered| offered.name)));
         };
-        let mut arguments = taken(offered, arguments.unwrap_or_default()).map_err(|error| data(&error))?;
+        let mut arguments = taken(offered, arguments.unwrap_or_default()).map_err(|error| self.data(&error))?;
         let scope = arguments.remove("scope");
         let text = match offered.name {
             "recall" => {
                 let Some(query) = arguments.remove("query") else {
                     let error = Error::invalid("query", "missing", "a question, an error message, an identifier or a task");
-                    return Err(data(&error));
+                    return Err(self.data(&error));
                 };
                 let request = QueryRequest {
                     query: Some(query.clone()),
@@ -86,11 +87,11 @@ impl Server {
                     ..QueryRequest::default()
                 };
                 let found = self.work("recall", move |service| service.query_memories(&request)).await;
-                recall(&query, &found.map_err(|error| data(&error))?)
+                recall(&self.surface, &query, &found.map_err(|error| self.data(&error))?)
             }
             _ => {
                 let found = self.work("curate_pending", move |service| service.pending_review(scope.as_deref()));
-                review(&found.await.map_err(|error| data(&error))?)
+                review(&self.surface, &found.await.map_err(|error| self.data(&error))?)
             }
         };
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).with_description(offered.description))
@@ -120,32 +121,33 @@ fn taken(offered: &Offered, arguments: JsonObject) -> Result<std::collections::B
     Ok(texts)
 }
 
-fn recall(query: &str, found: &QueryResponse) -> String {
+fn recall(surface: &Surface, query: &str, found: &QueryResponse) -> String {
     let asked = text::line(query, 1_000);
+    let told = json(surface, found);
     if found.results.is_empty() {
         return format!(
-            "Recall what past sessions learned about this: {asked}\n\nNo approved memory was found. Where it was looked for, and what to try (JSON):\n{}",
-            json(found)
+            "Recall what past sessions learned about this: {asked}\n\nNo approved memory was found. Where it was looked for, and what to try (JSON):\n{told}"
         );
     }
-    format!(
-        "Recall what past sessions learned about this: {asked}\n\n{RECALL}\n\nMemories (JSON):\n{}",
-        json(found)
-    )
+    let recall = surface.renamed(RECALL);
+    format!("Recall what past sessions learned about this: {asked}\n\n{recall}\n\nMemories (JSON):\n{told}")
 }
 
-fn review(review: &Review) -> String {
+fn review(surface: &Surface, review: &Review) -> String {
+    let told = json(surface, review);
     if review.pending.is_empty() {
-        return format!("No memory waits for review. Where it was looked (JSON):\n{}", json(review));
+        return format!("No memory waits for review. Where it was looked (JSON):\n{told}");
     }
+    let asked = surface.renamed(REVIEW);
     format!(
-        "{REVIEW}\n\n{} of {} memories that wait (JSON):\n{}",
+        "{asked}\n\n{} of {} memories that wait (JSON):\n{told}",
         review.pending.len(),
-        review.total,
-        json(review)
+        review.total
     )
 }
 
-fn json(answer: &impl serde::Serialize) -> String {
-    serde_json::to_string(answer).unwrap_or_default()
+/// An answer as JSON, with the names that tools have here.
+fn json(surface: &Surface, answer: &impl serde::Serialize) -> String {
+    let answer = serde_json::to_value(answer).unwrap_or_default();
+    surface.answer(Operation::QueryMemories, answer).to_string()
 }

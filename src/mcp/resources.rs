@@ -1,5 +1,7 @@
 //! Resources and completion: the service's answers under the addresses of [`crate::uri`].
 
+use std::sync::Arc;
+
 use rmcp::ErrorData;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Reference,
@@ -7,12 +9,13 @@ use rmcp::model::{
 };
 use serde::Serialize;
 
+use super::Server;
 use super::prompts::PROMPTS;
-use super::{Server, data};
 use crate::api::GetRequest;
 use crate::error::Error;
 use crate::memory::nearest;
 use crate::service::{Listed, Service};
+use crate::surface::{Operation, Surface};
 use crate::text;
 use crate::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
 
@@ -20,7 +23,7 @@ use crate::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
 const JSON: &str = "application/json";
 
 /// The two templates.
-pub fn templates() -> ListResourceTemplatesResult {
+pub fn templates(surface: &Surface) -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![
         ResourceTemplate::new(SCOPE_TEMPLATE, "scope")
             .with_title("A scope of memories")
@@ -28,7 +31,9 @@ pub fn templates() -> ListResourceTemplatesResult {
             .with_mime_type(JSON),
         ResourceTemplate::new(MEMORY_TEMPLATE, "memory")
             .with_title("A memory")
-            .with_description("An approved memory in full, as get_memory answers it. Its text is quoted data written by others.")
+            .with_description(
+                surface.renamed("An approved memory in full, as get_memory answers it. Its text is quoted data written by others."),
+            )
             .with_mime_type(JSON),
     ])
 }
@@ -37,7 +42,7 @@ impl Server {
     /// The list of scopes, and each scope that may be listed.
     pub(super) async fn resources(&self) -> Result<ListResourcesResult, ErrorData> {
         let listed = self.work("resources/list", Service::listed_scopes).await;
-        let scopes = listed.map_err(|error| data(&error))?;
+        let scopes = listed.map_err(|error| self.data(&error))?;
         let mut resources = vec![
             Resource::new(SCOPES, "scopes")
                 .with_title("All scopes")
@@ -60,18 +65,22 @@ impl Server {
             return Err(self.no_address(&uri).await);
         };
         let wanted = address.clone();
+        let surface = Arc::clone(&self.surface);
         let json = self
             .work("resources/read", move |service| match &wanted {
-                Address::Scopes => encoded(&service.scopes_resource()?),
-                Address::Scope { name } => encoded(&service.scope_resource(name)?),
-                Address::Memory { scope, id } => encoded(&service.get_memory(&GetRequest {
-                    id: Some(id.clone()),
-                    scope: Some(scope.clone()),
-                    ..GetRequest::default()
-                })?),
+                Address::Scopes => encoded(&surface, &service.scopes_resource()?),
+                Address::Scope { name } => encoded(&surface, &service.scope_resource(name)?),
+                Address::Memory { scope, id } => encoded(
+                    &surface,
+                    &service.get_memory(&GetRequest {
+                        id: Some(id.clone()),
+                        scope: Some(scope.clone()),
+                        ..GetRequest::default()
+                    })?,
+                ),
             })
             .await
-            .map_err(|error| not_read(&uri, &address, &error))?;
+            .map_err(|error| self.not_read(&uri, &address, &error))?;
         Ok(ReadResourceResult::new(vec![
             ResourceContents::text(json, uri).with_mime_type(JSON),
         ]))
@@ -95,6 +104,45 @@ impl Server {
             message,
             Some(serde_json::json!({ "uri": text::line(uri, 200), "nearest": near, "allowed": allowed })),
         )
+    }
+
+    /// The protocol's error for a resource that was not read: not found where there is none that may be shown, with the addresses
+    /// like it.
+    fn not_read(&self, uri: &str, address: &Address, error: &Error) -> ErrorData {
+        let absent = matches!(
+            error,
+            Error::ScopeNotFound { .. }
+                | Error::ScopeRefused { .. }
+                | Error::ScopeUnusable { .. }
+                | Error::NoScopes { .. }
+                | Error::MemoryNotFound { .. }
+                | Error::MemoryNotServed { .. }
+                | Error::UnknownStatus { .. }
+                | Error::InvalidArgument { .. }
+        );
+        if !absent {
+            return self.data(error);
+        }
+        let mut body = error.body();
+        let addresses = |name: &String| match (address, error) {
+            (Address::Memory { scope, .. }, Error::MemoryNotFound { .. }) => Address::Memory {
+                scope: scope.clone(),
+                id: name.clone(),
+            },
+            (Address::Memory { id, .. }, _) => Address::Memory {
+                scope: name.clone(),
+                id: id.clone(),
+            },
+            _ => Address::Scope { name: name.clone() },
+        };
+        body.nearest = body.nearest.iter().map(|name| addresses(name).to_string()).collect();
+        let message = format!(
+            "there is no resource `{}`: {}{}",
+            text::line(uri, 200),
+            body.message,
+            meant(&body.nearest)
+        );
+        ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
     }
 
     /// What an argument of a template or a prompt may be completed to.
@@ -123,7 +171,7 @@ impl Server {
                 _ => Ok(crate::api::Completions::default()),
             })
             .await
-            .map_err(|error| data(&error))?;
+            .map_err(|error| self.data(&error))?;
         let more = completions.total > completions.values.len();
         let info = CompletionInfo::with_pagination(completions.values, u32::try_from(completions.total).ok(), more);
         info.map(CompleteResult::new)
@@ -131,50 +179,12 @@ impl Server {
     }
 }
 
-fn encoded(answer: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string(answer).map_err(|error| Error::Internal {
+fn encoded(surface: &Surface, answer: &impl Serialize) -> Result<String, Error> {
+    let answer = serde_json::to_value(answer).map_err(|error| Error::Internal {
         operation: "the answer".to_owned(),
         message: error.to_string(),
-    })
-}
-
-/// The protocol's error for a resource that was not read: not found where there is none that may be shown, with the addresses
-/// like it.
-fn not_read(uri: &str, address: &Address, error: &Error) -> ErrorData {
-    let absent = matches!(
-        error,
-        Error::ScopeNotFound { .. }
-            | Error::ScopeRefused { .. }
-            | Error::ScopeUnusable { .. }
-            | Error::NoScopes { .. }
-            | Error::MemoryNotFound { .. }
-            | Error::MemoryNotServed { .. }
-            | Error::UnknownStatus { .. }
-            | Error::InvalidArgument { .. }
-    );
-    if !absent {
-        return data(error);
-    }
-    let mut body = error.body();
-    let addresses = |name: &String| match (address, error) {
-        (Address::Memory { scope, .. }, Error::MemoryNotFound { .. }) => Address::Memory {
-            scope: scope.clone(),
-            id: name.clone(),
-        },
-        (Address::Memory { id, .. }, _) => Address::Memory {
-            scope: name.clone(),
-            id: id.clone(),
-        },
-        _ => Address::Scope { name: name.clone() },
-    };
-    body.nearest = body.nearest.iter().map(|name| addresses(name).to_string()).collect();
-    let message = format!(
-        "there is no resource `{}`: {}{}",
-        text::line(uri, 200),
-        body.message,
-        meant(&body.nearest)
-    );
-    ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
+    })?;
+    Ok(surface.answer(Operation::GetMemory, answer).to_string())
 }
 
 /// The error for a word that is none of those known.

@@ -100,3 +100,21 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> 
         }
     })
 }
+
+/// The line of the last of some keys, each in the table of the one before; of the nearest one before it that is there, where
+/// it stands nowhere.
+pub fn line_of(text: &str, path: &[String]) -> usize {
+    let Ok(document) = toml_edit::Document::parse(text) else { return 1 };
+    let mut table: Option<&dyn toml_edit::TableLike> = Some(document.as_table());
+    let mut at = 0;
+    for key in path {
+        let Some((found, item)) = table.and_then(|table| Some((table.key(key)?, table.get(key)?))) else {
+            break;
+        };
+        if let Some(span) = found.span() {
+            at = span.start;
+        }
+        table = item.as_table_like();
+    }
+    text.get(..at).unwrap_or_default().matches('\n').count() + 1
+}

@@ -33,6 +33,8 @@ mod store_opening;
 mod store_profiles;
 mod store_support;
 mod store_values;
+mod surface;
 #[cfg(feature = "table")]
 mod table;
 mod tokens;
+mod upstream;

@@ -101,12 +101,12 @@ impl Server {
         input.flush().unwrap();
     }
 
-    fn write(&mut self, line: &str) {
+    pub fn write(&mut self, line: &str) {
         self.raw(format!("{line}\n").as_bytes());
     }
 
     /// Sends a request and returns its id.
-    fn send(&mut self, method: &str, params: Value) -> i64 {
+    pub fn send(&mut self, method: &str, params: Value) -> i64 {
         self.next += 1;
         let id = self.next;
         let mut params = params;
@@ -118,7 +118,7 @@ impl Server {
     }
 
     /// One message, if one comes in time. Everything on standard output must be one.
-    fn message(&mut self, patience: Duration) -> Option<Value> {
+    pub fn message(&mut self, patience: Duration) -> Option<Value> {
         match self.lines.recv_timeout(patience) {
             Ok(line) => {
                 let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
@@ -131,7 +131,7 @@ impl Server {
 
     /// The answer to a request.
     #[track_caller]
-    fn answer(&mut self, id: i64) -> Value {
+    pub fn answer(&mut self, id: i64) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(answer) = self.waiting.remove(&id.to_string()) {
@@ -164,7 +164,7 @@ impl Server {
 
     /// A call that fails, as its error body.
     #[track_caller]
-    fn fail(&mut self, tool: &str, arguments: Value) -> ErrorBody {
+    pub fn fail(&mut self, tool: &str, arguments: Value) -> ErrorBody {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
         assert!(result.get("structuredContent").is_none(), "{result}");
@@ -175,9 +175,14 @@ impl Server {
     }
 
     #[track_caller]
-    fn ping(&mut self) {
+    pub fn ping(&mut self) {
         let answer = self.request("ping", json!({}));
         assert!(answer.get("result").is_some(), "{answer}");
+    }
+
+    /// The number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Closes standard input; how long the process went on, how it ended, and what it still said.

@@ -1,0 +1,84 @@
+//! Results that go out as they came in. The handler of rmcp knows only results of its own types; here a result that holds
+//! another one, as JSON, is replaced by it on its way out.
+
+use std::borrow::Cow;
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResult, ClientNotification, ClientRequest, CustomResult, MetaObject, ProtocolVersion, ServerConfig, ServerResult,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service};
+use serde_json::{Map, Value};
+
+use super::Server;
+
+/// The key of `_meta` that holds a result.
+const HELD: &str = "ack-memory/held";
+
+/// A result that stands for another one.
+pub fn holding(result: Value) -> CallToolResult {
+    let mut holder = CallToolResult::default();
+    holder.meta = Some(MetaObject(Map::from_iter([(HELD.to_owned(), result)])));
+    holder
+}
+
+/// The result that stands in the `_meta` of another one. Only one of the two eras knows kinds of results.
+fn released(meta: &mut Map<String, Value>, kind: Option<Value>) -> Option<Value> {
+    let Some(Value::Object(mut held)) = meta.shift_remove(HELD) else {
+        return None;
+    };
+    held.shift_remove("resultType");
+    if let Some(kind) = kind {
+        held.insert("resultType".to_owned(), kind);
+    }
+    Some(Value::Object(held))
+}
+
+/// An answer over HTTP, where rmcp writes the body: with the result that its own stands for. `None` for any other.
+pub fn body(answer: &[u8]) -> Option<Vec<u8>> {
+    let held = |window: &[u8]| window == HELD.as_bytes();
+    if !answer.windows(HELD.len()).any(held) {
+        return None;
+    }
+    let mut answer: Value = serde_json::from_slice(answer).ok()?;
+    let result = answer.get_mut("result")?;
+    let kind = result.get("resultType").cloned();
+    *result = released(result.get_mut("_meta")?.as_object_mut()?, kind)?;
+    serde_json::to_vec(&answer).ok()
+}
+
+/// The server as rmcp talks to it over standard input and output.
+#[derive(Clone)]
+pub struct Front(pub Server);
+
+impl Service<RoleServer> for Front {
+    async fn handle_request(&self, request: ClientRequest, context: RequestContext<RoleServer>) -> Result<ServerResult, ErrorData> {
+        let result = Service::<RoleServer>::handle_request(&self.0, request, context).await?;
+        Ok(match result {
+            ServerResult::CallToolResult(mut holder) => {
+                let kind = holder.result_type.as_ref().and_then(|kind| serde_json::to_value(kind).ok());
+                match holder.meta.as_mut().and_then(|meta| released(&mut meta.0, kind)) {
+                    Some(held) => ServerResult::CustomResult(CustomResult(held)),
+                    None => ServerResult::CallToolResult(holder),
+                }
+            }
+            other => other,
+        })
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Service::<RoleServer>::handle_notification(&self.0, notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        Service::<RoleServer>::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::<RoleServer>::supported_protocol_versions(&self.0)
+    }
+}

@@ -1,0 +1,283 @@
+//! An upstream server over streamable HTTP: rmcp's client over reqwest, but for the results of calls, which are kept as the
+//! JSON they are, as with a process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::Value;
+use sse_stream::{Sse, SseStream};
+
+use super::LONGEST;
+use super::process::too_long;
+use crate::text;
+use crate::upstream::{Connection, Token};
+
+/// The header of a session.
+const SESSION: &str = "mcp-session-id";
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Most bytes of the body of an error.
+const LONGEST_ERROR: usize = 64 << 10;
+/// Longest token, in bytes.
+const LONGEST_TOKEN: u64 = 16 << 10;
+
+/// A transport to the server.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<Wire>, String> {
+    let Connection::Http { url, headers, token } = connection else {
+        return Err("it has no address".to_owned());
+    };
+    let token = match token {
+        Token::None => None,
+        Token::Given(token) => Some(token.clone()),
+        Token::File(path) => Some(read(path)?),
+    };
+    if token.as_ref().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+        return Err("its token holds what cannot stand in a header".to_owned());
+    }
+    let mut named = HashMap::new();
+    for (name, value) in headers {
+        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
+            return Err(format!("`{}` cannot be sent as a header", text::line(name, 80)));
+        };
+        named.insert(name, value);
+    }
+    // Its TLS takes the process's provider; somebody else may have set one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // A redirect would take the token elsewhere.
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT)
+        .pool_max_idle_per_host(0)
+        .no_proxy()
+        .build()
+        .map_err(|error| format!("no client can be made: {error}"))?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .custom_headers(named)
+        .max_sse_event_size(LONGEST)
+        .reinit_on_expired_session(true);
+    config.auth_header = token;
+    Ok(StreamableHttpClientTransport::with_client(Wire { client }, config))
+}
+
+fn read(path: &std::path::Path) -> Result<String, String> {
+    use std::io::Read;
+    let shown = text::line(&path.display().to_string(), 120);
+    let mut token = String::new();
+    let file = std::fs::File::open(path).map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
+    file.take(LONGEST_TOKEN)
+        .read_to_string(&mut token)
+        .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
+    match token.trim() {
+        "" => Err(format!("there is no token in `{shown}`")),
+        token => Ok(token.to_owned()),
+    }
+}
+
+/// reqwest's client, with the results of calls and lists as they are.
+#[derive(Clone)]
+pub struct Wire {
+    client: reqwest::Client,
+}
+
+type Failure = StreamableHttpError<reqwest::Error>;
+
+impl StreamableHttpClient for Wire {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, LONGEST)
+            .await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        longest: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        match &message {
+            JsonRpcMessage::Request(request)
+                if matches!(
+                    request.request,
+                    ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
+                ) =>
+            {
+                let id = request.id.clone();
+                self.ask(&uri, &message, id, session, token, headers).await
+            }
+            _ => {
+                let posted = self
+                    .client
+                    .post_message_with_max_sse_event_size(uri, message, session, token, headers, longest);
+                posted.await
+            }
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        self.client.delete_session(uri, session, token, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        self.client
+            .get_stream_with_max_sse_event_size(uri, session, last, token, headers, LONGEST)
+            .await
+    }
+}
+
+impl Wire {
+    /// Posts a request whose result is kept as it is.
+    async fn ask(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        id: RequestId,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let mut request = self.client.post(uri).header(ACCEPT, "text/event-stream, application/json");
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let in_session = session.is_some();
+        if let Some(session) = session {
+            request = request.header(SESSION, session.as_ref());
+        }
+        let response = request.json(message).send().await?;
+        let status = response.status();
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
+        let session = response
+            .headers()
+            .get(SESSION)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        if status == reqwest::StatusCode::NOT_FOUND && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if status.is_success() && kind.starts_with("text/event-stream") {
+            let mut left = 2 * LONGEST;
+            let bytes = response.bytes_stream().map_err(std::io::Error::other).map(move |piece| {
+                let piece = piece?;
+                left = left
+                    .checked_sub(piece.len())
+                    .ok_or_else(|| std::io::Error::other("its answer is too long"))?;
+                Ok::<_, std::io::Error>(piece)
+            });
+            let events = SseStream::from_bytes_stream(bytes).map_ok(|mut event| {
+                event.data = event.data.map(|data| kept(&data).unwrap_or(data));
+                event
+            });
+            return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
+        }
+        let most = if status.is_success() { LONGEST } else { LONGEST_ERROR };
+        let Some(body) = bounded(response, most).await? else {
+            return Ok(StreamableHttpPostResponse::Json(
+                ServerJsonRpcMessage::error(too_long(), Some(id)),
+                session,
+            ));
+        };
+        let body = kept(&body).unwrap_or(body);
+        match serde_json::from_str::<ServerJsonRpcMessage>(&body) {
+            Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) if kind.starts_with("application/json") => {
+                Ok(StreamableHttpPostResponse::Json(message, session))
+            }
+            _ => Err(StreamableHttpError::UnexpectedServerResponse(
+                format!("HTTP {status}: {}", text::line(&body, 200)).into(),
+            )),
+        }
+    }
+}
+
+/// A body as text, `None` where it is longer.
+async fn bounded(mut response: reqwest::Response, most: usize) -> Result<Option<String>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        if body.len() + piece.len() > most {
+            return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(String::from_utf8_lossy(&body).into_owned()))
+}
+
+/// A response whose result is a text that holds its JSON, which no type of result is taken for. `None` for other messages.
+fn kept(message: &str) -> Option<String> {
+    let mut value: Value = serde_json::from_str(message).ok()?;
+    if value.get("method").is_some() {
+        return None;
+    }
+    let result = value.get_mut("result")?;
+    *result = Value::from(result.to_string());
+    Some(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CustomResult, ServerResult};
+
+    use super::*;
+
+    #[test]
+    fn a_result_comes_through_as_it_is() {
+        for result in [
+            r#"{"content":[{"type":"text","text":"x","more":1}],"structuredContent":[1],"odd":null}"#,
+            "{}",
+            r#"{"resultType":"complete","ttlMs":5}"#,
+            r#"{"tools":[{"name":5}]}"#,
+        ] {
+            let message = kept(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)).unwrap();
+            let JsonRpcMessage::Response(response) = serde_json::from_str::<ServerJsonRpcMessage>(&message).unwrap() else {
+                panic!("{message}")
+            };
+            let ServerResult::CustomResult(CustomResult(kept)) = response.result else {
+                panic!("{message}")
+            };
+            assert_eq!(kept, Value::from(result));
+        }
+        assert_eq!(kept(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#), None);
+    }
+}

@@ -1,0 +1,391 @@
+//! An upstream server as a process: one JSON message a line over its standard input and output, in a process group of its own
+//! that ends with us.
+//!
+//! The lines are read here and not by rmcp, because what another program writes is not to be trusted: lines have a longest
+//! length, what nobody asked for has a budget, and the results of calls are kept as the JSON they are.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use rmcp::model::{
+    ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
+    ServerNotification, ServerResult,
+};
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::LONGEST;
+use crate::text;
+use crate::upstream::Connection;
+
+/// Bytes that a server may send without being asked, between two answers.
+const UNASKED: usize = 8 << 20;
+/// What is kept of the end of its standard error, in bytes.
+const TAIL: usize = 2_048;
+/// How much of both ends of a line that is too long is kept, to find out which request it answers.
+const ENDS: usize = 160;
+/// How long a process may take to end when its input was closed, and again when it was told to end.
+const GRACE: Duration = Duration::from_millis(400);
+
+/// The code of the error that stands in for an answer that is too long.
+pub const TOO_LONG: ErrorCode = ErrorCode(-32_098);
+
+/// The error that stands in for an answer that is too long.
+pub fn too_long() -> ErrorData {
+    ErrorData::new(TOO_LONG, format!("its answer is longer than {LONGEST} bytes"), None)
+}
+
+/// A running process.
+pub struct Process {
+    child: Child,
+    group: Option<Pid>,
+    errors: Arc<Mutex<VecDeque<u8>>>,
+    /// Reads its standard error.
+    drain: JoinHandle<()>,
+    /// Why its output was not read further.
+    refused: Arc<Mutex<Option<String>>>,
+}
+
+/// Starts the process; its output as a transport.
+///
+/// # Errors
+/// Why it could not be started, in words.
+pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
+    let Connection::Process {
+        program,
+        arguments,
+        environment,
+        folder,
+    } = connection
+    else {
+        return Err("it is no process".to_owned());
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    let mut child = command.spawn().map_err(|error| not_started(program, folder.as_deref(), &error))?;
+    let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        return Err("its pipes could not be opened".to_owned());
+    };
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    let tail = Arc::new(Mutex::new(VecDeque::new()));
+    let drain = tokio::spawn(drain(errors, Arc::clone(&tail)));
+    let refused = Arc::new(Mutex::new(None));
+    let pipe = Pipe {
+        input: Arc::new(tokio::sync::Mutex::new(Some(input))),
+        output: BufReader::new(output),
+        line: Vec::new(),
+        end: VecDeque::new(),
+        dropped: 0,
+        unasked: UNASKED,
+        asked: Arc::default(),
+        refused: Arc::clone(&refused),
+    };
+    let process = Process {
+        child,
+        group,
+        errors: tail,
+        drain,
+        refused,
+    };
+    Ok((process, pipe))
+}
+
+fn not_started(program: &Path, folder: Option<&Path>, error: &std::io::Error) -> String {
+    let program = text::line(&program.display().to_string(), 120);
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => format!(
+            "there is no folder `{}` to start it in",
+            text::line(&folder.display().to_string(), 120)
+        ),
+        None => format!("`{program}` cannot be started: {error}"),
+    }
+}
+
+/// Reads standard error to its end, so that the process never waits for it, and keeps its tail.
+async fn drain(mut errors: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>) {
+    let mut buffer = [0_u8; 4_096];
+    while let Ok(read @ 1..) = errors.read(&mut buffer).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(buffer.iter().take(read));
+        let excess = tail.len().saturating_sub(TAIL);
+        tail.drain(..excess);
+    }
+}
+
+impl Process {
+    /// Ends it and whatever it started in its group: first its input is closed (whoever has the transport has dropped it), then
+    /// it is told to end, then it is killed. How it ended, in words.
+    pub async fn end(mut self) -> String {
+        let mut status = timeout(GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+        if status.is_none() {
+            self.signal(Signal::SIGTERM);
+            status = timeout(GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+        }
+        let by_itself = status.is_some();
+        self.signal(Signal::SIGKILL);
+        if status.is_none() {
+            status = timeout(GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+        }
+        // The number may be another's from now on.
+        self.group = None;
+        // Whoever left the group may hold standard error open.
+        let _ = timeout(GRACE / 4, &mut self.drain).await;
+        self.told(status.filter(|_| by_itself))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // Nobody may be left in it.
+            let _ = killpg(group, signal);
+        }
+    }
+
+    fn told(&self, status: Option<ExitStatus>) -> String {
+        if let Some(refused) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return refused;
+        }
+        let ended = match status {
+            Some(status) if status.success() => "it ended".to_owned(),
+            Some(status) => format!("it ended with {status}"),
+            None => "it closed its output".to_owned(),
+        };
+        let tail = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = String::from_utf8_lossy(&tail.iter().copied().collect::<Vec<u8>>()).into_owned();
+        let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        match text::line(last, 200) {
+            last if last.is_empty() => ended,
+            last => format!("{ended}; it said: {last}"),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+    }
+}
+
+/// The transport over a process's input and output.
+pub struct Pipe {
+    input: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
+    output: BufReader<ChildStdout>,
+    /// What has been read of the current line: a call of `receive` may be dropped in the middle of it.
+    line: Vec<u8>,
+    /// The end of a line that is too long.
+    end: VecDeque<u8>,
+    /// Bytes of a line that is too long.
+    dropped: usize,
+    /// What may still be sent without being asked.
+    unasked: usize,
+    /// Requests whose results are kept as they are.
+    asked: Arc<Mutex<HashSet<RequestId>>>,
+    refused: Arc<Mutex<Option<String>>>,
+}
+
+enum Line {
+    Whole(Vec<u8>),
+    /// Its beginning and its end.
+    TooLong(Vec<u8>, Vec<u8>),
+}
+
+impl Pipe {
+    async fn read(&mut self) -> Option<Line> {
+        loop {
+            let available = self.output.fill_buf().await.ok().filter(|available| !available.is_empty())?;
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let piece = available.get(..newline.unwrap_or(available.len())).unwrap_or_default();
+            if self.dropped > 0 || self.line.len() + piece.len() > LONGEST {
+                self.dropped += piece.len() + self.line.len().saturating_sub(ENDS);
+                if self.line.len() > ENDS {
+                    self.end.extend(self.line.iter().skip(self.line.len() - ENDS));
+                }
+                self.line.truncate(ENDS);
+                self.end.extend(piece.iter().skip(piece.len().saturating_sub(ENDS)));
+                let excess = self.end.len().saturating_sub(ENDS);
+                self.end.drain(..excess);
+                // Nobody waits for the end of a line without one.
+                if self.dropped > 64 * LONGEST {
+                    self.refuse("its line does not end");
+                    return None;
+                }
+            } else {
+                self.line.extend_from_slice(piece);
+            }
+            let used = newline.map_or(available.len(), |newline| newline + 1);
+            self.output.consume(used);
+            if newline.is_some() {
+                let line = std::mem::take(&mut self.line);
+                if std::mem::take(&mut self.dropped) > 0 {
+                    return Some(Line::TooLong(line, std::mem::take(&mut self.end).into()));
+                }
+                return Some(Line::Whole(line));
+            }
+        }
+    }
+
+    fn refuse(&self, reason: &str) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
+    }
+
+    /// Whether a request was made, which is over now.
+    fn take(&self, id: &RequestId) -> bool {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+
+    /// A line as a message; `None` for what is none, or none that anybody here wants.
+    fn message(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let mut value: Value = serde_json::from_slice(line).ok()?;
+        if value.get("method").is_none()
+            && let Some(id) = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok())
+            && value.get("result").is_some()
+            && self.take(&id)
+        {
+            let result = value.get_mut("result").map(Value::take).unwrap_or_default();
+            return Some(ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), id));
+        }
+        let message: ServerJsonRpcMessage = serde_json::from_value(value).ok()?;
+        match &message {
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.take(id);
+                }
+                Some(message)
+            }
+            JsonRpcMessage::Notification(notification) => {
+                let wanted = matches!(notification.notification, ServerNotification::ToolListChangedNotification(_));
+                wanted.then_some(message)
+            }
+            _ => Some(message),
+        }
+    }
+}
+
+impl Transport<RoleClient> for Pipe {
+    type Error = std::io::Error;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Request(request) = &message
+            && matches!(
+                request.request,
+                ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
+            )
+        {
+            self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(request.id.clone());
+        }
+        let input = Arc::clone(&self.input);
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut input = input.lock().await;
+            let Some(input) = input.as_mut() else {
+                return Err(std::io::ErrorKind::NotConnected.into());
+            };
+            input.write_all(&line).await?;
+            input.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let (length, message) = match self.read().await? {
+                Line::Whole(line) => (line.len() + 1, self.message(&line)),
+                Line::TooLong(start, end) => match answered(&start, &end).filter(|id| self.take(id)) {
+                    Some(id) => (0, Some(ServerJsonRpcMessage::error(too_long(), Some(id)))),
+                    None => {
+                        self.refuse(&format!("it sent a line of more than {LONGEST} bytes that nobody asked for"));
+                        return None;
+                    }
+                },
+            };
+            if matches!(
+                message,
+                Some(JsonRpcMessage::Response(JsonRpcResponse { .. }) | JsonRpcMessage::Error(_))
+            ) {
+                self.unasked = UNASKED;
+            } else {
+                self.unasked = self.unasked.saturating_sub(length);
+                if self.unasked == 0 {
+                    self.refuse(&format!("it sent {UNASKED} bytes that nobody asked for"));
+                    return None;
+                }
+            }
+            if message.is_some() {
+                return message;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        // Whoever is writing holds the lock, and may hold it for ever.
+        if let Ok(mut input) = timeout(GRACE / 4, self.input.lock()).await {
+            input.take();
+        }
+        Ok(())
+    }
+}
+
+/// The request that a long answer is for, from its beginning or its end: `"id"` stands before the result or after it.
+fn answered(start: &[u8], end: &[u8]) -> Option<RequestId> {
+    let number = |text: &str| {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        Some((digits.parse::<i64>().ok()?, text.get(digits.len()..)?.to_owned()))
+    };
+    let squeezed = |bytes: &[u8]| String::from_utf8_lossy(bytes).split_whitespace().collect::<String>();
+    let start = squeezed(start);
+    let start = start.strip_prefix('{')?;
+    let start = start.strip_prefix("\"jsonrpc\":\"2.0\",").unwrap_or(start);
+    if let Some(rest) = start.strip_prefix("\"id\":") {
+        let (id, rest) = number(rest)?;
+        return rest.starts_with(',').then_some(RequestId::Number(id));
+    }
+    let end = squeezed(end);
+    let end = end.strip_suffix('}')?;
+    let end = end.strip_suffix(",\"jsonrpc\":\"2.0\"").unwrap_or(end);
+    let (before, digits) = end.rsplit_once(":")?;
+    let (id, rest) = number(digits)?;
+    (before.ends_with(",\"id\"") && rest.is_empty()).then_some(RequestId::Number(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_of_a_long_answer_is_found_on_either_end() {
+        let found = |start: &str, end: &str| answered(start.as_bytes(), end.as_bytes());
+        let id = Some(RequestId::Number(7));
+        assert_eq!(found(r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"#, r#"xx"}]}}"#), id);
+        assert_eq!(found(r#"{ "id": 7, "result": {"#, "x"), id);
+        assert_eq!(found(r#"{"result":{"content":["#, r#"xx"}]},"jsonrpc":"2.0","id":7}"#), id);
+        assert_eq!(found(r#"{"result":{"content":["#, r#"xx"}]},"id":7,"jsonrpc":"2.0"}"#), id);
+        for (start, end) in [
+            (r#"{"method":"notifications/message","params":{"#, r#""id":7}}"#),
+            (r#"{"result":{"structuredContent":{"#, r#"{"id":7}}}"#),
+            ("garbage", "garbage"),
+            (r#"{"jsonrpc":"2.0","id":"#, ""),
+        ] {
+            assert_eq!(found(start, end), None, "{start} … {end}");
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! From `[tools]` to a [`Surface`], checked: every name, argument and preset against the schemas of the four.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::call::Argument;
+use super::file::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
+use super::{Operation, Set, Surface, Tool};
+use crate::config::{Config, ConfigFile};
+use crate::memory::nearest;
+use crate::service::validate::QuerySpec;
+use crate::text;
+
+/// Longest name of a tool.
+const LONGEST_NAME: usize = 64;
+/// Longest description of a tool or an argument, in characters.
+const LONGEST_DESCRIPTION: usize = 1_000;
+/// Most tools.
+const MOST_TOOLS: usize = 32;
+
+/// What is wrong in a file, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The keys that lead to it.
+    pub path: Vec<String>,
+    /// What is wrong.
+    pub message: String,
+    /// The nearest names to the one that stands there.
+    pub nearest: Vec<String>,
+    /// The names that are allowed.
+    pub known: Vec<String>,
+}
+
+impl Problem {
+    /// One at these keys.
+    pub fn at<const N: usize>(path: [&str; N], message: impl Into<String>) -> Self {
+        Self {
+            path: path.map(str::to_owned).into(),
+            message: message.into(),
+            nearest: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// With the names that are allowed where `word` stands.
+    pub fn among<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        self.known = known.into_iter().map(str::to_owned).collect();
+        self.nearest = nearest(word, self.known.iter().map(String::as_str), 1);
+        if let Some(near) = self.nearest.first() {
+            self.message = format!("{}; did you mean `{near}`?", self.message);
+        } else if !self.known.is_empty() {
+            self.message = format!("{}; there are {}", self.message, self.known.join(", "));
+        }
+        self
+    }
+
+    fn under(mut self, path: &[&str]) -> Self {
+        self.path.splice(0..0, path.iter().map(|key| (*key).to_owned()));
+        self
+    }
+}
+
+/// Whether clients take this as the name of a tool: letters, digits, `_` and `-`, at most 64 of them.
+pub fn is_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(allowed)
+}
+
+/// Why a name is no name of a tool.
+pub fn no_name(name: &str) -> String {
+    format!(
+        "`{}` is no name of a tool: 1 to {LONGEST_NAME} letters, digits, `_` and `-`",
+        text::line(name, 80)
+    )
+}
+
+impl Surface {
+    /// The surface of a built-in set.
+    pub fn of(set: Set, config: &Config) -> Self {
+        let table = toml::from_str::<ConfigFile>(set.file()).map(|file| file.tools).unwrap_or_default();
+        let mut surface = Self::default().overlaid(&table, config).unwrap_or_default();
+        surface.set = set;
+        surface
+    }
+
+    /// The surface that `[tools]` describes.
+    ///
+    /// # Errors
+    /// The first [`Problem`].
+    pub fn build(table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
+        let set = match &table.surface {
+            None => Set::Ack,
+            Some(name) => Set::named(name).ok_or_else(|| {
+                let message = format!("`{}` is no built-in set of tools", text::line(name, 80));
+                Problem::at(["surface"], message).among(name, Set::ALL.map(Set::name))
+            })?,
+        };
+        Self::of(set, config).overlaid(table, config)
+    }
+
+    fn overlaid(mut self, table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
+        let mut keyed: Vec<(String, Tool)> = self.tools.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
+        for (key, entry) in &table.entries {
+            let position = keyed.iter().position(|(known, _)| known == key);
+            let before = position.map(|position| keyed.swap_remove(position).1);
+            let names: Vec<String> = keyed.iter().map(|(known, _)| known.clone()).collect();
+            let tool = changed(key, entry, before, &names, config).map_err(|problem| problem.under(&[key]))?;
+            keyed.push((key.clone(), tool));
+        }
+        for hidden in &table.hide {
+            let Some(position) = keyed.iter().position(|(known, _)| known == hidden) else {
+                let message = format!("there is no tool `{}`", text::line(hidden, 80));
+                return Err(Problem::at(["hide"], message).among(hidden, keyed.iter().map(|(known, _)| known.as_str())));
+            };
+            keyed.swap_remove(position);
+        }
+        keyed.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        if let Some([(a, first), (b, _)]) = keyed.array_windows().find(|[(_, a), (_, b)]| a.name == b.name) {
+            // The one that the file names is at fault; of two, the later.
+            let (key, other) = if table.entries.contains_key(b) { (b, a) } else { (a, b) };
+            let message = match *other == first.name {
+                true => format!("there is a tool of the name `{other}` already"),
+                false => format!("two tools have the name `{}`: this one and `{other}`", first.name),
+            };
+            let path: &[&str] = match table.entries.get(key) {
+                Some(entry) if entry.name.is_some() => &[key, "name"],
+                _ => &[key],
+            };
+            return Err(Problem::at([], message).under(path));
+        }
+        if keyed.is_empty() {
+            return Err(Problem::at(["hide"], "every tool is hidden; leave one"));
+        }
+        if keyed.len() > MOST_TOOLS {
+            return Err(Problem::at([], format!("{} tools; at most {MOST_TOOLS} are offered", keyed.len())));
+        }
+        self.tools = keyed.into_iter().map(|(_, tool)| tool).collect();
+        Ok(self)
+    }
+}
+
+/// A tool as an entry describes or changes it.
+fn changed(key: &str, entry: &ToolEntry, before: Option<Tool>, names: &[String], config: &Config) -> Result<Tool, Problem> {
+    let calls = match &entry.calls {
+        None => None,
+        Some(calls) => Some(
+            Operation::ALL
+                .into_iter()
+                .find(|operation| operation.name() == calls)
+                .ok_or_else(|| {
+                    let message = format!("`{}` is none of the four tools", text::line(calls, 80));
+                    Problem::at(["calls"], message).among(calls, Operation::ALL.map(Operation::name))
+                })?,
+        ),
+    };
+    let mut tool = match (before, calls) {
+        (Some(before), Some(calls)) if before.operation != calls => {
+            let message = format!(
+                "`{key}` is answered by {}; add a tool under another key for {}",
+                before.operation.name(),
+                calls.name()
+            );
+            return Err(Problem::at(["calls"], message));
+        }
+        (Some(before), _) => before,
+        (None, Some(operation)) => Tool {
+            name: key.to_owned(),
+            ..Tool::built_in(operation)
+        },
+        (None, None) => {
+            let message = format!("there is no tool `{}` to change, and a new one needs `calls`", text::line(key, 80));
+            return Err(Problem::at([], message).among(key, names.iter().map(String::as_str)));
+        }
+    };
+    if let Some(name) = &entry.name {
+        if !is_name(name) {
+            return Err(Problem::at(["name"], no_name(name)));
+        }
+        tool.name.clone_from(name);
+    } else if !is_name(&tool.name) {
+        return Err(Problem::at([], no_name(key)));
+    }
+    if let Some(description) = &entry.description {
+        tool.description = described(description).map_err(|message| Problem::at(["description"], message))?;
+    }
+    let known = tool.operation.properties();
+    for (name, value) in &entry.preset {
+        preset(tool.operation, name, value, known, config).map_err(|problem| problem.under(&["preset", name]))?;
+        tool.preset.insert(name.clone(), value.clone());
+    }
+    if let Some(entries) = &entry.arguments {
+        tool.arguments = mapped(entries, entry.others, &tool, known)?;
+    } else if entry.others {
+        return Err(Problem::at(["others"], "without `arguments`, all of them are offered already"));
+    }
+    tool.arguments
+        .retain(|argument| argument.is.as_ref().is_none_or(|is| !tool.preset.contains_key(is)));
+    let reaches = |ours: &str| tool.preset.contains_key(ours) || tool.arguments.iter().any(|argument| argument.is.as_deref() == Some(ours));
+    if tool.operation == Operation::GetMemory && !reaches("id") && !reaches("ids") {
+        let at: &[&str] = if entry.arguments.is_some() { &["arguments"] } else { &[] };
+        return Err(Problem::at([], "get_memory needs an id: no argument is `id` or `ids`").under(at));
+    }
+    if tool.preset.contains_key("id") && reaches("ids") && tool.operation == Operation::GetMemory {
+        tool.arguments.retain(|argument| argument.is.as_deref() != Some("ids"));
+    }
+    Ok(tool)
+}
+
+/// The arguments that `arguments` offers, in the order of the operation's own; those without effect stand last.
+fn mapped(
+    entries: &BTreeMap<String, ArgumentEntry>,
+    others: bool,
+    tool: &Tool,
+    known: &Map<String, Value>,
+) -> Result<Vec<Argument>, Problem> {
+    let mut arguments = Vec::new();
+    for (name, entry) in entries {
+        let table = entry.table();
+        let is_table = matches!(entry, ArgumentEntry::Table(_));
+        let argument = argument(name, table, tool, known).map_err(|mut problem| {
+            if !is_table {
+                problem.path.clear();
+            }
+            problem.under(&["arguments", name])
+        })?;
+        arguments.push(argument);
+    }
+    if others {
+        for name in known.keys() {
+            let taken = arguments
+                .iter()
+                .any(|argument: &Argument| argument.is.as_ref() == Some(name) || argument.name == *name);
+            if !taken {
+                arguments.push(Argument::own(name));
+            }
+        }
+    }
+    let place = |argument: &Argument| {
+        let is = argument.is.as_ref();
+        is.and_then(|is| known.keys().position(|name| name == is)).unwrap_or(usize::MAX)
+    };
+    arguments.sort_by_key(place);
+    Ok(arguments)
+}
+
+fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, Value>) -> Result<Argument, Problem> {
+    let operation = tool.operation;
+    if !is_name(name) {
+        return Err(Problem::at([], no_name(name).replace("a tool", "an argument")));
+    }
+    let description = match &table.description {
+        None => None,
+        Some(description) => Some(described(description).map_err(|message| Problem::at(["description"], message))?),
+    };
+    let only_with = |there: bool, key: &'static str, other: &str| match there {
+        true => Err(Problem::at([key], format!("`{key}` goes with {other}"))),
+        false => Ok(()),
+    };
+    let mut argument = Argument {
+        name: name.to_owned(),
+        description,
+        required: table.required,
+        ..Argument::default()
+    };
+    let is = match (table.is, table.ignored) {
+        (Some(is), None) => is,
+        (None, Some(reason)) => {
+            only_with(table.required, "required", "`is`")?;
+            only_with(table.conversion.is_some(), "as", "`is`")?;
+            only_with(table.numbers.is_some(), "numbers", "`is`")?;
+            only_with(!table.values.is_empty(), "values", "`is`")?;
+            only_with(table.clamp, "clamp", "`is`")?;
+            if reason.trim().is_empty() {
+                return Err(Problem::at(["ignored"], "say in some words why it has no effect"));
+            }
+            argument.ignored = described(&reason).map_err(|message| Problem::at(["ignored"], message))?;
+            argument.allow = table.allow;
+            argument.kind = table.kind;
+            return Ok(argument);
+        }
+        (Some(_), Some(_)) => return Err(Problem::at(["ignored"], "either `is` or `ignored`")),
+        (None, None) => {
+            return Err(Problem::at(
+                [],
+                "`is` says what the argument stands for, or `ignored` why it has no effect",
+            ));
+        }
+    };
+    only_with(!table.allow.is_empty(), "allow", "`ignored`")?;
+    only_with(table.kind.is_some(), "type", "`ignored`")?;
+    let Some(schema) = known.get(&is) else {
+        let message = format!("`{}` is no argument of {}", text::line(&is, 80), operation.name());
+        return Err(Problem::at(["is"], message).among(&is, known.keys().map(String::as_str)));
+    };
+    if tool.preset.contains_key(&is) {
+        return Err(Problem::at(["is"], format!("`{is}` has a fixed value in `preset`")));
+    }
+    let kind = schema.get("type").and_then(Value::as_str).unwrap_or("string");
+    let wanted = |key: &'static str, fits: bool, what: &str| match fits {
+        true => Ok(()),
+        false => Err(Problem::at([key], format!("`{is}` takes {kind}s; this is for {what}"))),
+    };
+    match table.conversion {
+        None => {}
+        Some(Conversion::Day) => wanted("as", ["since", "until"].contains(&is.as_str()), "`since` and `until`")?,
+        Some(Conversion::List) => wanted("as", kind == "array", "lists")?,
+        Some(Conversion::Words) => wanted("as", kind == "string", "texts")?,
+        Some(Conversion::BestMatch) => wanted("as", is == "id" && operation == Operation::GetMemory, "`id` of get_memory")?,
+    }
+    argument.conversion = table.conversion;
+    if let Some(pattern) = &table.numbers {
+        wanted("numbers", kind == "string" || kind == "array", "texts and lists of them")?;
+        if pattern.matches("{}").count() != 1 {
+            return Err(Problem::at(["numbers"], "`{}` stands for the number, once"));
+        }
+        argument.numbers = Some(pattern.clone());
+    }
+    for (word, ours) in &table.values {
+        let words: Vec<&str> = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if kind != "string" {
+            return Err(Problem::at(["values"], format!("`{is}` takes {kind}s; this is for texts")));
+        }
+        if !words.is_empty() && !words.contains(&ours.as_str()) {
+            let message = format!("`{}` is no value of `{is}`", text::line(ours, 80));
+            return Err(Problem::at(["values", word], message).among(ours, words));
+        }
+        argument.values.push((word.clone(), ours.clone()));
+    }
+    if table.clamp {
+        let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
+        match (bound("minimum"), bound("maximum")) {
+            (Some(least), Some(most)) => argument.clamp = Some((least, most)),
+            _ => return Err(Problem::at(["clamp"], format!("`{is}` has no bounds"))),
+        }
+    }
+    argument.is = Some(is);
+    Ok(argument)
+}
+
+/// Checks a fixed value: that the argument is there, that the engine reads it, and that it is within its bounds.
+fn preset(operation: Operation, name: &str, value: &Value, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
+    let Some(schema) = known.get(name) else {
+        let message = format!("`{}` is no argument of {}", text::line(name, 80), operation.name());
+        return Err(Problem::at([], message).among(name, known.keys().map(String::as_str)));
+    };
+    let refused = |error: &crate::error::Error| {
+        let body = error.body();
+        let mut problem = Problem::at([], body.message);
+        problem.nearest = body.nearest;
+        problem.known = body.allowed;
+        problem
+    };
+    let values = Map::from_iter([(name.to_owned(), value.clone())]);
+    operation.decode(values.clone()).map_err(|error| refused(&error))?;
+    let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
+    if let (Some(number), Some(least), Some(most)) = (value.as_i64(), bound("minimum"), bound("maximum"))
+        && !(least..=most).contains(&number)
+    {
+        return Err(Problem::at([], format!("{number} is not allowed; allowed are {least} to {most}")));
+    }
+    if let (Some(entries), Some(most)) = (value.as_array(), schema.get("maxItems").and_then(Value::as_u64))
+        && entries.len() as u64 > most
+    {
+        return Err(Problem::at([], format!("{} entries; at most {most} are allowed", entries.len())));
+    }
+    if operation == Operation::QueryMemories {
+        let request = crate::service::arguments(operation.name(), values).map_err(|error| refused(&error))?;
+        QuerySpec::new(&request, config).map(drop).map_err(|error| refused(&error))?;
+    }
+    Ok(())
+}
+
+/// A description, safe to show.
+fn described(raw: &str) -> Result<String, String> {
+    let length = raw.chars().count();
+    if length > LONGEST_DESCRIPTION {
+        return Err(format!("{length} characters; at most {LONGEST_DESCRIPTION} are shown"));
+    }
+    let safe = text::line(raw, LONGEST_DESCRIPTION);
+    if safe.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    Ok(safe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Inputs;
+
+    fn config() -> Config {
+        Config::load(Inputs {
+            root_flag: Some("/nowhere".into()),
+            ..Inputs::default()
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn every_built_in_set_is_a_valid_file_and_has_tools_of_its_own() {
+        for set in Set::ALL {
+            let file: ConfigFile = toml::from_str(set.file()).unwrap_or_else(|error| panic!("{}: {error}", set.name()));
+            let built = Surface::default().overlaid(&file.tools, &config());
+            let built = built.unwrap_or_else(|problem| panic!("{}: {problem:?}", set.name()));
+            assert_eq!(set == Set::Ack, built == Surface::default(), "{}", set.name());
+            assert_eq!(Surface::of(set, &config()).tools(), built.tools());
+        }
+    }
+}

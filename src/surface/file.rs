@@ -1,0 +1,202 @@
+//! `[tools]` of `config.toml` as it is written. The built-in sets (`surface/sets/`) are files of the same form.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// `[tools]`: which tools agents see. Keys other than these two name a tool: one of the set, to change it, or a new one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct ToolsTable {
+    /// The built-in set to begin with: `ack` (the default), `claude-mem`, `episodic-memory`, `siftcoder` or `sifs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surface: Option<String>,
+    /// Tools of the set that are not offered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hide: Vec<String>,
+    /// The tools that are changed or added, by name.
+    #[serde(flatten)]
+    pub entries: BTreeMap<String, ToolEntry>,
+}
+
+/// `[tools.NAME]`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct ToolEntry {
+    /// The tool that answers a new one: `query_memories`, `get_memory`, `list_scopes` or `get_context`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<String>,
+    /// The name that agents see, where it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What agents read about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its arguments: the name that agents give, and what it stands for. Without this, those of the tool it calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<BTreeMap<String, ArgumentEntry>>,
+    /// Whether the arguments that `arguments` does not name are offered too, under their own names.
+    pub others: bool,
+    /// Arguments of the tool it calls that always have this value; agents do not see them.
+    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "values")]
+    pub preset: Map<String, Value>,
+}
+
+/// An argument: the name of the one it stands for, or a table.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ArgumentEntry {
+    /// The argument that it stands for.
+    Name(String),
+    /// More about it.
+    Table(ArgumentTable),
+}
+
+/// An argument, in full.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct ArgumentTable {
+    /// The argument that it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is: Option<String>,
+    /// Instead of `is`: accepted and without effect; why. An answer to a call that gives it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<String>,
+    /// With `ignored`: the only values that are accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Value>,
+    /// With `ignored`: its type in the schema.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// What agents read about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether a call without it is refused.
+    pub required: bool,
+    /// How its value is read.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub conversion: Option<Conversion>,
+    /// How a bare number is written where a text is wanted, `{}` being the number: `obs-{}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<String>,
+    /// The words that are allowed, each with the one it stands for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
+    /// Whether a number out of bounds is taken as the nearest one within them. The answer says so.
+    pub clamp: bool,
+}
+
+/// The type of an argument that has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names are those of JSON Schema")]
+pub enum Kind {
+    String,
+    Number,
+    Integer,
+    Boolean,
+    Array,
+}
+
+/// How a value is read that has another shape than ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Conversion {
+    /// A point in time (ISO 8601, or seconds or milliseconds since 1970) as its day.
+    Day,
+    /// Texts separated by commas as a list.
+    List,
+    /// A list of texts as one text.
+    Words,
+    /// A question as the id of the memory that answers it best.
+    BestMatch,
+}
+
+impl ArgumentEntry {
+    /// The table, with `is` alone where a name stands.
+    pub fn table(&self) -> ArgumentTable {
+        match self {
+            Self::Name(name) => ArgumentTable {
+                is: Some(name.clone()),
+                ..ArgumentTable::default()
+            },
+            Self::Table(table) => table.clone(),
+        }
+    }
+}
+
+// Written by hand, because the derived readers of flattened and untagged types lose the place of what is wrong.
+
+impl<'de> Deserialize<'de> for ToolsTable {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = ToolsTable;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a table of tools")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolsTable, A::Error> {
+                let mut tools = ToolsTable::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "surface" => tools.surface = Some(map.next_value()?),
+                        "hide" => tools.hide = map.next_value()?,
+                        _ => {
+                            let entry = map.next_value()?;
+                            tools.entries.insert(key, entry);
+                        }
+                    }
+                }
+                Ok(tools)
+            }
+        }
+        input.deserialize_map(Reader)
+    }
+}
+
+impl<'de> Deserialize<'de> for ArgumentEntry {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = ArgumentEntry;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("the name of an argument, or a table")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<ArgumentEntry, E> {
+                Ok(ArgumentEntry::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ArgumentEntry, A::Error> {
+                ArgumentTable::deserialize(MapAccessDeserializer::new(map)).map(ArgumentEntry::Table)
+            }
+        }
+        input.deserialize_any(Reader)
+    }
+}
+
+/// Values of a table; a date that stands without quotes is read as its text.
+pub fn values<'de, D: Deserializer<'de>>(input: D) -> Result<Map<String, Value>, D::Error> {
+    let table = toml::Table::deserialize(input)?;
+    Ok(table.into_iter().map(|(key, value)| (key, json(value))).collect())
+}
+
+fn json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::from(text),
+        toml::Value::Integer(number) => Value::from(number),
+        toml::Value::Float(number) => Value::from(number),
+        toml::Value::Boolean(yes) => Value::from(yes),
+        toml::Value::Datetime(date) => Value::from(date.to_string()),
+        toml::Value::Array(entries) => entries.into_iter().map(json).collect(),
+        toml::Value::Table(table) => Value::Object(table.into_iter().map(|(key, value)| (key, json(value))).collect()),
+    }
+}

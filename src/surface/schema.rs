@@ -1,0 +1,99 @@
+//! The schemas of tools as they are listed: the generated ones, made small.
+
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+
+/// The schema of a tool's arguments as it is listed: the generated one without what costs tokens and says nothing (nulls,
+/// references, formats). Never a root-level `anyOf`, which hosts refuse.
+pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
+    let schema = inlined::<Q>();
+    let mut properties = Map::new();
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        properties.insert(name.clone(), compact(property));
+    }
+    let mut root = Map::new();
+    root.insert("type".to_owned(), json!("object"));
+    root.insert("properties".to_owned(), Value::Object(properties));
+    root.insert("additionalProperties".to_owned(), json!(false));
+    root
+}
+
+fn compact(property: &Value) -> Value {
+    let mut small = Map::new();
+    let options: Vec<&Value> = property
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter(|option| option.get("type") != Some(&json!("null")))
+        .collect();
+    let words = |schema: &Value| -> Vec<Value> {
+        let listed = schema
+            .get("oneOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|option| option.get("const").cloned());
+        let plain = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter(|word| !word.is_null())
+            .cloned();
+        listed.chain(plain).collect()
+    };
+    for schema in std::iter::once(property).chain(options) {
+        let found = words(schema);
+        if !found.is_empty() {
+            small.insert("enum".to_owned(), Value::Array(found));
+        }
+        for key in ["type", "items", "minimum", "maximum", "maxItems"] {
+            let Some(value) = schema.get(key) else { continue };
+            let value = match value {
+                Value::Array(types) => types.iter().find(|kind| **kind != json!("null")).cloned().unwrap_or(Value::Null),
+                Value::Object(_) => {
+                    let mut item = compact(value);
+                    if let Some(item) = item.as_object_mut() {
+                        item.remove("description");
+                    }
+                    item
+                }
+                other => other.clone(),
+            };
+            small.insert(key.to_owned(), value);
+        }
+    }
+    if small.contains_key("enum") {
+        small.insert("type".to_owned(), json!("string"));
+    }
+    if let Some(description) = property.get("description") {
+        small.insert("description".to_owned(), description.clone());
+    }
+    Value::Object(small)
+}
+
+/// The schema of a tool's answer as it is listed: the fields that are always there, with their types. The whole schemas lie
+/// in `schemas/`.
+pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
+    let schema = inlined::<A>();
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut properties = Map::new();
+    for name in required.iter().filter_map(Value::as_str) {
+        if let Some(kind) = schema.pointer(&format!("/properties/{name}/type")) {
+            properties.insert(name.to_owned(), json!({ "type": kind }));
+        }
+    }
+    let mut root = Map::new();
+    root.insert("type".to_owned(), json!("object"));
+    if !properties.is_empty() {
+        root.insert("properties".to_owned(), Value::Object(properties));
+        root.insert("required".to_owned(), Value::Array(required));
+    }
+    root
+}
+
+fn inlined<T: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
