@@ -25,7 +25,7 @@ use crate::query::inverted::Index;
 use crate::query::inverted::follow::Listing;
 use crate::store::open::Stamp;
 use crate::store::{PATIENCE, Store};
-use crate::table::load::TableInfo;
+use crate::table::shapes::TableInfo;
 use crate::table::{self, TableStamp};
 use crate::text;
 

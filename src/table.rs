@@ -13,6 +13,7 @@ pub mod columns;
 mod indexes;
 pub mod load;
 pub mod search;
+pub mod shapes;
 pub mod terms;
 
 use std::future::Future;

@@ -11,7 +11,8 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::scope::resolve::find;
 use crate::scope::{Registry, Scope};
-use crate::table::build::{Options, Progress, Report, build};
+use crate::table::build::build;
+use crate::table::shapes::{Options, Progress, Report};
 
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), Error> {
     let registry = Registry::new(config);

@@ -96,7 +96,7 @@ mod tests {
             assert_eq!(dictionary.number(word) as usize, number);
         }
         for (number, word) in words.iter().enumerate() {
-            assert_eq!(dictionary.find(word), Some(number as u32));
+            assert_eq!(dictionary.find(word), u32::try_from(number).ok());
             assert_eq!(dictionary.number(word) as usize, number);
         }
         assert_eq!(dictionary.find("w"), None);

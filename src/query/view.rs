@@ -1,7 +1,7 @@
 //! One scope of a search as the legs see it: an index, the request's filters, and, where the terms and vectors of a large
 //! scope lie in its vector table, those of the memories that the table's own indexes found.
 //!
-//! LanceDB's indexes only say which memories are worth a look ([`AT_LEAST`] and more of them); what they are worth is
+//! LanceDB's indexes only say which memories are worth a look (a hundred and more of them); what they are worth is
 //! computed here as for any other memory, from the terms and the vector that the table holds, so that a memory scores
 //! the same wherever it lies.
 
@@ -11,7 +11,7 @@ use super::lexical::Statistics;
 use super::semantic::Code;
 use crate::memory::StatusFilter;
 use crate::table::TableError;
-use crate::table::search::{Ask, Row};
+use crate::table::shapes::{Ask, Row};
 
 /// So many memories that may be shown are wanted of the table: more than the largest page.
 const AT_LEAST: usize = 100;

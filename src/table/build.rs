@@ -13,10 +13,10 @@ use arrow::datatypes::{Float32Type, Int64Type, UInt8Type, UInt64Type};
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
-use serde::Serialize;
 
-use super::columns::{self, READ, Rows, Written};
+use super::columns::{self, COLUMNS, Rows, Written};
 use super::indexes::{compact, update_indexes};
+use super::shapes::{Options, Progress, Report};
 use super::terms::LEXICON;
 use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
 use crate::encoder::Encoder;
@@ -36,47 +36,6 @@ const BATCH_WITH_MODEL: usize = 256;
 const NAMED: usize = 1_000;
 /// Versions of the table that are older than this are removed, the published one apart.
 const KEEP_HOURS: i64 = 1;
-
-/// How a build is to go.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Only say what would be done.
-    pub dry_run: bool,
-    /// Take nothing from the table that is there.
-    pub rebuild: bool,
-    /// Folder of the transformer that embeds memories; none: the static encoder alone.
-    pub model: Option<PathBuf>,
-}
-
-/// What a build did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// The scope.
-    pub scope: String,
-    /// Rows that were added or replaced.
-    pub added: usize,
-    /// Rows that were taken out: they changed, or are gone from the store, or were rejected.
-    pub removed: usize,
-    /// Rows that were there already.
-    pub kept: usize,
-    /// The table was made anew, and why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub anew: Option<String>,
-    /// Version of the table that readers see now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-}
-
-/// A step of a build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// So many rows are to be added.
-    Begin(usize),
-    /// So many more were.
-    Added(usize),
-    /// The rows are there; indexes are made.
-    Indexing,
-}
 
 /// What the table and the store have of each row.
 struct Plan {
@@ -534,7 +493,7 @@ async fn contents(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Res
     let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     // Every column that anybody reads: what cannot be read is found now, and made anew.
-    let columns: Vec<&str> = READ.into_iter().chain(["batch", "vector"]).collect();
+    let columns: Vec<&str> = COLUMNS.into_iter().chain(["detail", "batch", "vector"]).collect();
     let mut batches = rows(table, &columns, None).await?;
     let mut contents = Contents::default();
     while let Some(batch) = next(&mut batches).await? {

@@ -45,30 +45,8 @@ pub const META_TEMPLATE: &str = "ack-memory.template";
 /// What is encoded of a memory.
 pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
 
-/// The columns that a reader needs to search in memory.
-pub const READ: [&str; 18] = [
-    "source",
-    "row",
-    "fingerprint",
-    "id",
-    "status",
-    "project",
-    "alias",
-    "session",
-    "session_id",
-    "type",
-    "tags",
-    "files",
-    "created",
-    "updated",
-    "superseded_by",
-    "length",
-    "detail",
-    "model",
-];
-
-/// The columns that a reader needs where the table itself is searched: all but the terms and the vector.
-pub const LIGHT: [&str; 17] = [
+/// The columns that every reader needs. One that searches in memory needs `detail` besides.
+pub const COLUMNS: [&str; 17] = [
     "source",
     "row",
     "fingerprint",
@@ -379,7 +357,7 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// Visits every row, with its place in the batch. Batches of [`LIGHT`] columns have no terms and no vectors, and no lexicons.
+    /// Visits every row, with its place in the batch. Batches of [`COLUMNS`] alone have no terms and no vectors, and no lexicons.
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.

@@ -1,6 +1,8 @@
 //! The twin of the vector table in a build without the `table` feature: there is none. Scopes answer in memory, `index` says
 //! why it does nothing. Names and signatures are those of the real one, so that no caller knows which it has.
 
+pub mod shapes;
+
 use std::path::Path;
 
 /// What went wrong with a vector table.
@@ -44,23 +46,9 @@ pub mod load {
     use std::path::Path;
 
     use super::TableError;
+    use super::shapes::TableInfo;
     use crate::encoder::Encoder;
     use crate::query::inverted::Index;
-
-    /// What a table says of itself.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct TableInfo {
-        /// Rows of the published version.
-        pub rows: u64,
-        /// The version.
-        pub version: u64,
-        /// The encoder of its vectors.
-        pub encoder: String,
-        /// Whether it is searched itself.
-        pub searched: bool,
-        /// When it was published.
-        pub built_at: Option<jiff::Timestamp>,
-    }
 
     /// Reads a table into an index.
     ///
@@ -74,48 +62,13 @@ pub mod load {
 /// Searching a table.
 pub mod search {
     use super::TableError;
+    use super::shapes::{Answer, Ask, Row};
     use crate::memory::StatusFilter;
-    use crate::query::filter::Condition;
     use crate::query::inverted::DocId;
-    use crate::query::semantic::Code;
 
     /// There is none: [`super::load::load`] never makes one.
     #[derive(Debug)]
     pub enum Searcher {}
-
-    /// What a table is asked.
-    pub struct Ask<'a> {
-        /// The terms of the query, with their weights.
-        pub keys: &'a [(String, f32)],
-        /// Those that are identifiers with hardly a holder.
-        pub anchors: &'a [String],
-        /// The vector of the query.
-        pub code: Option<&'a Code>,
-        /// What the filters ask for.
-        pub condition: Condition<'a>,
-        /// Which statuses may be shown.
-        pub status: StatusFilter,
-        /// There are memories of others.
-        pub others: bool,
-    }
-
-    /// A memory that was found.
-    pub struct Row {
-        /// Which one.
-        pub doc: DocId,
-        /// Which of the keys it holds, and their weighted frequencies.
-        pub frequencies: Vec<(usize, f32)>,
-        /// Its vector.
-        pub code: Option<Code>,
-    }
-
-    /// What was found.
-    pub struct Answer {
-        /// The memories.
-        pub docs: Vec<DocId>,
-        /// These are all.
-        pub complete: bool,
-    }
 
     impl Searcher {
         /// Every term of the table.
@@ -153,54 +106,10 @@ pub mod search {
 
 /// Building a table.
 pub mod build {
-    use std::path::PathBuf;
-
-    use serde::Serialize;
-
     use super::TableError;
+    use super::shapes::{Options, Progress, Report};
     use crate::error::Error;
     use crate::scope::Scope;
-
-    /// How a build is to go.
-    #[derive(Debug, Clone, Default)]
-    pub struct Options {
-        /// Only say what would be done.
-        pub dry_run: bool,
-        /// Take nothing from the table that is there.
-        pub rebuild: bool,
-        /// Folder of the transformer that embeds memories.
-        pub model: Option<PathBuf>,
-    }
-
-    /// What a build did.
-    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-    pub struct Report {
-        /// The scope.
-        pub scope: String,
-        /// Rows that were added or replaced.
-        pub added: usize,
-        /// Rows that were taken out.
-        pub removed: usize,
-        /// Rows that were there already.
-        pub kept: usize,
-        /// The table was made anew, and why.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub anew: Option<String>,
-        /// Version of the table that readers see now.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub version: Option<u64>,
-    }
-
-    /// A step of a build.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Progress {
-        /// So many rows are to be added.
-        Begin(usize),
-        /// So many more were.
-        Added(usize),
-        /// The rows are there; indexes are made.
-        Indexing,
-    }
 
     /// Builds the vector table of a scope.
     ///

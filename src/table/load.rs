@@ -7,26 +7,12 @@ use arrow::datatypes::UInt64Type;
 
 use rustc_hash::FxHashMap;
 
-use super::columns::{self, LIGHT, Loaded, META_ENCODER, READ, Rows};
+use super::columns::{self, COLUMNS, Loaded, META_ENCODER, Rows};
 use super::search::Searcher;
+use super::shapes::TableInfo;
 use super::{TableError, TableStamp, each_batch, open_published, published, terms, wait};
 use crate::encoder::Encoder;
 use crate::query::inverted::Index;
-
-/// What a table says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableInfo {
-    /// Rows of the published version.
-    pub rows: u64,
-    /// The version.
-    pub version: u64,
-    /// The encoder of its vectors.
-    pub encoder: String,
-    /// Whether it is searched itself; otherwise everything in it is held in memory.
-    pub searched: bool,
-    /// When it was published.
-    pub built_at: Option<jiff::Timestamp>,
-}
 
 /// Reads every row of the published version into an index that still has to be reconciled with the store. Of a table with more
 /// than `resident` rows, terms and vectors stay where they are and are searched there.
@@ -44,14 +30,15 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
         } else {
             None
         };
-        let columns: &[&str] = if searcher.is_some() { &LIGHT } else { &READ };
+        let detail = searcher.is_none().then_some("detail");
+        let columns: Vec<&str> = COLUMNS.into_iter().chain(detail).collect();
         let mut index = Index::new();
         let (mut count, mut with_model) = (0, 0);
         // What the index calls the terms of each batch.
         let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         let mut numbered: Vec<(u32, u32)> = Vec::new();
         let searched = searcher.is_some();
-        each_batch(&dataset, columns, |batch| {
+        each_batch(&dataset, &columns, |batch| {
             let numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?;
             with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
             Rows::new(batch).visit(|place, row| {

@@ -15,6 +15,7 @@ use lancedb::{DistanceType, Table};
 use rustc_hash::FxHashMap;
 
 use super::columns::Rows;
+use super::shapes::{Answer, Ask, Row};
 use super::terms::{self, LEXICON};
 use super::{TableError, next, wait};
 use crate::api::MatchTags;
@@ -55,40 +56,6 @@ struct Lexicon {
     holders: Vec<[u32; 2]>,
     /// What the places of each batch mean.
     batches: FxHashMap<u32, Box<[u32]>>,
-}
-
-/// What a table is asked.
-pub struct Ask<'a> {
-    /// The terms of the query, with their weights.
-    pub keys: &'a [(String, f32)],
-    /// Those that are identifiers with hardly a holder.
-    pub anchors: &'a [String],
-    /// The vector of the query.
-    pub code: Option<&'a Code>,
-    /// What the filters ask for, as far as the table can decide it.
-    pub condition: Condition<'a>,
-    /// Which statuses may be shown.
-    pub status: StatusFilter,
-    /// There are memories of others: some of them too, to tell so.
-    pub others: bool,
-}
-
-/// A memory that was found.
-pub struct Row {
-    /// Which one.
-    pub doc: DocId,
-    /// Which of the keys it holds, by their places, and their weighted frequencies.
-    pub frequencies: Vec<(usize, f32)>,
-    /// Its vector.
-    pub code: Option<Code>,
-}
-
-/// What was found.
-pub struct Answer {
-    /// The memories, each once, in the order of their numbers.
-    pub docs: Vec<DocId>,
-    /// These are all that hold a term of the query, and no vector was asked for.
-    pub complete: bool,
 }
 
 impl Searcher {

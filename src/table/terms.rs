@@ -12,7 +12,7 @@
 //! each term up once a batch, and not once a memory, and everything that a score needs lies in one place. Numbers are little
 //! endian.
 //!
-//! `words` of a memory are its terms once more, each as often as its weighted frequency says (once to [`MOST`] times), with a
+//! `words` of a memory are its terms once more, each as often as its weighted frequency says (once to eight times), with a
 //! blank between, for LanceDB's full-text index.
 
 use rustc_hash::FxHashMap;
