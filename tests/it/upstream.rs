@@ -607,6 +607,7 @@ fn a_server_over_http_that_goes_and_comes_back_is_found_again() {
     drop(first);
     let gone = server.fail("team_search", json!({ "query": "proxy" }));
     assert!(gone.code.starts_with("upstream_"), "{gone:?}");
+    assert!(!gone.message.contains("http://"), "an address may hold a secret: {gone:?}");
     assert_eq!(server.call("query_memories", json!({ "query": "deadlock" }))["isError"], false);
     let mut command = command(other.path());
     command
