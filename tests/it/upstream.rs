@@ -328,7 +328,7 @@ fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
         let mut server = site.serve();
         let started = Instant::now();
         assert_eq!(names(&mut server), OURS, "{mode}");
-        assert!(started.elapsed() < Duration::from_secs(3), "{mode}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(8), "{mode}: {:?}", started.elapsed());
         let waiting: Vec<i64> = (0..4)
             .map(|_| server.send("tools/call", json!({ "name": "page_echo", "arguments": {} })))
             .collect();
@@ -339,7 +339,7 @@ fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
             assert_eq!(found["isError"], false);
             slowest = slowest.max(asked.elapsed());
         }
-        assert!(slowest < Duration::from_secs(2), "{mode}: {slowest:?}");
+        assert!(slowest < Duration::from_secs(6), "{mode}: {slowest:?}");
         drop(waiting);
     }
 }
