@@ -328,7 +328,7 @@ fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
         let mut server = site.serve();
         let started = Instant::now();
         assert_eq!(names(&mut server), OURS, "{mode}");
-        assert!(started.elapsed() < Duration::from_secs(3), "{mode}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(8), "{mode}: {:?}", started.elapsed());
         let waiting: Vec<i64> = (0..4)
             .map(|_| server.send("tools/call", json!({ "name": "page_echo", "arguments": {} })))
             .collect();
@@ -339,7 +339,7 @@ fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
             assert_eq!(found["isError"], false);
             slowest = slowest.max(asked.elapsed());
         }
-        assert!(slowest < Duration::from_secs(2), "{mode}: {slowest:?}");
+        assert!(slowest < Duration::from_secs(6), "{mode}: {slowest:?}");
         drop(waiting);
     }
 }
@@ -607,6 +607,7 @@ fn a_server_over_http_that_goes_and_comes_back_is_found_again() {
     drop(first);
     let gone = server.fail("team_search", json!({ "query": "proxy" }));
     assert!(gone.code.starts_with("upstream_"), "{gone:?}");
+    assert!(!gone.message.contains("http://"), "an address may hold a secret: {gone:?}");
     assert_eq!(server.call("query_memories", json!({ "query": "deadlock" }))["isError"], false);
     let mut command = command(other.path());
     command

@@ -232,6 +232,14 @@ impl Wire {
     }
 }
 
+/// The failure that one of rmcp's holds without telling.
+pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a (dyn std::error::Error + 'static)> {
+    match error.downcast_ref::<Failure>()? {
+        StreamableHttpError::Client(inner) => Some(inner),
+        _ => None,
+    }
+}
+
 /// A body as text, `None` where it is longer.
 async fn bounded(mut response: reqwest::Response, most: usize) -> Result<Option<String>, reqwest::Error> {
     let mut body = Vec::new();

@@ -287,10 +287,14 @@ async fn end(process: Option<Process>) -> Option<String> {
     }
 }
 
-/// The innermost cause of a failure: what stands around it names types and addresses.
+/// The innermost cause of a failure: what stands around it names types, and addresses with what may be secret in them.
 pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let innermost = std::iter::successors(Some(error), |error| error.source()).last();
-    text::line(&innermost.unwrap_or(error).to_string(), 300)
+    let mut innermost = error;
+    while let Some(next) = http::within(innermost).or_else(|| innermost.source()) {
+        innermost = next;
+    }
+    let told = innermost.to_string();
+    text::line(told.split(" for url (").next().unwrap_or(&told), 300)
 }
 
 /// The tools that a server tells, as the JSON they are.
