@@ -109,8 +109,8 @@ pub struct Statistics {
     pub identifiers: f32,
     /// The best score of the first page, which fusion divides by; not set until then.
     pub top: Option<f32>,
-    /// Terms that stand in for words which no memory holds, each with that word.
-    pub stand_ins: BTreeMap<String, String>,
+    /// Terms that stand in for words which no memory holds.
+    pub stand_ins: BTreeSet<String>,
     /// What those words would weigh if a memory held them: a memory that holds nothing but stand-ins is no full match.
     pub missed: f32,
 }
@@ -134,7 +134,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
     let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
     let mut anchors = Vec::new();
-    let (mut stand_ins, mut missed) = (BTreeMap::new(), 0.0);
+    let (mut stand_ins, mut missed) = (BTreeSet::new(), 0.0);
     let mut specific = 0.0;
     for term in &terms.terms {
         if known(&term.key) {
@@ -150,7 +150,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
             missed += if found.is_empty() { 0.0 } else { idf(0) };
             for like in found {
                 let weight = idf(frequency(&like)) * STAND_IN;
-                stand_ins.insert(like.clone(), term.key.clone());
+                stand_ins.insert(like.clone());
                 weighted.push((like, weight));
             }
         }
@@ -328,9 +328,9 @@ impl<'a> Matcher<'a> {
         });
         found
     }
-    /// The word of the query that a word of a memory stands in for, if it does.
-    pub fn stands_for(&self, word: &str) -> Option<&'a str> {
+    /// Whether a word of a memory only stands in for one of the query that no memory holds.
+    pub fn stands_in(&self, word: &str) -> bool {
         let key = term_key(Kind::Word, word);
-        self.statistics.stand_ins.get(key.as_ref()).map(String::as_str)
+        self.statistics.stand_ins.contains(key.as_ref())
     }
 }

@@ -97,9 +97,12 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         if !words.is_empty() {
             let shown: Vec<String> = words.iter().map(|(_, word)| text::line(word, 60)).collect();
             // A word that is merely like one of the query is no evidence of the same weight.
-            let list = words.iter().zip(&shown).map(|((_, word), shown)| match matcher.stands_for(word) {
-                Some(wanted) => format!("{shown} (like \"{}\")", text::line(wanted, 60)),
-                None => shown.clone(),
+            let list = words.iter().zip(&shown).map(|((_, word), shown)| {
+                if matcher.stands_in(word) {
+                    format!("{shown} (similar)")
+                } else {
+                    shown.clone()
+                }
             });
             parts.push(format!("{name}: {}", list.collect::<Vec<_>>().join(", ")));
             told.extend(shown);

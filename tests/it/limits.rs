@@ -19,7 +19,7 @@ fn large() -> Root {
     for scope in SCOPES {
         let mut connection = Connection::open(root.store(scope, &[])).unwrap();
         let transaction = connection.transaction().unwrap();
-        for row in 0..450 {
+        for row in 0..850 {
             let words: Vec<String> = (0..150).map(|word| format!("w{row:03}x{word:03}")).collect();
             let (id, title) = (format!("{scope}-{row}"), format!("Memory {row} of {scope}"));
             transaction

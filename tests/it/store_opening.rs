@@ -24,7 +24,11 @@ fn at_rest(root: &Root, mode: &str) -> PathBuf {
         "one",
         &[
             memory("m1", "first marker", json!({})),
-            memory("m2", "second marker", json!({ "narrative": "x".repeat(20_000) })),
+            memory(
+                "m2",
+                "second marker",
+                json!({ "narrative": "A row that takes several pages of its own. ".repeat(480) }),
+            ),
             memory("m3", "third marker", json!({})),
         ],
     );

@@ -20,7 +20,7 @@ use crate::support::{Root, memory, outside};
 const EVERY_SESSION: usize = 1_600;
 
 /// What a text costs in the dearer one of two vocabularies in use.
-fn cost(text: &str) -> usize {
+pub fn cost(text: &str) -> usize {
     static VOCABULARIES: OnceLock<[CoreBPE; 2]> = OnceLock::new();
     let vocabularies = VOCABULARIES.get_or_init(|| [tiktoken_rs::o200k_base().unwrap(), tiktoken_rs::cl100k_base().unwrap()]);
     vocabularies.iter().map(|known| known.encode_ordinary(text).len()).max().unwrap()
