@@ -403,9 +403,10 @@ fn a_server_that_dies_is_started_again_with_growing_pauses() {
         let died = server.fail("page_die", json!({}));
         assert_eq!(died.code, "upstream_failed", "{died:?}");
         let since = Instant::now();
+        // On a busy machine it may be back before anybody has looked.
         until("it is still there", || {
             let away = server.call("page_garbage", json!({}));
-            away["isError"] == true && text(&away).contains("giving up")
+            (away["isError"] == true && text(&away).contains("giving up")) || site.lines("starts").len() > round
         });
         // Its tools stay listed while it is away for a while.
         assert!(names(&mut server).contains(&"page_garbage".to_owned()));
