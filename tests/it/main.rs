@@ -4,6 +4,7 @@
 mod support;
 
 mod arguments;
+mod cancel;
 mod changes;
 mod cli;
 mod connect;

@@ -1,0 +1,31 @@
+//! Requests that nobody waits for any more stop before their next expensive step, and leave everything as it was.
+
+use ack_memory::cancel::{self, Flag, OnDrop};
+use serde_json::json;
+
+use crate::arguments::call;
+use crate::support::{Root, memory};
+
+#[test]
+fn a_cancelled_request_stops_and_the_next_one_is_answered() {
+    let root = Root::new();
+    root.store("alpha", &[memory("m1", "Connection pools are exhausted", json!({}))]);
+    let service = root.service();
+    let calls = [
+        ("query_memories", json!({ "query": "connection pool" })),
+        ("query_memories", json!({})),
+        ("get_memory", json!({ "id": "m1", "include": ["related", "timeline"] })),
+        ("get_context", json!({})),
+    ];
+    for (tool, arguments) in calls {
+        let flag = Flag::default();
+        let running = cancel::within(&flag, || call(&service, tool, arguments.clone()));
+        assert!(running.is_ok(), "{tool}: {running:?}");
+        drop(OnDrop(flag.clone()));
+        assert!(flag.is_cancelled());
+        let stopped = cancel::within(&flag, || call(&service, tool, arguments.clone())).unwrap_err();
+        assert_eq!(stopped.code(), "cancelled", "{tool}");
+        assert!(cancel::check().is_ok(), "the flag is the request's and not the thread's");
+        assert_eq!(call(&service, tool, arguments).unwrap(), running.unwrap(), "{tool}");
+    }
+}
