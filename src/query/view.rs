@@ -91,14 +91,16 @@ impl<'a> View<'a> {
             return Ok(());
         };
         let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
-        let has_others = index.size(StatusFilter::All).0 > index.size(filters.status).0;
+        let (all, allowed) = (index.size(StatusFilter::All).0, index.size(filters.status).0);
+        #[expect(clippy::cast_precision_loss, reason = "a share of counts")]
+        let allowed = allowed as f32 / all.max(1) as f32;
         let answer = searcher.search(&Ask {
             keys,
             anchors: statistics.map_or(&[][..], |statistics| &statistics.anchors),
             code,
             condition: self.filter.condition(),
             status: filters.status,
-            others: has_others,
+            allowed,
         })?;
         let judge = Judge::new(self, filters);
         let mut wanted: Vec<DocId> = answer.docs;

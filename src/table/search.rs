@@ -120,27 +120,43 @@ impl Searcher {
     /// # Errors
     /// Why the table cannot be searched.
     pub fn search(&self, ask: &Ask<'_>) -> Result<Answer, TableError> {
-        let allowed = condition(&ask.condition, ask.others.then_some((ask.status, true)));
+        // A condition that nearly every memory passes costs LanceDB more than it spares: a few more are asked for instead.
+        let most = ask.allowed > 0.5 && ask.condition == Condition::default();
+        let restricts = ask.allowed < 1.0 && !most;
+        let allowed = condition(&ask.condition, restricts.then_some((ask.status, true)));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "at most twice a small number"
+        )]
+        let enough = |limit: usize| {
+            if most {
+                (limit as f32 / ask.allowed).ceil() as usize
+            } else {
+                limit
+            }
+        };
         let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
         let anchors: Vec<&str> = ask.anchors.iter().map(String::as_str).collect();
         wait(async {
-            let mut searches = vec![self.by_words(&words, BY_WORDS, allowed.clone())];
+            let mut searches = vec![self.by_words(&words, enough(BY_WORDS), allowed.clone())];
             // Among many words, the full-text index may rank the holder of an identifier low.
             if anchors.len() < words.len() {
                 searches.push(self.by_words(&anchors, BY_ANCHORS, allowed.clone()));
             }
-            if ask.others {
+            if restricts {
                 let others = condition(&ask.condition, Some((ask.status, false)));
                 searches.push(self.by_words(&words, KEPT_OUT, others));
             }
             let meaning = async {
                 match ask.code {
-                    Some(code) => self.by_meaning(code, allowed.clone()).await,
+                    Some(code) => self.by_meaning(code, enough(BY_MEANING), allowed.clone()).await,
                     None => Ok(Vec::new()),
                 }
             };
             let (found, near) = futures::try_join!(try_join_all(searches), meaning)?;
-            let complete = ask.code.is_none() && found.first().is_some_and(|docs| docs.len() < BY_WORDS);
+            let complete = ask.code.is_none() && found.first().is_some_and(|docs| docs.len() < enough(BY_WORDS));
             let mut docs: Vec<DocId> = found.into_iter().flatten().chain(near).collect();
             docs.sort_unstable();
             docs.dedup();
@@ -195,7 +211,7 @@ impl Searcher {
             .await
     }
 
-    async fn by_meaning(&self, code: &Code, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
+    async fn by_meaning(&self, code: &Code, limit: usize, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
         let query = self
             .table
             .query()
@@ -206,7 +222,7 @@ impl Searcher {
             .distance_type(DistanceType::Cosine)
             .select(Select::columns(&[] as &[&str]))
             .with_row_id()
-            .limit(BY_MEANING);
+            .limit(limit);
         let query = match condition {
             Some(condition) => query.only_if(condition),
             None => query,

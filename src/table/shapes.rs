@@ -77,8 +77,8 @@ pub struct Ask<'a> {
     pub condition: Condition<'a>,
     /// Which statuses may be shown.
     pub status: StatusFilter,
-    /// There are memories of others: some of them too, to tell so.
-    pub others: bool,
+    /// The share of the memories that have one of them, 0 to 1.
+    pub allowed: f32,
 }
 
 /// A memory that was found.
