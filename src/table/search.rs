@@ -203,10 +203,7 @@ impl Searcher {
             .select(Select::columns(&[] as &[&str]))
             .with_row_id()
             .limit(limit);
-        let query = match condition {
-            Some(condition) => query.only_if(condition),
-            None => query,
-        };
+        let query = only(query, condition);
         self.docs(query.execute().await.map_err(TableError::lance("search the words"))?)
             .await
     }
@@ -223,10 +220,7 @@ impl Searcher {
             .select(Select::columns(&[] as &[&str]))
             .with_row_id()
             .limit(limit);
-        let query = match condition {
-            Some(condition) => query.only_if(condition),
-            None => query,
-        };
+        let query = only(query, condition);
         let query = if self.has_vector_index {
             query
         } else {
@@ -286,6 +280,14 @@ impl Lexicon {
         }
         self.batches.insert(batch, places.into_boxed_slice());
         Ok(())
+    }
+}
+
+/// Puts a condition on a query, if there is one.
+fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
+    match condition {
+        Some(condition) => query.only_if(condition),
+        None => query,
     }
 }
 
