@@ -27,7 +27,7 @@ pub mod view;
 
 use std::cmp::Ordering;
 
-use self::inverted::Doc;
+use self::inverted::docs::Doc;
 use self::page::Cursor;
 use self::retrieve::Scored;
 use self::view::View;
@@ -77,12 +77,7 @@ pub fn order(
             })
         })
         .collect();
-    let id = |place: &Ranked| {
-        views
-            .get(place.scored.scope)
-            .and_then(|view| view.index.doc(place.scored.doc))
-            .map_or("", |doc| &*doc.id)
-    };
+    let id = |place: &Ranked| views.get(place.scored.scope).map_or("", |view| view.index.id(place.scored.doc));
     let scope = |place: &Ranked| names.get(place.scored.scope).map_or("", String::as_str);
     let compare = |a: &Ranked, b: &Ranked| {
         key(b)

@@ -54,7 +54,20 @@ pub enum Side {
 
 /// Whether a word is a stop word.
 pub fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.binary_search(&word).is_ok()
+    /// For each first letter, a bit for every length that a stop word with it has: most words are told by that alone.
+    const LENGTHS: [u32; 26] = {
+        let mut lengths = [0; 26];
+        let mut place = 0;
+        while place < STOP_WORDS.len() {
+            let word = STOP_WORDS[place].as_bytes();
+            lengths[(word[0] - b'a') as usize] |= 1 << word.len();
+            place += 1;
+        }
+        lengths
+    };
+    let first = word.bytes().next().map_or(u8::MAX, |byte| byte.wrapping_sub(b'a'));
+    let lengths = LENGTHS.get(usize::from(first)).copied().unwrap_or_default();
+    word.len() < 32 && lengths >> word.len() & 1 == 1 && STOP_WORDS.binary_search(&word).is_ok()
 }
 
 /// The stem of a normalised word.

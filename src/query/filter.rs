@@ -2,7 +2,8 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::inverted::{Doc, Index};
+use super::inverted::docs::Doc;
+use super::inverted::{DocId, Index};
 use super::names::Name;
 use crate::api::MatchTags;
 use crate::memory::{StatusFilter, fold_name};
@@ -218,15 +219,16 @@ impl<'a> Resolved<'a> {
     }
 
     /// Whether a document passes every filter but the one on status.
-    pub fn passes(&self, doc: &Doc) -> bool {
-        self.refusal(doc).is_none()
+    pub fn passes(&self, number: DocId) -> bool {
+        self.refusal(number).is_none()
     }
 
     /// The first filter that a document does not pass, by the name of its argument; the one on status is not asked.
-    pub fn refusal(&self, doc: &Doc) -> Option<&'static str> {
-        if self.closed || !self.belongs(doc) {
+    pub fn refusal(&self, number: DocId) -> Option<&'static str> {
+        let belongs = |doc: &&Doc| !self.closed && self.belongs(doc);
+        let Some(doc) = self.index.doc(number).filter(belongs) else {
             return Some("project");
-        }
+        };
         if let Some(project) = &self.project {
             let named =
                 project.contains(&self.index.fold(doc.project)) || (doc.alias != 0 && project.contains(&self.index.fold(doc.alias)));
@@ -252,7 +254,7 @@ impl<'a> Resolved<'a> {
         }
         // Lists lie elsewhere in memory, and looking there costs more than everything above.
         if !self.tags.is_empty() {
-            let has = |tag: &Option<Name>| tag.is_some_and(|tag| doc.tags.iter().any(|own| self.index.fold(*own) == tag));
+            let has = |tag: &Option<Name>| tag.is_some_and(|tag| self.index.tags(number).iter().any(|own| self.index.fold(*own) == tag));
             let pass = match self.filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),
                 MatchTags::Any => self.tags.iter().any(has),
@@ -263,12 +265,12 @@ impl<'a> Resolved<'a> {
         }
         if let Some(labels) = &self.labels {
             let is_label = |name: Name| labels.contains(&self.index.fold(name));
-            if !is_label(doc.kind) && !doc.tags.iter().any(|tag| is_label(*tag)) {
+            if !is_label(doc.kind) && !self.index.tags(number).iter().any(|tag| is_label(*tag)) {
                 return Some("type");
             }
         }
         let about = |file: &Name| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file)));
-        (!self.filters.files.is_empty() && !doc.files.iter().any(about)).then_some("files")
+        (!self.filters.files.is_empty() && !self.index.files(number).iter().any(about)).then_some("files")
     }
 
     fn belongs(&self, doc: &Doc) -> bool {

@@ -7,10 +7,12 @@
 //! A large scope keeps the terms and vectors of its memories in the vector table: of those documents, the first ones, only the
 //! columns are here, and [`Searcher`] answers for the rest ([`super::view`]).
 
+pub mod docs;
 pub mod follow;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
+use self::docs::{Doc, Docs};
 use super::dictionary::Dictionary;
 use super::names::{Name, Names};
 use super::numbers::{Numbers, hash};
@@ -45,46 +47,10 @@ fn mark(status: Status, succeeded: bool) -> Mark {
     place.map_or(0, |place| 1 << place) | if succeeded { SUCCEEDED } else { 0 }
 }
 
-/// What filters and order need to know of a memory.
-#[derive(Debug)]
-pub struct Doc {
-    /// Where the row lies in the store.
-    pub key: RowKey,
-    fingerprint: u64,
-    /// Public id.
-    pub id: Box<str>,
-    /// Milliseconds since 1970; `i64::MIN` where unknown.
-    pub created: i64,
-    /// Milliseconds since 1970 of the last change; `i64::MIN` where unknown.
-    pub updated: i64,
-    /// Number of tokens.
-    pub length: u32,
-    /// Curation status when it was indexed.
-    pub status: Status,
-    /// Replaced, or gone from the store.
-    pub dead: bool,
-    /// Project, as written; see [`Index::name`] and [`Index::fold`].
-    pub project: Name,
-    /// The project's second name, as written.
-    pub alias: Name,
-    /// Session name.
-    pub session: Name,
-    /// Session id.
-    pub session_id: Name,
-    /// Type, as written.
-    pub kind: Name,
-    /// Tags, as written.
-    pub tags: Box<[Name]>,
-    /// Files, as stored.
-    pub files: Box<[Name]>,
-    /// Id of the memory that replaces this one.
-    pub superseded_by: Option<Box<str>>,
-}
-
 /// The index of one scope.
 #[derive(Debug, Default)]
 pub struct Index {
-    docs: Vec<Doc>,
+    docs: Docs,
     /// The live documents, by their ids and by their rows.
     by_id: Numbers,
     by_row: Numbers,
@@ -104,6 +70,7 @@ pub struct Index {
     loaded: usize,
     /// Live documents of each status, and their tokens.
     sizes: HashMap<Status, (u64, u64)>,
+    bytes: usize,
     /// Ids that stand twice in the store; the first row is the one that counts.
     pub duplicate_ids: usize,
     /// Rows without an id, which cannot be served.
@@ -130,55 +97,37 @@ impl Index {
         self.postings.iter_mut().for_each(Postings::shrink);
         self.postings.shrink_to_fit();
         self.terms.shrink();
-        self.docs.shrink_to_fit();
+        self.docs.shrink();
         self.marks.shrink_to_fit();
         self.lengths.shrink_to_fit();
         self.vectors.shrink();
+        self.bytes = self.measure();
     }
 
     /// Adds a memory with its terms as this index numbers them.
     fn add(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) {
         // 24 bits are 16 million documents; beyond that a scope is not searched in memory.
-        let Ok(number) = DocId::try_from(self.docs.len()) else { return };
-        if number >= 1 << 24 {
+        if self.docs.len() >= 1 << 24 {
             return;
         }
+        let Some(number) = self.docs.push(entry, &mut self.names) else {
+            return;
+        };
         for (term, weight) in terms {
             if let Some(list) = self.postings.get_mut(term as usize) {
                 list.push(number << 8 | weight.min(255));
             }
         }
         self.vectors.push(entry.code.as_ref());
-        let doc = Doc {
-            key: entry.key,
-            fingerprint: entry.fingerprint,
-            id: entry.id.into(),
-            created: entry.created,
-            updated: entry.updated,
-            length: entry.length,
-            status: entry.status,
-            dead: false,
-            project: self.names.intern(entry.project),
-            alias: self.names.intern(entry.alias),
-            session: self.names.intern(entry.session),
-            session_id: self.names.intern(entry.session_id),
-            kind: self.names.intern(entry.kind),
-            tags: entry.tags.iter().map(|tag| self.names.intern(tag)).collect(),
-            files: entry.files.iter().map(|file| self.names.intern(file)).collect(),
-            superseded_by: entry.superseded_by.filter(|newer| *newer != entry.id).map(Box::from),
-        };
-        let size = self.sizes.entry(doc.status).or_default();
-        *size = (size.0 + 1, size.1 + u64::from(doc.length));
-        self.marks.push(mark(doc.status, doc.superseded_by.is_some()));
-        self.lengths.push(doc.length);
-        let (id, key) = (hash(&*doc.id), doc.key);
-        self.docs.push(doc);
+        let size = self.sizes.entry(entry.status).or_default();
+        *size = (size.0 + 1, size.1 + u64::from(entry.length));
+        self.marks.push(mark(entry.status, self.docs.successor(number).is_some()));
+        self.lengths.push(entry.length);
         let docs = &self.docs;
-        self.by_id
-            .insert(id, number, |other| docs.get(other as usize).map(|doc| hash(&*doc.id)));
-        if key.rowid != 0 {
-            let row = |other: DocId| docs.get(other as usize).map(|doc| hash(&doc.key));
-            self.by_row.insert(hash(&key), number, row);
+        self.by_id.insert(hash(entry.id), number, |other| Some(hash(docs.id(other))));
+        if entry.key.rowid != 0 {
+            let row = |other: DocId| docs.get(other).map(|doc| hash(&doc.key));
+            self.by_row.insert(hash(&entry.key), number, row);
         }
     }
 
@@ -220,24 +169,28 @@ impl Index {
         self.outside.as_ref().map_or(0, |outside| outside.documents)
     }
 
-    /// About how many bytes of memory it takes.
-    pub fn bytes(&self) -> usize {
+    /// About how many bytes of memory it took when it was built or brought up to date.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn measure(&self) -> usize {
         let postings: usize = self
             .postings
             .iter()
             .map(|list| size_of::<Postings>() + size_of_val(list.as_slice()))
             .sum();
         // Strings lie on the heap, each with an entry in a map or a list.
-        let strings = self.docs.len() * STRING + self.terms.bytes() + self.names.bytes();
-        let documents = self.docs.capacity() * (size_of::<Doc>() + 2 * STRING);
+        let strings = self.terms.bytes() + self.names.bytes() + self.rejected.len() * STRING;
+        let documents = self.docs.bytes() + self.by_id.bytes() + self.by_row.bytes() + self.lengths.len() * 5;
         let outside = self.searcher().map_or(0, Searcher::bytes);
         postings + strings + documents + self.vectors.bytes() + outside
     }
 
     /// Share of the memories that came from the vector table as they are, 0 to 1.
     pub fn coverage(&self) -> f64 {
-        let live = |docs: &[Doc]| docs.iter().filter(|doc| !doc.dead).count();
-        let (loaded, all) = (live(self.docs.get(..self.loaded).unwrap_or_default()), live(&self.docs));
+        let live = |docs: usize| self.docs.iter().take(docs).filter(|(_, doc)| !doc.dead).count();
+        let (loaded, all) = (live(self.loaded), live(self.docs.len()));
         #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
         let share = if all == 0 { 1.0 } else { loaded as f64 / all as f64 };
         share
@@ -278,7 +231,22 @@ impl Index {
 
     /// A document by number, dead ones too.
     pub fn doc(&self, number: DocId) -> Option<&Doc> {
-        self.docs.get(number as usize)
+        self.docs.get(number)
+    }
+
+    /// Public id of a document.
+    pub fn id(&self, number: DocId) -> &str {
+        self.docs.id(number)
+    }
+
+    /// Tags of a document, as written.
+    pub fn tags(&self, number: DocId) -> &[Name] {
+        self.docs.tags(number)
+    }
+
+    /// Files of a document, as stored.
+    pub fn files(&self, number: DocId) -> &[Name] {
+        self.docs.files(number)
     }
 
     /// A live document by its public id.
@@ -289,14 +257,22 @@ impl Index {
 
     /// The live document of an id.
     fn number(&self, id: &str) -> Option<DocId> {
-        self.by_id
-            .find(hash(id), |number| self.doc(number).is_some_and(|doc| &*doc.id == id))
+        self.by_id.find(hash(id), |number| self.docs.id(number) == id)
     }
 
     /// The live document of a row.
     fn at(&self, key: RowKey) -> Option<DocId> {
         self.by_row
             .find(hash(&key), |number| self.doc(number).is_some_and(|doc| doc.key == key))
+    }
+
+    /// As [`Index::at`], for rows in the order of the store: nearly always the document behind the last one that was found.
+    fn next_at(&self, last: &mut Option<DocId>, key: RowKey) -> Option<DocId> {
+        let next = last.map_or(0, |last| last + 1);
+        let is_it = self.doc(next).is_some_and(|doc| !doc.dead && doc.key == key && key.rowid != 0);
+        let found = if is_it { Some(next) } else { self.at(key) };
+        *last = found.or(*last);
+        found
     }
 
     /// Whether the store holds a rejected row of this id.
@@ -306,7 +282,13 @@ impl Index {
 
     /// Every live document.
     pub fn live(&self) -> impl Iterator<Item = (DocId, &Doc)> {
-        (0..).zip(self.docs.iter()).filter(|(_, doc)| !doc.dead)
+        self.docs.iter().filter(|(_, doc)| !doc.dead)
+    }
+
+    /// The ids of the live documents that a filter allows.
+    pub fn live_ids(&self, filter: StatusFilter) -> impl Iterator<Item = &str> {
+        let allowed = self.live().filter(move |(_, doc)| filter.allows(doc.status));
+        allowed.map(|(number, _)| self.id(number))
     }
 
     /// How many live documents a filter allows, and how many tokens they have.
@@ -386,12 +368,12 @@ impl Index {
     }
 
     /// Whether a newer memory stands in for this one, see [`memory::is_superseded`].
-    pub fn is_superseded(&self, doc: &Doc, filter: StatusFilter) -> bool {
-        memory::is_superseded(&doc.id, doc.superseded_by.as_deref(), filter, |id| match self.find(id) {
+    pub fn is_superseded(&self, doc: DocId, filter: StatusFilter) -> bool {
+        memory::is_superseded(self.id(doc), self.docs.successor(doc), filter, |id| match self.find(id) {
             _ if self.rejected.contains(id) => Successor::Rejected,
-            Some((_, found)) => Successor::There {
+            Some((number, found)) => Successor::There {
                 status: found.status,
-                next: found.superseded_by.as_deref(),
+                next: self.docs.successor(number),
             },
             None => Successor::Gone,
         })

@@ -276,7 +276,7 @@ impl Statistics {
 
     /// What each term contributes to the score of one document, largest first.
     pub fn explain(&self, view: &View<'_>, number: DocId) -> Vec<(String, f32)> {
-        let length = view.index.doc(number).map_or(0, |doc| doc.length);
+        let length = view.index.lengths().get(number as usize).copied().unwrap_or_default();
         let mut parts: Vec<(String, f32)> = self
             .terms
             .iter()
@@ -292,14 +292,23 @@ impl Statistics {
 pub struct Matcher<'a> {
     statistics: &'a Statistics,
     keys: FxHashMap<&'a str, f32>,
+    /// The first bytes of the keys of words: a stem begins as its word does.
+    first: [bool; 256],
     seen: [FxHashMap<Box<str>, Option<f32>>; 2],
 }
 
 impl<'a> Matcher<'a> {
     /// A matcher for the terms of a search.
     pub fn new(statistics: &'a Statistics) -> Self {
+        let mut first = [false; 256];
+        for (key, _) in &statistics.terms {
+            if let Some(known) = key.bytes().next().and_then(|byte| first.get_mut(usize::from(byte))) {
+                *known = true;
+            }
+        }
         Self {
             statistics,
+            first,
             keys: statistics.terms.iter().map(|(key, weight)| (key.as_str(), *weight)).collect(),
             seen: Default::default(),
         }
@@ -307,10 +316,18 @@ impl<'a> Matcher<'a> {
 
     /// The distinct matching words of a text with the weight of each.
     pub fn matched<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
-        let Self { keys, seen, .. } = self;
+        let Self { keys, first, seen, .. } = self;
         let [words, identifiers] = seen;
         let mut found: Vec<(f32, Cow<'t, str>)> = Vec::new();
         analysis::tokenize(text, Side::Document, &mut |token| {
+            let begins = token
+                .text
+                .bytes()
+                .next()
+                .is_some_and(|byte| first.get(usize::from(byte)).copied().unwrap_or(false));
+            if token.kind == Kind::Word && !begins {
+                return;
+            }
             let seen = if token.kind == Kind::Word { &mut *words } else { &mut *identifiers };
             let weight = match seen.get(token.text.as_ref()) {
                 Some(weight) => *weight,

@@ -276,8 +276,8 @@ fn nearest(views: &[View<'_>], judges: &[Judge<'_>], cosines: &[Values]) -> (Vec
 /// Keeps the nearest. Equals go by id, because the numbers of documents depend on what was read in which order.
 fn keep_nearest(views: &[View<'_>], nearest: &mut Vec<Scored>) {
     let id = |near: &Scored| {
-        let doc = views.get(near.scope).and_then(|view| view.index.doc(near.doc));
-        (near.scope, doc.map_or("", |doc| &*doc.id))
+        let view = views.get(near.scope);
+        (near.scope, view.map_or("", |view| view.index.id(near.doc)))
     };
     nearest.select_nth_unstable_by(NEAREST - 1, |a, b| b.cosine.total_cmp(&a.cosine).then_with(|| id(a).cmp(&id(b))));
     nearest.truncate(NEAREST);

@@ -17,6 +17,12 @@ use crate::table::shapes::{Ask, Row};
 const AT_LEAST: usize = 100;
 /// Where its indexes find fewer, and no more memories than this pass the filters, each of these is looked at.
 const EXACT: usize = 20_000;
+/// Where the filters leave no more than this, the indexes are not asked at all.
+const FEW: usize = 400;
+/// The same of an estimate.
+const FEW_EXPECTED: f32 = 200.0;
+/// Documents that are looked at to learn what share of them passes the filters.
+const SAMPLE: u32 = 8_192;
 
 /// One scope of a search.
 pub struct View<'a> {
@@ -91,34 +97,47 @@ impl<'a> View<'a> {
             return Ok(());
         };
         let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
-        let (all, allowed) = (index.size(StatusFilter::All).0, index.size(filters.status).0);
-        #[expect(clippy::cast_precision_loss, reason = "a share of counts")]
-        let allowed = allowed as f32 / all.max(1) as f32;
-        let answer = searcher.search(&Ask {
-            keys,
-            anchors: statistics.map_or(&[][..], |statistics| &statistics.anchors),
-            code,
-            condition: self.filter.condition(),
-            status: filters.status,
-            allowed,
-        })?;
         let judge = Judge::new(self, filters);
-        let mut wanted: Vec<DocId> = answer.docs;
-        wanted.retain(|doc| !matches!(judge.judge(*doc), Verdict::Filtered));
-        let candidates = wanted.iter().filter(|doc| matches!(judge.judge(**doc), Verdict::Candidate));
-        let mut partial = !answer.complete;
-        if partial && candidates.count() < AT_LEAST {
-            // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
-            let all = index.live().take_while(|(doc, _)| *doc < index.first_resident());
-            let left = all.filter(|(doc, _)| matches!(judge.judge(*doc), Verdict::Candidate));
-            let left: Vec<DocId> = left.map(|(doc, _)| doc).take(EXACT + 1).collect();
-            if left.len() <= EXACT {
-                wanted.extend(left);
-                wanted.sort_unstable();
-                wanted.dedup();
-                partial = false;
+        let passes = |doc: DocId| matches!(judge.judge(doc), Verdict::Candidate);
+        let share = judge.share();
+        #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
+        let expected = share * index.first_resident() as f32;
+        let every = |most: usize, counts: &dyn Fn(DocId) -> bool| -> Option<Vec<DocId>> {
+            let left: Vec<DocId> = (0..index.first_resident()).filter(|doc| counts(*doc)).take(most + 1).collect();
+            (left.len() <= most).then_some(left)
+        };
+        // What is left, with what the status filter keeps out, may hardly be more than the indexes would name.
+        let few = if expected <= FEW_EXPECTED {
+            every(FEW, &|doc| !matches!(judge.judge(doc), Verdict::Filtered))
+        } else {
+            None
+        };
+        let (wanted, partial) = match few {
+            Some(left) => (left, false),
+            None => {
+                let answer = searcher.search(&Ask {
+                    keys,
+                    anchors: statistics.map_or(&[][..], |statistics| &statistics.anchors),
+                    code,
+                    share,
+                    condition: self.filter.condition(),
+                    status: filters.status,
+                    verdict: &|doc| judge.judge(doc),
+                })?;
+                let mut wanted = answer.docs;
+                let mut partial = !answer.complete;
+                if partial && wanted.iter().filter(|doc| passes(**doc)).count() < AT_LEAST {
+                    // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
+                    if let Some(left) = every(EXACT, &passes) {
+                        wanted.extend(left);
+                        wanted.sort_unstable();
+                        wanted.dedup();
+                        partial = false;
+                    }
+                }
+                (wanted, partial)
             }
-        }
+        };
         self.partial = partial;
         let rows = searcher.fetch(&wanted, keys)?;
         self.take(rows, keys);
@@ -259,16 +278,30 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The share of the documents outside of memory that may be shown, 0 to 1, about.
+    fn share(&self) -> f32 {
+        let documents = self.view.index.first_resident();
+        let step = (documents / SAMPLE).max(1) as usize;
+        let (mut looked_at, mut passing) = (0u32, 0u32);
+        for doc in (0..documents).step_by(step) {
+            looked_at += 1;
+            passing += u32::from(matches!(self.judge(doc), Verdict::Candidate));
+        }
+        #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
+        let share = passing as f32 / looked_at.max(1) as f32;
+        share
+    }
+
     /// What becomes of a document that matches.
     pub fn judge(&self, number: DocId) -> Verdict {
         let index = self.view.index;
         let mark = index.mark(number);
         let dead = mark & !SUCCEEDED == 0;
-        if dead || (!self.open && index.doc(number).is_none_or(|doc| !self.view.filter.passes(doc))) {
+        if dead || (!self.open && !self.view.filter.passes(number)) {
             Verdict::Filtered
         } else if mark & self.allowed == 0 {
             Verdict::ByStatus
-        } else if mark & SUCCEEDED != 0 && index.doc(number).is_some_and(|doc| index.is_superseded(doc, self.status)) {
+        } else if mark & SUCCEEDED != 0 && index.is_superseded(number, self.status) {
             Verdict::Superseded
         } else {
             Verdict::Candidate

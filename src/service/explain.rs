@@ -71,12 +71,12 @@ impl Search<'_> {
             expected.message = format!("it is {status}, and `status: \"{}\"` leaves that out", filters.status.as_str());
             return expected;
         }
-        if let Some(filter) = view.filter.refusal(found) {
+        if let Some(filter) = view.filter.refusal(doc) {
             expected.stage = Stage::Filtered;
             expected.message = format!("`{filter}` leaves it out");
             return expected;
         }
-        if view.index.is_superseded(found, filters.status) {
+        if view.index.is_superseded(doc, filters.status) {
             expected.stage = Stage::Superseded;
             expected.message = "a newer memory takes its place".to_owned();
             return expected;

@@ -8,7 +8,8 @@ use crate::api::{
 };
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, nearest};
-use crate::query::inverted::{Doc, DocId, Index};
+use crate::query::inverted::docs::Doc;
+use crate::query::inverted::{DocId, Index};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::Snapshot;
@@ -245,7 +246,7 @@ fn like(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter) -> 
     let ids = opened
         .iter()
         .filter_map(|(_, guard)| guard.get())
-        .flat_map(|index| index.live().filter(|(_, doc)| filter.allows(doc.status)).map(|(_, doc)| &*doc.id));
+        .flat_map(|index| index.live_ids(filter));
     nearest(id, ids, 3)
 }
 
@@ -298,7 +299,7 @@ fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, filter: StatusFilt
         let mut line: Vec<(i64, &str, RowKey, DocId)> = index
             .live()
             .filter(|(_, other)| filter.allows(other.status) && holds(other))
-            .map(|(number, other)| (other.created, &*other.id, other.key, number))
+            .map(|(number, other)| (other.created, index.id(number), other.key, number))
             .collect();
         if line.len() < 2 && name != "scope" {
             continue;

@@ -91,15 +91,11 @@ impl Search<'_> {
     fn check_like(&self) -> Result<(), Error> {
         match &self.spec.like {
             Some(like) if self.like.is_none() => {
-                let ids = self
-                    .views
-                    .iter()
-                    .flat_map(|view| view.index.live())
-                    .filter(|(_, doc)| self.spec.filters.status.allows(doc.status));
+                let ids = self.views.iter().flat_map(|view| view.index.live_ids(self.spec.filters.status));
                 Err(Error::MemoryNotFound {
                     id: crate::text::line(&like.id, 200),
                     scopes: self.names.clone(),
-                    nearest: nearest(&like.id, ids.map(|(_, doc)| &*doc.id), 3),
+                    nearest: nearest(&like.id, ids, 3),
                 })
             }
             _ => Ok(()),
@@ -183,19 +179,19 @@ impl Search<'_> {
         let mut documents = Vec::new();
         for view in &self.views {
             let allowed = view.index.live().filter(|(_, doc)| self.spec.filters.status.allows(doc.status));
-            documents.extend(allowed.map(|(_, doc)| (view.index, doc)));
+            documents.extend(allowed.map(|(number, doc)| (view.index, number, doc)));
         }
         if let Some(project) = &request.project {
             let known = documents
                 .iter()
-                .map(|(index, doc)| index.name(doc.project))
+                .map(|(index, _, doc)| index.name(doc.project))
                 .filter(|name| !name.is_empty());
             suggestions.extend(unknown("No memory was learned in project", project, known.collect()));
         }
         for tag in request.tags.iter().flatten() {
             let known = documents
                 .iter()
-                .flat_map(|(index, doc)| doc.tags.iter().map(|tag| index.name(*tag)));
+                .flat_map(|(index, number, _)| index.tags(*number).iter().map(|tag| index.name(*tag)));
             suggestions.extend(unknown("No memory has the tag", tag, known.collect()));
         }
         if self.spec.filters.restricts() {

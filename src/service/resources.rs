@@ -123,11 +123,18 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
     let opened = open(&mut selection, &scopes, &mut Vec::new())?;
     let mut fitting = Vec::new();
     for (number, (_, guard)) in opened.iter().enumerate() {
-        let documents = guard.get().into_iter().flat_map(|index| index.live());
+        let Some(index) = guard.get() else { continue };
         fitting.extend(
-            documents
+            index
+                .live()
                 .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status))
-                .filter_map(|(_, doc)| Some(((place(&doc.id, &typed)?, Reverse(doc.created), &*doc.id), number, doc.key))),
+                .filter_map(|(own, doc)| {
+                    Some((
+                        (place(index.id(own), &typed)?, Reverse(doc.created), index.id(own)),
+                        number,
+                        doc.key,
+                    ))
+                }),
         );
     }
     fitting.sort_unstable_by_key(|(order, ..)| *order);

@@ -28,9 +28,9 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     let opened = open(&mut selection, &scopes, &mut notes)?;
     let mut waiting: Vec<(i64, &str, usize, RowKey)> = Vec::new();
     for (number, (_, guard)) in opened.iter().enumerate() {
-        let documents = guard.get().into_iter().flat_map(|index| index.live());
-        let staged = documents.filter(|(_, doc)| doc.status == Status::Staging);
-        waiting.extend(staged.map(|(_, doc)| (doc.created, &*doc.id, number, doc.key)));
+        let Some(index) = guard.get() else { continue };
+        let staged = index.live().filter(|(_, doc)| doc.status == Status::Staging);
+        waiting.extend(staged.map(|(own, doc)| (doc.created, index.id(own), number, doc.key)));
     }
     waiting.sort_unstable_by_key(|(created, id, number, _)| (*created, *id, *number));
     let mut review = Review {

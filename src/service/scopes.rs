@@ -220,7 +220,7 @@ fn projects(index: &Index, most: usize) -> Vec<String> {
 /// The tags of approved memories, the most used first.
 fn tags(index: &Index, most: usize) -> Vec<TagCount> {
     let approved = index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
-    let tags = index.counted(approved.flat_map(|(_, doc)| doc.tags.iter().copied()));
+    let tags = index.counted(approved.flat_map(|(number, _)| index.tags(number).iter().copied()));
     tags.into_iter()
         .take(most)
         .map(|(tag, count)| TagCount {
@@ -235,7 +235,7 @@ pub fn pending(index: &Index, most: usize) -> Pending {
     let mut waiting: Vec<(i64, &str)> = index
         .live()
         .filter(|(_, doc)| doc.status == Status::Staging)
-        .map(|(_, doc)| (doc.created, &*doc.id))
+        .map(|(number, doc)| (doc.created, index.id(number)))
         .collect();
     waiting.sort_unstable();
     Pending {

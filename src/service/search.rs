@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::query::filter::Resolved;
 use crate::query::fold::Signature;
-use crate::query::inverted::{Doc, DocId};
+use crate::query::inverted::DocId;
+use crate::query::inverted::docs::Doc;
 use crate::query::lexical::{self, Matcher, Statistics, Terms};
 use crate::query::page::Cursor;
 use crate::query::retrieve::{Found, Question, Scored, retrieve};
@@ -336,8 +337,7 @@ impl<'a> Search<'a> {
     fn id(&self, place: &Ranked) -> &str {
         self.views
             .get(place.scored.scope)
-            .and_then(|view| view.index.doc(place.scored.doc))
-            .map_or("", |doc| &doc.id)
+            .map_or("", |view| view.index.id(place.scored.doc))
     }
 
     /// Reads the records of some places from their stores; the status allow-list is applied to what SQLite says now.
@@ -351,8 +351,8 @@ impl<'a> Search<'a> {
                 .iter()
                 .filter(|place| place.scored.scope == number)
                 .filter_map(|place| {
-                    let doc = self.views.get(number)?.index.doc(place.scored.doc)?;
-                    Some((doc.key, &*doc.id))
+                    let index = self.views.get(number)?.index;
+                    Some((index.doc(place.scored.doc)?.key, index.id(place.scored.doc)))
                 })
                 .collect();
             if wanted.is_empty() || failed.iter().any(|(name, _)| *name == scope.name) {

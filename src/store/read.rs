@@ -66,6 +66,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// What SQLite said, or what `visit` returned.
     pub fn scan(&self, mut visit: impl FnMut(&ScannedRow<'_>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let mut bytes = Vec::new();
         for (number, source) in self.sources() {
             let order = source.row_number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
             let sql = format!("SELECT {} FROM {}{order}", source.select_list(), source.table);
@@ -77,7 +78,7 @@ impl Snapshot<'_> {
                     source: number,
                     rowid: self.fail(row.get(0))?,
                 };
-                let fingerprint = self.fail(record::fingerprint(row, source))?;
+                let fingerprint = self.fail(record::fingerprint(row, source, &mut bytes))?;
                 visit(&ScannedRow {
                     key,
                     status,
@@ -134,6 +135,7 @@ impl Snapshot<'_> {
     /// What SQLite said.
     pub fn rows(&self, wanted: &[RowKey]) -> Result<Vec<(RowKey, u64, Memory)>, StoreError> {
         let mut found = Vec::with_capacity(wanted.len());
+        let mut bytes = Vec::new();
         for (number, source) in self.sources() {
             let Some(row_number) = &source.row_number else { continue };
             let sql = format!("SELECT {} FROM {} WHERE {row_number} = ?1", source.select_list(), source.table);
@@ -141,7 +143,7 @@ impl Snapshot<'_> {
             for key in wanted.iter().filter(|key| key.source == number) {
                 let mut rows = self.fail(statement.query([key.rowid]))?;
                 if let Some(row) = self.fail(rows.next())? {
-                    let fingerprint = self.fail(record::fingerprint(row, source))?;
+                    let fingerprint = self.fail(record::fingerprint(row, source, &mut bytes))?;
                     found.push((*key, fingerprint, self.fail(record::memory(row, source, self.unreviewed))?));
                 }
             }

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float32Type, Int64Type, UInt8Type, UInt64Type};
@@ -167,14 +168,63 @@ fn write(
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
     let batch = if maker.model.is_some() { BATCH_WITH_MODEL } else { BATCH };
-    for keys in plan.add.chunks(batch) {
-        let rows = scope.store.snapshot(|snapshot| snapshot.rows(keys))?;
-        writer.append(&rows)?;
-        progress(Progress::Added(keys.len()));
-    }
+    append(&mut writer, plan.add.chunks(batch), progress, |keys| {
+        scope.store.snapshot(|snapshot| snapshot.rows(keys))
+    })?;
     progress(Progress::Indexing);
     report.version = Some(writer.publish(&scope.lance_folder())?);
     Ok(report)
+}
+
+/// Adds rows, a batch after the other: while LanceDB writes one, the next one is read and prepared.
+fn append<'k>(
+    writer: &mut Writer<'_>,
+    batches: impl Iterator<Item = &'k [RowKey]>,
+    progress: &mut dyn FnMut(Progress),
+    read: impl Fn(&[RowKey]) -> Result<Vec<(RowKey, u64, Memory)>, StoreError>,
+) -> Result<(), Failure> {
+    let table = writer.table.clone();
+    let (batch_out, batch_in) = mpsc::sync_channel::<(RecordBatch, usize)>(1);
+    let (count_out, count_in) = mpsc::channel::<usize>();
+    std::thread::scope(|threads| {
+        let adding = threads.spawn(move || {
+            for (batch, rows) in batch_in {
+                add(&table, batch)?;
+                // Nobody listens any more where the other side failed.
+                let _ = count_out.send(rows);
+            }
+            Ok::<(), TableError>(())
+        });
+        let mut prepared = Ok(());
+        for keys in batches {
+            count_in.try_iter().for_each(|rows| progress(Progress::Added(rows)));
+            match read(keys).map_err(Failure::from).and_then(|rows| writer.prepare(&rows)) {
+                // Where it is not taken, adding failed, which is told below.
+                Ok(batch) => {
+                    if batch.is_some_and(|batch| batch_out.send((batch, keys.len())).is_err()) {
+                        break;
+                    }
+                }
+                Err(failure) => {
+                    prepared = Err(failure);
+                    break;
+                }
+            }
+        }
+        drop(batch_out);
+        count_in.iter().for_each(|rows| progress(Progress::Added(rows)));
+        match adding.join() {
+            Ok(added) => added.map_err(Failure::from).and(prepared),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn add(table: &Table, batch: RecordBatch) -> Result<(), TableError> {
+    wait(async {
+        table.add(batch).execute().await.map_err(TableError::lance("add rows"))?;
+        Ok(())
+    })
 }
 
 /// The fingerprint of every row that may be served, in the order of the store; the first row of an id counts.
@@ -362,13 +412,14 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn append(&mut self, rows: &[(RowKey, u64, Memory)]) -> Result<(), Failure> {
+    /// Rows as a batch of the table; `None` where none of them is served.
+    fn prepare(&mut self, rows: &[(RowKey, u64, Memory)]) -> Result<Option<RecordBatch>, Failure> {
         let rows: Vec<&(RowKey, u64, Memory)> = rows
             .iter()
             .filter(|(_, _, memory)| memory.status != Status::Rejected && !memory.id.is_empty())
             .collect();
         if rows.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.2).collect();
         let mut prepared = self.team.prepare(&memories);
@@ -389,12 +440,8 @@ impl<'a> Writer<'a> {
             .collect();
         let schema = columns::schema(self.maker.encoder);
         let batch = columns::batch(&schema, self.batch, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
-        wait(async {
-            self.table.add(batch).execute().await.map_err(TableError::lance("add rows"))?;
-            Ok(())
-        })?;
         self.batch += 1;
-        Ok(())
+        Ok(Some(batch))
     }
 
     /// Replaces static vectors where the transformer takes part: by those it made before of the same text, or new ones.

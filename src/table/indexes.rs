@@ -53,26 +53,39 @@ pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError
         ("type", Index::Bitmap(BitmapIndexBuilder::default())),
         ("tags", Index::LabelList(LabelListIndexBuilder::default())),
         ("created", Index::BTree(BTreeIndexBuilder::default())),
-        ("words", Index::FTS(words)),
     ];
     if rows >= VECTOR_FROM {
-        let vectors = IvfRqIndexBuilder::default().distance_type(lancedb::DistanceType::Cosine);
+        let vectors = IvfRqIndexBuilder::default()
+            .distance_type(lancedb::DistanceType::Cosine)
+            // It only names memories, whose cosine is then computed from the whole vector: the smallest code is enough.
+            .num_bits(1);
         wanted.push(("vector", Index::IvfRq(vectors)));
         for column in ["alias", "session", "session_id"] {
             wanted.push((column, Index::BTree(BTreeIndexBuilder::default())));
         }
     }
-    for (column, index) in wanted {
-        if !has(column) {
-            let made = table.create_index(&[column], index).execute().await;
-            made.map_err(TableError::lance("make an index"))?;
-        }
-    }
+    wanted.retain(|(column, _)| !has(column));
+    let words = if has("words") {
+        Vec::new()
+    } else {
+        vec![("words", Index::FTS(words))]
+    };
+    // The one on the words takes one processor and about as long as the others together.
+    futures::try_join!(make(table, words), make(table, wanted))?;
     if !there.is_empty() {
         let updated = table
             .optimize(OptimizeAction::Index(lancedb::table::OptimizeOptions::default()))
             .await;
         updated.map_err(TableError::lance("update the indexes"))?;
+    }
+    Ok(())
+}
+
+/// Makes indexes, one after the other.
+async fn make(table: &Table, wanted: Vec<(&str, Index)>) -> Result<(), TableError> {
+    for (column, index) in wanted {
+        let made = table.create_index(&[column], index).execute().await;
+        made.map_err(TableError::lance("make an index"))?;
     }
     Ok(())
 }

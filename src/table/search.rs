@@ -5,7 +5,7 @@
 //! many memories hold each, and what each batch of the table calls them (see [`super::terms`]).
 
 use arrow::array::Array;
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{Float32Type, UInt64Type};
 use futures::future::try_join_all;
 use lance::Dataset;
 use lancedb::arrow::SendableRecordBatchStream;
@@ -24,6 +24,7 @@ use crate::query::dictionary::Dictionary;
 use crate::query::filter::Condition;
 use crate::query::inverted::DocId;
 use crate::query::semantic::Code;
+use crate::query::view::Verdict;
 
 /// Memories that the full-text index is asked for.
 const BY_WORDS: usize = 150;
@@ -33,6 +34,9 @@ const BY_MEANING: usize = 150;
 const BY_ANCHORS: usize = 50;
 /// Memories that the status filter keeps out.
 const KEPT_OUT: usize = 20;
+/// Where more than this share of the memories may be shown, the indexes are asked for so many more, and what may not be shown
+/// is left out here: LanceDB takes longer to find out which memories pass a condition than to name a few thousand more.
+const DENSE: f32 = 0.01;
 
 /// The published version of a large scope's table.
 #[derive(Debug)]
@@ -120,48 +124,57 @@ impl Searcher {
     /// # Errors
     /// Why the table cannot be searched.
     pub fn search(&self, ask: &Ask<'_>) -> Result<Answer, TableError> {
-        // A condition that nearly every memory passes costs LanceDB more than it spares: a few more are asked for instead.
-        let most = ask.allowed > 0.5 && ask.condition == Condition::default();
-        let restricts = ask.allowed < 1.0 && !most;
-        let allowed = condition(&ask.condition, restricts.then_some((ask.status, true)));
+        let dense = ask.share >= DENSE;
+        let share = if dense { ask.share.min(1.0) } else { 1.0 };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             clippy::cast_precision_loss,
-            reason = "at most twice a small number"
+            reason = "at most a hundred times a small number"
         )]
-        let enough = |limit: usize| {
-            if most {
-                (limit as f32 / ask.allowed).ceil() as usize
-            } else {
-                limit
-            }
-        };
+        let enough = |most: usize| (most as f32 / share).ceil() as usize;
+        let only = |allowed: bool| (!dense).then(|| condition(&ask.condition, (ask.status, allowed)));
+        let (allowed, others) = (only(true), only(false));
         let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
         let anchors: Vec<&str> = ask.anchors.iter().map(String::as_str).collect();
-        wait(async {
+        let (code, meant) = (ask.code, enough(BY_MEANING));
+        let (lists, near) = wait(async {
             let mut searches = vec![self.by_words(&words, enough(BY_WORDS), allowed.clone())];
             // Among many words, the full-text index may rank the holder of an identifier low.
             if anchors.len() < words.len() {
-                searches.push(self.by_words(&anchors, BY_ANCHORS, allowed.clone()));
+                searches.push(self.by_words(&anchors, enough(BY_ANCHORS), allowed.clone()));
             }
-            if restricts {
-                let others = condition(&ask.condition, Some((ask.status, false)));
+            if others.is_some() {
                 searches.push(self.by_words(&words, KEPT_OUT, others));
             }
             let meaning = async {
-                match ask.code {
-                    Some(code) => self.by_meaning(code, enough(BY_MEANING), allowed.clone()).await,
+                match code {
+                    Some(code) => self.by_meaning(code, meant, allowed.clone()).await,
                     None => Ok(Vec::new()),
                 }
             };
-            let (found, near) = futures::try_join!(try_join_all(searches), meaning)?;
-            let complete = ask.code.is_none() && found.first().is_some_and(|docs| docs.len() < enough(BY_WORDS));
-            let mut docs: Vec<DocId> = found.into_iter().flatten().chain(near).collect();
-            docs.sort_unstable();
-            docs.dedup();
-            Ok(Answer { docs, complete })
-        })
+            futures::try_join!(try_join_all(searches), meaning)
+        })?;
+        let complete = ask.code.is_none() && lists.first().is_some_and(|docs| docs.len() < enough(BY_WORDS));
+        let most = [BY_WORDS, BY_ANCHORS, KEPT_OUT];
+        let mut docs: Vec<DocId> = Vec::new();
+        for (list, most) in lists.into_iter().zip(most).chain([(near, BY_MEANING)]) {
+            let (mut shown, mut kept_out) = (0, 0);
+            for doc in list {
+                let (count, most) = match (ask.verdict)(doc) {
+                    Verdict::Candidate => (&mut shown, if complete { usize::MAX } else { most }),
+                    Verdict::ByStatus | Verdict::Superseded => (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT }),
+                    Verdict::Filtered => continue,
+                };
+                *count += 1;
+                if *count <= most {
+                    docs.push(doc);
+                }
+            }
+        }
+        docs.sort_unstable();
+        docs.dedup();
+        Ok(Answer { docs, complete })
     }
 
     /// Reads memories.
@@ -191,6 +204,7 @@ impl Searcher {
         })
     }
 
+    /// The memories that the full-text index ranks first, best first.
     async fn by_words(&self, words: &[&str], limit: usize, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
         if words.is_empty() {
             return Ok(Vec::new());
@@ -200,14 +214,15 @@ impl Searcher {
             .table
             .query()
             .full_text_search(FullTextSearchQuery::new_query(FtsQuery::Match(words)))
-            .select(Select::columns(&[] as &[&str]))
+            .select(Select::columns(&["_score"]))
             .with_row_id()
             .limit(limit);
         let query = only(query, condition);
-        self.docs(query.execute().await.map_err(TableError::lance("search the words"))?)
-            .await
+        let found = query.execute().await.map_err(TableError::lance("search the words"))?;
+        self.docs(found, "_score", |score| -score).await
     }
 
+    /// The memories that the vector index finds nearest, nearest first.
     async fn by_meaning(&self, code: &Code, limit: usize, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
         let query = self
             .table
@@ -217,7 +232,7 @@ impl Searcher {
             .map_err(TableError::lance("search the vectors"))?
             .column("vector")
             .distance_type(DistanceType::Cosine)
-            .select(Select::columns(&[] as &[&str]))
+            .select(Select::columns(&["_distance"]))
             .with_row_id()
             .limit(limit);
         let query = only(query, condition);
@@ -226,22 +241,29 @@ impl Searcher {
         } else {
             query.bypass_vector_index()
         };
-        self.docs(query.execute().await.map_err(TableError::lance("search the vectors"))?)
-            .await
+        let found = query.execute().await.map_err(TableError::lance("search the vectors"))?;
+        self.docs(found, "_distance", |distance| distance).await
     }
 
-    /// The documents behind the row numbers that a query found.
-    async fn docs(&self, mut batches: SendableRecordBatchStream) -> Result<Vec<DocId>, TableError> {
-        let mut docs = Vec::new();
+    /// The documents behind the row numbers that a query found, in the order of a column.
+    async fn docs(
+        &self,
+        mut batches: SendableRecordBatchStream,
+        column: &'static str,
+        order: impl Fn(f32) -> f32 + Send,
+    ) -> Result<Vec<DocId>, TableError> {
+        let mut docs: Vec<(f32, DocId)> = Vec::new();
         while let Some(batch) = next(&mut batches).await? {
-            for number in Rows::new(&batch).numbers::<UInt64Type>("_rowid")?.values() {
+            let rows = Rows::new(&batch);
+            let numbers = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
+            for (number, value) in numbers.zip(rows.numbers::<Float32Type>(column)?.values()) {
                 // A row that the index did not take in is none of its documents.
-                if let Ok(place) = self.rows.binary_search(number) {
-                    docs.extend(DocId::try_from(place).ok());
-                }
+                let doc = self.rows.binary_search(number).ok().and_then(|place| DocId::try_from(place).ok());
+                docs.extend(doc.map(|doc| (order(*value), doc)));
             }
         }
-        Ok(docs)
+        docs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(docs.into_iter().map(|(_, doc)| doc).collect())
     }
 
     /// What a score needs of a memory, from its detail.
@@ -291,15 +313,12 @@ fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
     }
 }
 
-/// A condition of SQL, if there is anything to ask for: memories of the statuses that a filter allows, or of the others. Texts
-/// are quoted; everything else is a number. Lexicons have neither words nor a vector and are never found.
-fn condition(filters: &Condition<'_>, status: Option<(StatusFilter, bool)>) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    if let Some((filter, allowed)) = status {
-        let served = [Status::Approved, Status::Promoted, Status::Staging];
-        let statuses = served.into_iter().filter(|status| filter.allows(*status) == allowed);
-        parts.push(among("status", &statuses.map(|status| status.as_str()).collect::<Vec<_>>()));
-    }
+/// A condition of SQL: memories of the statuses that a filter allows, or of the others. Texts are quoted; everything else is a
+/// number. Lexicons have neither words nor a vector and are never found.
+fn condition(filters: &Condition<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
+    let served = [Status::Approved, Status::Promoted, Status::Staging];
+    let statuses = served.into_iter().filter(|status| filter.allows(*status) == allowed);
+    let mut parts = vec![among("status", &statuses.map(|status| status.as_str()).collect::<Vec<_>>())];
     if let Some((names, unnamed)) = &filters.project {
         let mut either = vec![among("project", names), among("alias", names)];
         if *unnamed {
@@ -337,7 +356,7 @@ fn condition(filters: &Condition<'_>, status: Option<(StatusFilter, bool)>) -> O
         parts.push(format!("created < {until}"));
     }
     let parts: Vec<String> = parts.iter().map(|part| format!("({part})")).collect();
-    (!parts.is_empty()).then(|| parts.join(" AND "))
+    parts.join(" AND ")
 }
 
 fn among(column: &str, values: &[&str]) -> String {

@@ -8,6 +8,7 @@ use crate::memory::StatusFilter;
 use crate::query::filter::Condition;
 use crate::query::inverted::DocId;
 use crate::query::semantic::Code;
+use crate::query::view::Verdict;
 
 /// What a table says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,12 +74,14 @@ pub struct Ask<'a> {
     pub anchors: &'a [String],
     /// The vector of the query.
     pub code: Option<&'a Code>,
+    /// The share of the table's memories that may be shown, 0 to 1, about.
+    pub share: f32,
     /// What the filters ask for, as far as the table can decide it.
     pub condition: Condition<'a>,
     /// Which statuses may be shown.
     pub status: StatusFilter,
-    /// The share of the memories that have one of them, 0 to 1.
-    pub allowed: f32,
+    /// What may become of a memory.
+    pub verdict: &'a dyn Fn(DocId) -> Verdict,
 }
 
 /// A memory that was found.

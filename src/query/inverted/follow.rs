@@ -71,13 +71,14 @@ impl Index {
         let mut seen = vec![false; self.docs.len()];
         let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
         let mut added: HashSet<Box<str>> = HashSet::default();
+        let mut last = None;
         snapshot.scan(|row| {
             if row.status == Status::Rejected {
                 changes.rejected.insert(row.id()?.into());
                 return Ok(());
             }
             // Nearly every row is as it was, and costs no more than this.
-            if let Some(number) = self.at(row.key)
+            if let Some(number) = self.next_at(&mut last, row.key)
                 && self
                     .doc(number)
                     .is_some_and(|doc| !doc.dead && doc.fingerprint == row.fingerprint && doc.status == row.status)
@@ -116,8 +117,9 @@ impl Index {
                 .is_some_and(|doc| doc.fingerprint == fingerprint && doc.status == status)
         };
         let mut wanted: Vec<RowKey> = Vec::new();
+        let mut last = None;
         for (key, fingerprint, status) in &listing.rows {
-            match self.at(*key).filter(|number| same(*number, *fingerprint, *status)) {
+            match self.next_at(&mut last, *key).filter(|number| same(*number, *fingerprint, *status)) {
                 Some(number) => {
                     mark(number);
                 }
@@ -160,7 +162,7 @@ impl Index {
     /// The ids of live documents that were not seen.
     fn missing(&self, seen: &[bool]) -> Vec<Box<str>> {
         let unseen = self.by_id.iter().filter(|doc| !seen.get(*doc as usize).copied().unwrap_or(false));
-        unseen.filter_map(|doc| Some(self.doc(doc)?.id.clone())).collect()
+        unseen.map(|doc| self.id(doc).into()).collect()
     }
 
     /// Applies what [`Index::changes`] found. Returns false, with nothing done, when building anew is the better way.
@@ -193,12 +195,13 @@ impl Index {
             }
         }
         builder.flush(self);
+        self.bytes = self.measure();
         true
     }
 
     fn kill(&mut self, id: &str) {
         if let Some(number) = self.number(id)
-            && let Some(doc) = self.docs.get_mut(number as usize)
+            && let Some(doc) = self.docs.get_mut(number)
         {
             doc.dead = true;
             self.by_id.remove(hash(id), number);
@@ -209,7 +212,7 @@ impl Index {
             self.dead += 1;
             if let Some((documents, tokens)) = self.sizes.get_mut(&doc.status) {
                 *documents -= 1;
-                *tokens -= u64::from(doc.length);
+                *tokens -= u64::from(self.lengths.get(number as usize).copied().unwrap_or_default());
             }
         }
     }
