@@ -10,6 +10,8 @@
 
 pub mod build;
 pub mod columns;
+#[cfg(unix)]
+mod direct;
 mod indexes;
 pub mod load;
 pub mod search;
@@ -174,7 +176,13 @@ fn wait<T: Send>(work: impl Future<Output = Result<T, TableError>> + Send) -> Re
 /// One set of caches for every table of the process, so that memory is bounded however many scopes there are.
 fn session() -> Arc<Session> {
     static SESSION: OnceLock<Arc<Session>> = OnceLock::new();
-    Arc::clone(SESSION.get_or_init(|| Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(ObjectStoreRegistry::default())))))
+    let make = || {
+        let stores = ObjectStoreRegistry::default();
+        #[cfg(unix)]
+        stores.insert(direct::SCHEME, Arc::new(direct::Provider));
+        Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(stores)))
+    };
+    Arc::clone(SESSION.get_or_init(make))
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
@@ -185,9 +193,23 @@ fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
     })
 }
 
+/// The address of a folder for reading.
+fn address(folder: &Path) -> Result<String, TableError> {
+    let place = absolute(folder)?;
+    #[cfg(unix)]
+    if let Some(address) = direct::address(&place) {
+        return Ok(address);
+    }
+    Ok(place.to_string_lossy().into_owned())
+}
+
 /// Connects to an existing folder. LanceDB would make one that is not there.
 async fn connect(folder: &Path) -> Result<Connection, TableError> {
-    lancedb::connect(&absolute(folder)?.to_string_lossy())
+    connect_at(&absolute(folder)?.to_string_lossy()).await
+}
+
+async fn connect_at(address: &str) -> Result<Connection, TableError> {
+    lancedb::connect(address)
         .session(session())
         .execute()
         .await
@@ -195,7 +217,10 @@ async fn connect(folder: &Path) -> Result<Connection, TableError> {
 }
 
 async fn open(folder: &Path) -> Result<Table, TableError> {
-    let connection = connect(folder).await?;
+    open_at(&connect(folder).await?).await
+}
+
+async fn open_at(connection: &Connection) -> Result<Table, TableError> {
     connection
         .open_table(TABLE)
         .execute()
@@ -205,15 +230,14 @@ async fn open(folder: &Path) -> Result<Table, TableError> {
 
 /// Opens the version that readers may see, to be searched.
 async fn open_published(folder: &Path) -> Result<Table, TableError> {
-    let table = open(folder).await?;
+    let table = open_at(&connect_at(&address(folder)?).await?).await?;
     table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
     Ok(table)
 }
 
 /// The version that readers may see, to be read as a whole.
 async fn published(folder: &Path) -> Result<Dataset, TableError> {
-    let place = absolute(folder)?.join(format!("{TABLE}.lance"));
-    DatasetBuilder::from_uri(place.to_string_lossy())
+    DatasetBuilder::from_uri(address(&folder.join(format!("{TABLE}.lance")))?)
         .with_session(session())
         .with_tag(PUBLISHED)
         .load()

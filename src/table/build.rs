@@ -176,32 +176,46 @@ fn write(
     Ok(report)
 }
 
-/// Adds rows, a batch after the other: while LanceDB writes one, the next one is read and prepared.
+/// Rows of a store, with their fingerprints.
+type StoreRows = Vec<(RowKey, u64, Memory)>;
+
+/// Adds rows, a batch after the other: while one is prepared, the next one is read and LanceDB writes the one before.
 fn append<'k>(
     writer: &mut Writer<'_>,
-    batches: impl Iterator<Item = &'k [RowKey]>,
+    batches: impl Iterator<Item = &'k [RowKey]> + Send,
     progress: &mut dyn FnMut(Progress),
-    read: impl Fn(&[RowKey]) -> Result<Vec<(RowKey, u64, Memory)>, StoreError>,
+    read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
 ) -> Result<(), Failure> {
     let table = writer.table.clone();
-    let (batch_out, batch_in) = mpsc::sync_channel::<(RecordBatch, usize)>(1);
+    // Where one side has failed, the others end because nobody sends or takes any more; what failed is told at the end.
+    let (rows_out, rows_in) = mpsc::sync_channel::<Result<StoreRows, StoreError>>(0);
+    let (batch_out, batch_in) = mpsc::sync_channel::<(RecordBatch, usize)>(0);
     let (count_out, count_in) = mpsc::channel::<usize>();
     std::thread::scope(|threads| {
+        threads.spawn(move || {
+            for keys in batches {
+                if rows_out.send(read(keys)).is_err() {
+                    break;
+                }
+            }
+        });
         let adding = threads.spawn(move || {
             for (batch, rows) in batch_in {
                 add(&table, batch)?;
-                // Nobody listens any more where the other side failed.
                 let _ = count_out.send(rows);
             }
             Ok::<(), TableError>(())
         });
         let mut prepared = Ok(());
-        for keys in batches {
+        for rows in rows_in {
             count_in.try_iter().for_each(|rows| progress(Progress::Added(rows)));
-            match read(keys).map_err(Failure::from).and_then(|rows| writer.prepare(&rows)) {
-                // Where it is not taken, adding failed, which is told below.
-                Ok(batch) => {
-                    if batch.is_some_and(|batch| batch_out.send((batch, keys.len())).is_err()) {
+            let batch = rows
+                .map_err(Failure::from)
+                .and_then(|rows| Ok((writer.prepare(&rows)?, rows.len())));
+            match batch {
+                Ok((None, _)) => {}
+                Ok((Some(batch), rows)) => {
+                    if batch_out.send((batch, rows)).is_err() {
                         break;
                     }
                 }

@@ -13,6 +13,9 @@ const SCALAR_FROM: usize = 10_000;
 /// From this size on it gets one on its vectors, and on what else is asked for when it is searched itself.
 const VECTOR_FROM: usize = 100_000;
 
+/// Threads that index words at most: each of them makes a part that every search has to look into.
+const WORKERS: usize = 2;
+
 /// Rows that a fragment holds when it is written at once; see `build`.
 const FRAGMENT: usize = 16_384;
 /// So many more fragments than that make reading slow: small builds that followed each other are put together.
@@ -46,7 +49,8 @@ pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError
         .stem(false)
         .remove_stop_words(false)
         .ascii_folding(false)
-        .max_token_length(None);
+        .max_token_length(None)
+        .num_workers(std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS));
     let mut wanted: Vec<(&str, Index)> = vec![
         ("status", Index::Bitmap(BitmapIndexBuilder::default())),
         ("project", Index::Bitmap(BitmapIndexBuilder::default())),

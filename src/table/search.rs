@@ -28,8 +28,9 @@ use crate::query::view::Verdict;
 
 /// Memories that the full-text index is asked for.
 const BY_WORDS: usize = 150;
-/// Memories that the vector index is asked for.
-const BY_MEANING: usize = 150;
+/// Memories that the vector index is asked for: it knows a vector by one bit a component, and of twice as many as the semantic
+/// leg admits nearly all of the nearest are among them.
+const BY_MEANING: usize = 400;
 /// Memories with a rare identifier of the query.
 const BY_ANCHORS: usize = 50;
 /// Memories that the status filter keeps out.

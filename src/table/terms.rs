@@ -15,8 +15,6 @@
 //! `words` of a memory are its terms once more, each as often as its weighted frequency says (once to eight times), with a
 //! blank between, for LanceDB's full-text index.
 
-use rustc_hash::FxHashMap;
-
 use super::columns::Written;
 use crate::memory::Status;
 use crate::query::prepare::unpack;
@@ -42,8 +40,8 @@ pub struct Spelled {
 pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     let mut lexicon = String::new();
     let mut count = 0u32;
-    // What this lexicon calls the terms of each analyst.
-    let mut numbers: FxHashMap<(usize, u32), u32> = FxHashMap::default();
+    // What this lexicon calls the terms of each analyst, by their numbers.
+    let mut numbers: Vec<Vec<Option<u32>>> = Vec::new();
     let mut spelled = Vec::with_capacity(rows.len());
     let mut words = Vec::with_capacity(rows.len());
     let mut holders: Vec<[u32; 2]> = Vec::new();
@@ -51,6 +49,10 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     for row in rows {
         pairs.clear();
         let mut line = String::with_capacity(row.prepared.terms.len() * 10);
+        if numbers.len() <= row.analyst {
+            numbers.resize_with(row.analyst + 1, Vec::new);
+        }
+        let Some(numbers) = numbers.get_mut(row.analyst) else { continue };
         for weighted in &row.prepared.terms {
             let (term, weight) = unpack(*weighted);
             // A term never holds a blank: analysis cuts there.
@@ -58,7 +60,11 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
             if text.is_empty() || text.contains(' ') {
                 continue;
             }
-            let number = *numbers.entry((row.analyst, term)).or_insert_with(|| {
+            if numbers.len() <= term as usize {
+                numbers.resize(term as usize + 1, None);
+            }
+            let Some(slot) = numbers.get_mut(term as usize) else { continue };
+            let number = *slot.get_or_insert_with(|| {
                 if count > 0 {
                     lexicon.push(' ');
                 }

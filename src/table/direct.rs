@@ -1,0 +1,141 @@
+//! Reading the files of a table on the thread that asks for them.
+//!
+//! The layer that LanceDB brings for local files hands every read to another thread. A search of a large scope makes a few
+//! hundred reads of half a kilobyte each, nearly always of what the system has in memory, and the way to that thread and back
+//! takes several times as long as such a read. Tables are written through LanceDB's own layer; this one cannot write.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use lance_io::object_store::{ObjectStore as LanceStore, ObjectStoreParams, ObjectStoreProvider};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use url::Url;
+
+/// The scheme of addresses that are read so.
+pub const SCHEME: &str = "file-object-store";
+/// Reads that lie closer together than this become one.
+const BLOCK: usize = 4_096;
+/// Reads under way at once.
+const PARALLEL: usize = 8;
+
+/// The address of a folder.
+pub fn address(folder: &FilePath) -> Option<String> {
+    let file = Url::from_directory_path(folder).ok()?;
+    let rest = file.as_str().strip_prefix("file:")?;
+    Some(format!("{SCHEME}:{}", rest.trim_end_matches('/')))
+}
+
+/// Makes [`Direct`] for LanceDB.
+#[derive(Debug)]
+pub struct Provider;
+
+#[async_trait]
+impl ObjectStoreProvider for Provider {
+    async fn new_store(&self, base: Url, _params: &ObjectStoreParams) -> lance::Result<LanceStore> {
+        let direct = Arc::new(Direct(LocalFileSystem::new()));
+        Ok(LanceStore::new(direct, base, Some(BLOCK), None, false, false, PARALLEL, 0, None))
+    }
+}
+
+/// Files, read where they lie.
+#[derive(Debug)]
+struct Direct(LocalFileSystem);
+
+impl std::fmt::Display for Direct {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("files, read-only")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Direct {
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let plain = !options.head
+            && options.version.is_none()
+            && options.if_match.is_none()
+            && options.if_none_match.is_none()
+            && options.if_modified_since.is_none()
+            && options.if_unmodified_since.is_none();
+        match &options.range {
+            Some(GetRange::Bounded(range)) if plain => read(self.0.path_to_filesystem(location)?, location, range.clone()),
+            _ => self.0.get_opts(location, options).await,
+        }
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.0.list_with_delimiter(prefix).await
+    }
+
+    async fn put_opts(&self, _location: &Path, _payload: PutPayload, _options: PutOptions) -> Result<PutResult> {
+        Err(read_only())
+    }
+
+    async fn put_multipart_opts(&self, _location: &Path, _options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        Err(read_only())
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        locations.and_then(|_| async { Err(read_only()) }).boxed()
+    }
+
+    async fn copy_opts(&self, _from: &Path, _to: &Path, _options: CopyOptions) -> Result<()> {
+        Err(read_only())
+    }
+}
+
+fn read_only() -> Error {
+    Error::NotSupported {
+        source: "a table is only read here".into(),
+    }
+}
+
+/// Reads a part of a file.
+fn read(file: PathBuf, location: &Path, range: Range<u64>) -> Result<GetResult> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound {
+            path: location.to_string(),
+            source: source.into(),
+        },
+        _ => Error::Generic {
+            store: SCHEME,
+            source: source.into(),
+        },
+    };
+    let file = File::open(file).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
+    // A file that lost its end is damaged, and nothing is made up for it.
+    if range.end > metadata.len() {
+        return Err(failed(std::io::ErrorKind::UnexpectedEof.into()));
+    }
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, range.start).map_err(failed)?;
+    Ok(GetResult {
+        payload: GetResultPayload::Stream(stream::once(async { Ok(bytes.into()) }.boxed()).boxed()),
+        meta: ObjectMeta {
+            location: location.clone(),
+            last_modified: metadata.modified().map_err(failed)?.into(),
+            size: metadata.len(),
+            e_tag: None,
+            version: None,
+        },
+        range,
+        attributes: object_store::Attributes::default(),
+        extensions: object_store::Extensions::default(),
+    })
+}
