@@ -58,15 +58,21 @@ pub fn order(
     need: Option<usize>,
 ) -> Vec<Ranked> {
     let need = need.filter(|need| *need > 0 && need * 2 < candidates.len());
-    // Most candidates are ranked too low to be looked at any further.
+    // Most candidates are ranked too low to be looked at any further. Where nothing was searched for, age alone orders them.
+    let listed = need.is_some() && candidates.iter().all(|scored| scored.score <= 0.0);
+    let coarse = |scored: &Scored| {
+        let view = views.get(scored.scope).filter(|_| listed);
+        let doc = view.and_then(|view| view.index.doc(scored.doc));
+        (rank(scored.score), doc.map_or(i64::MAX, |doc| doc.created))
+    };
     let least = need.map(|need| {
-        let mut ranks: Vec<i64> = candidates.iter().map(|scored| rank(scored.score)).collect();
+        let mut ranks: Vec<(i64, i64)> = candidates.iter().map(coarse).collect();
         let (_, least, _) = ranks.select_nth_unstable_by(need - 1, |a, b| b.cmp(a));
         *least
     });
     let mut ranked: Vec<Ranked> = candidates
         .iter()
-        .filter(|scored| least.is_none_or(|least| rank(scored.score) >= least))
+        .filter(|scored| least.is_none_or(|least| coarse(scored) >= least))
         .filter_map(|scored| {
             let doc = views.get(scored.scope)?.index.doc(scored.doc)?;
             Some(Ranked {
