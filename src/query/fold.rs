@@ -14,6 +14,7 @@
 //! as that and none folds; among 3,366 real titles 49 pairs are as near and have the same words that tell, and the second rule
 //! folds nine of them, each rightly.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet, FxHasher};
@@ -68,10 +69,14 @@ fn is_telling(token: &Token<'_>) -> bool {
 }
 
 /// What is compared of a memory: title, subtitle, the beginning of the narrative, facts. The title comes first.
-fn texts(memory: &Memory) -> impl Iterator<Item = &str> {
+fn texts(memory: &Memory) -> impl Iterator<Item = Cow<'_, str>> {
     let narrative = memory.narrative.as_deref().map(|text| crate::text::cut(text, 4_000).0);
-    let fields = [Some(memory.title.as_str()), memory.subtitle.as_deref(), narrative];
-    fields.into_iter().flatten().chain(memory.facts.iter().map(String::as_str))
+    let fields = [
+        Some(memory.title.as_str().into()),
+        memory.subtitle.as_deref().map(Cow::from),
+        narrative,
+    ];
+    fields.into_iter().flatten().chain(memory.facts.iter().map(Cow::from))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
@@ -101,7 +106,7 @@ impl Signature {
             contrasts: HashSet::default(),
         };
         for (position, text) in texts(memory).enumerate() {
-            analysis::tokenize(text, Side::Document, &mut |token| {
+            analysis::tokenize(&text, Side::Document, &mut |token| {
                 let telling = is_telling(&token);
                 let mut hash = FxHasher::default();
                 token.text.hash(&mut hash);
@@ -167,7 +172,7 @@ impl Statement {
     fn of(memory: &Memory) -> Self {
         let mut statement = Self::default();
         for text in texts(memory) {
-            analysis::tokenize(text, Side::Document, &mut |token| {
+            analysis::tokenize(&text, Side::Document, &mut |token| {
                 if is_telling(&token) {
                     statement.telling.insert(token.text.into_owned());
                 } else if is_contrast(&token.text) {
