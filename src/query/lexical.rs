@@ -18,7 +18,6 @@ use super::filter::Filters;
 use super::inverted::DocId;
 use super::prepare::term_key;
 use super::view::{Values, View};
-use crate::encoder::Encoder;
 use crate::memory::StatusFilter;
 
 const K1: f32 = 1.2;
@@ -48,8 +47,6 @@ pub struct Term {
     pub weight: f32,
     /// It is a specific identifier.
     pub specific: bool,
-    /// The word as the query has it, in lower case.
-    pub text: String,
 }
 
 /// Whether an identifier is written as a command-line flag in the query: with a dash before it.
@@ -74,18 +71,17 @@ pub struct Terms {
 impl Terms {
     /// Analyses the text of a query.
     pub fn parse(query: &str) -> Self {
-        let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
-        let mut stops: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
+        let mut weights: BTreeMap<String, (f32, bool)> = BTreeMap::new();
+        let mut stops: BTreeMap<String, (f32, bool)> = BTreeMap::new();
         let bare = query.split_whitespace().count() <= BARE;
         let identifier = if bare { IDENTIFIER } else { AMONG_WORDS };
         analysis::tokenize(query, Side::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
             if token.kind == Kind::Word && analysis::is_stop_word(&token.text) {
-                stops.insert(key, (1.0, false, token.text.into_owned()));
+                stops.insert(key, (1.0, false));
             } else {
                 let specific = analysis::is_specific(&token.text) || (token.kind == Kind::Identifier && is_flag(query, &token.text));
-                let weight = if specific { identifier } else { 1.0 };
-                weights.insert(key, (weight, specific, token.text.into_owned()));
+                weights.insert(key, if specific { (identifier, true) } else { (1.0, false) });
             }
         });
         let only_stop_words = weights.is_empty() && !stops.is_empty();
@@ -93,12 +89,7 @@ impl Terms {
         Self {
             terms: chosen
                 .into_iter()
-                .map(|(key, (weight, specific, text))| Term {
-                    key,
-                    weight,
-                    specific,
-                    text,
-                })
+                .map(|(key, (weight, specific))| Term { key, weight, specific })
                 .collect(),
             only_stop_words,
             bare,
@@ -155,7 +146,7 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
             }
             weighted.push((term.key.clone(), weight));
         } else if !term.key.starts_with('=') {
-            let found = alike(views, term, filters);
+            let found = alike(views, &term.key, filters);
             missed += if found.is_empty() { 0.0 } else { idf(0) };
             for like in found {
                 let weight = idf(frequency(&like)) * STAND_IN;
@@ -180,17 +171,13 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     }
 }
 
-/// At most three known words like an unknown one: one begins with the other, or one letter differs, also where the stem of
-/// the misspelt word is longer (`dployment` meets `deploy`). Words are compared by their stems, and only words of memories that
-/// the filter allows count. A word that the encoder knows is no misspelt one: `reset` is not `rest`.
-fn alike(views: &[View<'_>], term: &Term, filters: &Filters) -> Vec<String> {
-    let (key, text) = (term.key.as_str(), term.text.as_str());
+/// At most three known words like an unknown one: one letter differs, or one begins with the other, or with all but one
+/// letter of it (the index knows stems: `dployment` meets `deploy`). Words are compared by their stems, and only words of memories that the filter allows count.
+fn alike(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
     let length = key.chars().count();
     if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
-    let known = |word: &str| Encoder::embedded().is_some_and(|encoder| encoder.weight(word).is_some());
-    let misspelt = !known(text) && !known(key);
     let mask = letters(key);
     let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
     for view in views {
@@ -207,11 +194,9 @@ fn alike(views: &[View<'_>], term: &Term, filters: &Filters) -> Vec<String> {
             let cut_off = word.starts_with(key) || (other >= 5 && length - other.min(length) <= other + 1 && key.starts_with(word));
             if cut_off {
                 found.insert((1, word));
-            } else if !misspelt {
-                continue;
             } else if length >= 5 && other.abs_diff(length) <= 1 && strsim::osa_distance(word, key) <= 1 {
                 found.insert((0, word));
-            } else if other >= 5 && length + 1 >= other && length <= other + 5 && begins_alike(text, word, other) {
+            } else if other >= 5 && length + 1 >= other && length <= other + 5 && begins_alike(key, word, other) {
                 found.insert((2, word));
             }
         }
@@ -231,17 +216,11 @@ fn letters(word: &str) -> u64 {
     word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
 }
 
-/// Whether a word is one with the stem `other`, of `length` characters, with one wrong letter in it: it begins with the stem, a
-/// letter apart, and goes on with an ending that the stemmer takes off there.
+/// Whether a word begins with another one of `length` characters, one letter apart.
 fn begins_alike(word: &str, other: &str, length: usize) -> bool {
-    let parted = |count: usize| {
-        let end = word.char_indices().map(|(start, _)| start).chain([word.len()]).nth(count)?;
-        word.split_at_checked(end)
-    };
-    let alike = |(beginning, ending): (&str, &str)| {
-        strsim::osa_distance(beginning, other) <= 1 && analysis::stem(&format!("{other}{ending}")) == other
-    };
-    word.chars().next() == other.chars().next() && [length - 1, length, length + 1].into_iter().filter_map(parted).any(alike)
+    let beginning = |count: usize| word.char_indices().nth(count).and_then(|(end, _)| word.get(..end));
+    let alike = |beginning: &str| strsim::osa_distance(beginning, other) <= 1;
+    word.chars().next() == other.chars().next() && [length - 1, length, length + 1].into_iter().filter_map(beginning).any(alike)
 }
 
 impl Statistics {
