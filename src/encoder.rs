@@ -207,6 +207,18 @@ impl Encoder {
         normalize(vector)
     }
 
+    /// What a word weighs in the vector of a text, about 1 for an ordinary noun; `None` for one without a token of its own.
+    pub fn weight(&self, word: &str) -> Option<f32> {
+        let mut tokens = Vec::new();
+        self.vocabulary.tokenize(word, &mut tokens);
+        let [token] = *tokens else { return None };
+        let (scale, place) = (self.scales.get(usize::from(token))?, self.places.get(usize::from(token))?);
+        let start = *place as usize * self.dimension;
+        let row = self.rows.get(start..start + self.dimension)?.iter();
+        let square: f32 = row.map(|byte| f32::from(byte.cast_signed())).map(|value| value * value).sum();
+        (*scale > 0.0).then(|| scale * square.sqrt())
+    }
+
     /// The vector of tokens, of norm 1, whatever their order.
     pub fn encode_tokens(&self, tokens: &mut [TokenId]) -> Option<Vec<f32>> {
         self.sum(tokens)

@@ -52,22 +52,39 @@ pub enum Side {
     Query,
 }
 
-/// Whether a word is a stop word.
-pub fn is_stop_word(word: &str) -> bool {
-    /// For each first letter, a bit for every length that a stop word with it has: most words are told by that alone.
-    const LENGTHS: [u32; 26] = {
+/// A fixed set of lower-case words.
+#[derive(Debug)]
+pub struct Words {
+    words: &'static [&'static str],
+    /// For each first letter, a bit for every length that a word with it has: most strangers are told by that alone.
+    lengths: [u32; 26],
+}
+
+impl Words {
+    /// A set of words, which must be sorted, of `a` to `z` in their first place and shorter than 32 bytes.
+    pub const fn new(words: &'static [&'static str]) -> Self {
         let mut lengths = [0; 26];
         let mut place = 0;
-        while place < STOP_WORDS.len() {
-            let word = STOP_WORDS[place].as_bytes();
+        while place < words.len() {
+            let word = words[place].as_bytes();
             lengths[(word[0] - b'a') as usize] |= 1 << word.len();
             place += 1;
         }
-        lengths
-    };
-    let first = word.bytes().next().map_or(u8::MAX, |byte| byte.wrapping_sub(b'a'));
-    let lengths = LENGTHS.get(usize::from(first)).copied().unwrap_or_default();
-    word.len() < 32 && lengths >> word.len() & 1 == 1 && STOP_WORDS.binary_search(&word).is_ok()
+        Self { words, lengths }
+    }
+
+    /// Whether a word is in the set.
+    pub fn contains(&self, word: &str) -> bool {
+        let first = word.bytes().next().map_or(u8::MAX, |byte| byte.wrapping_sub(b'a'));
+        let lengths = self.lengths.get(usize::from(first)).copied().unwrap_or_default();
+        word.len() < 32 && lengths >> word.len() & 1 == 1 && self.words.binary_search(&word).is_ok()
+    }
+}
+
+/// Whether a word is a stop word.
+pub fn is_stop_word(word: &str) -> bool {
+    const STOPS: &Words = &Words::new(STOP_WORDS);
+    STOPS.contains(word)
 }
 
 /// The stem of a normalised word.

@@ -12,6 +12,15 @@
 //! reciprocal rank fusion fell below the lexical leg on three of the five development sets. The weight was chosen by one
 //! rule: the best mean nDCG@10 over those sets.
 //!
+//! The fusion is not what limits it. Each of these, at its best setting, moved the mean nDCG@10 over the five sets by 0.004 at
+//! most, and none was better on every set: other weights, the cosine scaled by its spread over the scope, the lexical score by
+//! the weight of the whole query, the share of the query's words that a memory holds, the mean or the first components of a
+//! scope taken out of its vectors, query tokens weighted by the scope's rarity, vectors of titles or passages beside those of
+//! memories, feedback from the best results, and words near in meaning as further terms. Weights learned for 20 such signals on
+//! all sets but the one they are measured on came to .910 in the mean, these two constants to .912. Nor is the encoder: the
+//! transformer's own vectors of both sides give .892, .893 and .910 on til-jb, clippy and solutions-open where the static ones
+//! give .890, .879 and .902.
+//!
 //! A specific identifier (an error code, a path, a flag, a qualified name) that is all that was asked for, or that hardly a
 //! memory holds, is a question with one answer. A memory that is merely about the same matter must not stand before the one
 //! that holds it: where the best memory of the lexical leg holds such anchors of the query, no memory that lacks one of them

@@ -10,7 +10,7 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::query::filter::Resolved;
-use crate::query::fold::Signature;
+use crate::query::fold::{self, Signature};
 use crate::query::inverted::DocId;
 use crate::query::inverted::docs::Doc;
 use crate::query::lexical::{self, Matcher, Statistics, Terms};
@@ -198,6 +198,10 @@ impl<'a> Search<'a> {
         self.code.is_some()
     }
 
+    fn code_of(&self, scored: &Scored) -> Option<Code> {
+        self.views.get(scored.scope)?.code(scored.doc)
+    }
+
     pub(super) fn has_vector(&self, scored: &Scored) -> bool {
         self.views.get(scored.scope).is_some_and(|view| view.has_code(scored.doc))
     }
@@ -274,6 +278,7 @@ impl<'a> Search<'a> {
         let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
         let mut page = Page::default();
         let mut signatures: Vec<Signature> = Vec::new();
+        let mut codes: Vec<Option<Code>> = Vec::new();
         let mut matcher = self.terms.as_ref().map(|(_, statistics)| Matcher::new(statistics));
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
@@ -291,9 +296,11 @@ impl<'a> Search<'a> {
                 };
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
                 let signature = self.searches().then(|| Signature::of(&memory));
+                let code = if self.searches() { self.code_of(&place.scored) } else { None };
                 let same = signature
                     .as_ref()
-                    .and_then(|signature| signatures.iter().position(|known| known.is_near(signature)));
+                    .and_then(|signature| signatures.iter().position(|known| known.is_near(signature)))
+                    .or_else(|| reworded(code.as_ref()?, &memory, &codes, &page.hits));
                 if same.is_none() && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;
@@ -310,6 +317,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 signatures.extend(signature);
+                codes.push(code);
                 let hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
                 page.hits.push(Hit {
                     hit,
@@ -397,6 +405,13 @@ impl<'a> Search<'a> {
         }
         hit
     }
+}
+
+/// The number of the hit that says the same as a memory in other words.
+fn reworded(code: &Code, memory: &Memory, codes: &[Option<Code>], hits: &[Hit]) -> Option<usize> {
+    let near = |known: &Option<Code>| known.as_ref().is_some_and(|known| known.cosine(code) >= fold::REWORDED);
+    let mut numbered = codes.iter().zip(hits).enumerate();
+    numbered.find_map(|(number, (known, hit))| (near(known) && fold::is_reworded(&hit.memory, memory)).then_some(number))
 }
 
 /// The vector of a query, if the encoder knows a word of it.

@@ -13,6 +13,7 @@ mod curation;
 mod detection;
 mod docs;
 mod eval;
+mod fold;
 mod get;
 mod hook;
 mod http;

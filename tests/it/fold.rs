@@ -1,0 +1,262 @@
+//! Near-duplicates in other words: what one search shows as one result, and what it never does.
+
+use ack_memory::encoder::Encoder;
+use ack_memory::memory::{Memory, Status};
+use ack_memory::query::fold::{REWORDED, is_reworded};
+use ack_memory::query::prepare::Analyst;
+use ack_memory::query::semantic::{Code, Vectors};
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::support::{Root, memory, outside};
+
+/// A title with the facts below it.
+type Told<'a> = (&'a str, &'a [&'a str]);
+
+/// Whether a search that matches both shows them as one.
+fn is_one(one: Told<'_>, other: Told<'_>) -> bool {
+    let root = Root::new();
+    let told = |id: &str, (title, facts): Told<'_>| memory(id, title, json!({ "facts": facts }));
+    root.store("alpha", &[told("a", one)]);
+    root.store("beta", &[told("b", other)]);
+    let answer = call(&root.service(), "query_memories", json!({ "query": one.0 })).unwrap();
+    assert_eq!(answer["total"], 2, "{answer}");
+    let results = answer["results"].as_array().unwrap();
+    let also = results[0]["also"].as_array().map_or(0, Vec::len);
+    assert_eq!(results.len() + also, 2, "{answer}");
+    also == 1
+}
+
+const POOL: Told<'_> = (
+    "Postgres pool runs dry because the migration job keeps its connections open",
+    &[
+        "Close the pool at the end of the job",
+        "The limit of the pool was reached after three deployments",
+    ],
+);
+
+#[test]
+fn a_learning_that_two_sessions_told_in_other_words_is_shown_once() {
+    let told: [(Told<'_>, Told<'_>); 6] = [
+        (
+            POOL,
+            (
+                "The migration job leaves connections open, so the Postgres pool runs dry",
+                &[
+                    "Close the pool when the job ends",
+                    "After three deployments the limit of the pool was reached",
+                ],
+            ),
+        ),
+        (
+            (
+                "Cargo tests hang when two processes lock the same target directory",
+                &[
+                    "Give each process a target directory of its own",
+                    "The lock is only released when the build ends",
+                ],
+            ),
+            (
+                "Two processes that lock the same target directory make cargo tests hang",
+                &[
+                    "Each process needs its own target directory",
+                    "The lock is released only at the end of the build",
+                ],
+            ),
+        ),
+        (
+            (
+                "Playwright needs the image of its own version",
+                &[
+                    "A browser of another version is not found in the container",
+                    "Update image and package together",
+                ],
+            ),
+            (
+                "The Playwright image must have the version of the package",
+                &[
+                    "The container does not find a browser of another version",
+                    "Package and image are updated together",
+                ],
+            ),
+        ),
+        (
+            (
+                "Retry webhooks with jitter",
+                &[
+                    "All receivers retried at the same moment after an outage",
+                    "Random waiting up to the full delay spread the load",
+                ],
+            ),
+            (
+                "Webhooks are retried with jitter",
+                &[
+                    "After an outage all receivers retried at the same moment",
+                    "The load was spread by random waiting up to the full delay",
+                ],
+            ),
+        ),
+        (
+            (
+                "CI cache is useless when the lock file is part of the key twice",
+                &["The restore key never matches"],
+            ),
+            (
+                "Lock file twice in the key makes the CI cache useless",
+                &["Restore keys never match then"],
+            ),
+        ),
+        (
+            (
+                "Flaky login test: the clock of the container is behind",
+                &[
+                    "Tokens are not valid yet when they are checked",
+                    "Synchronise the clock of the host",
+                ],
+            ),
+            (
+                "The login test is flaky because the container's clock is behind",
+                &["When tokens are checked they are not valid yet", "Host clock must be synchronised"],
+            ),
+        ),
+    ];
+    let apart: Vec<&str> = told
+        .iter()
+        .filter(|(one, other)| !is_one(*one, *other))
+        .map(|(one, _)| one.0)
+        .collect();
+    assert!(apart.is_empty(), "shown twice: {apart:?}");
+}
+
+#[test]
+fn what_differs_in_a_name_a_number_a_negation_or_an_opposite_is_shown_twice_however_it_is_told() {
+    let retold = [
+        (
+            "The migration job leaves connections open, so the MySQL pool runs dry",
+            "Close the pool when the job ends",
+            "After three deployments the limit of the pool was reached",
+        ),
+        (
+            "The migration job leaves connections open, so the Postgres pool runs dry",
+            "Close the pool when the job ends",
+            "After two deployments the limit of the pool was reached",
+        ),
+        (
+            "The migration job leaves connections open, so the Postgres pool runs dry",
+            "Close the pool when the job ends",
+            "After 3 deployments the limit of the pool was reached",
+        ),
+        (
+            "The migration job leaves connections open, so the Postgres pool runs dry",
+            "Close the pool when the job ends",
+            "The limit of the pool was never reached after three deployments",
+        ),
+        (
+            "The migration job leaves connections open, so the Postgres pool runs dry",
+            "Open the pool when the job ends",
+            "After three deployments the limit of the pool was reached",
+        ),
+        (
+            "The migration job leaves connections open, so the Postgres pool runs dry",
+            "Close the pool when the job ends",
+            "Before three deployments the limit of the pool was reached",
+        ),
+        (
+            "The migration job leaves connections open, so the Postgres pool runs dry",
+            "Close the pool when the job ends, see `max_connections`",
+            "After three deployments the limit of the pool was reached",
+        ),
+        (
+            "The backup job leaves connections open, so the Postgres pool runs dry",
+            "Close the pool when the job ends",
+            "After three deployments the limit of the pool was reached",
+        ),
+    ];
+    let folded: Vec<_> = retold.iter().filter(|told| is_one(POOL, (told.0, &[told.1, told.2]))).collect();
+    assert!(folded.is_empty(), "folded although they differ: {folded:?}");
+}
+
+#[test]
+fn nearly_the_same_text_is_shown_twice_where_one_word_stands_against_the_other() {
+    let text = |word: &'static str| -> String {
+        format!("Run the schema check {word} the deployment of the payment gateway so that the nightly build finds broken tables")
+    };
+    assert!(is_one((&text("before"), &[]), (&text("before"), &[])));
+    assert!(!is_one((&text("before"), &[]), (&text("after"), &[])));
+    let facts = |word: &'static str| -> Vec<String> {
+        vec![format!(
+            "The cache of the staging cluster is {word} for every service that the nightly build deploys there"
+        )]
+    };
+    let told = |word: &'static str, other: &'static str| {
+        let (one, other) = (facts(word), facts(other));
+        is_one(("Build cache of staging", &[&one[0]]), ("Build cache of staging", &[&other[0]]))
+    };
+    assert!(told("enabled", "enabled"));
+    assert!(!told("enabled", "disabled"));
+}
+
+#[test]
+fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
+    let Some(folder) = outside("ACK_TEST_EVALS") else { return };
+    let encoder = Encoder::embedded().unwrap();
+    for set in ["til-jb", "clippy", "solutions-open", "precisionmembench", "devbench"] {
+        let text = std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
+        let documents: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let memories: Vec<_> = documents.iter().map(record).collect();
+        let mut analyst = Analyst::default();
+        let codes: Vec<Option<Code>> = memories
+            .iter()
+            .map(|memory| analyst.prepare(memory, Some(encoder)).code())
+            .collect();
+        let mut vectors = Vectors::default();
+        codes.iter().for_each(|code| vectors.push(code.as_ref()));
+        let (mut near, mut folded) = (0, Vec::new());
+        for (number, code) in codes.iter().enumerate() {
+            let Some(code) = code else { continue };
+            for (other, cosine) in vectors.cosines(code).into_iter().enumerate().skip(number + 1) {
+                if cosine >= REWORDED {
+                    near += 1;
+                    if is_reworded(&memories[number], &memories[other]) {
+                        folded.push((&memories[number].id, &memories[other].id));
+                    }
+                }
+            }
+        }
+        println!("{set}: {near} pairs of a cosine of {REWORDED} or more");
+        assert!(folded.is_empty(), "{set}: {folded:?}");
+    }
+}
+
+/// A document of a set as a store would hold it.
+fn record(document: &Value) -> Memory {
+    let text = |key: &str| document[key].as_str().map(str::to_owned);
+    let list = |key: &str| -> Vec<String> {
+        let values = document[key].as_array().into_iter().flatten();
+        values.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    Memory {
+        id: text("id").unwrap(),
+        project: text("project"),
+        project_alias: None,
+        session: None,
+        session_id: None,
+        date: None,
+        kind: None,
+        title: text("title").unwrap(),
+        subtitle: text("subtitle"),
+        facts: list("facts"),
+        concepts: list("tags"),
+        files: Vec::new(),
+        narrative: text("body"),
+        status: Status::Approved,
+        confidence: None,
+        reviewed_at: None,
+        reviewed_by: None,
+        superseded_by: None,
+        created_at: None,
+        updated_at: None,
+        unknown_status: None,
+        repaired: Vec::new(),
+    }
+}
