@@ -102,7 +102,11 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     };
     let folder = folder(service, &asked, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
-    let signals = Signals::read(&selection.current.folder, selection.current.repository.as_ref());
+    let signals = Signals::read(
+        &selection.current.folder,
+        selection.current.repository.as_ref(),
+        service.config.home.as_deref(),
+    );
     let branch = signals.branch.as_deref().unwrap_or_default().split_whitespace();
     let branch: Vec<String> = branch
         .map(str::to_lowercase)
