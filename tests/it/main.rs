@@ -13,6 +13,7 @@ mod curation;
 mod detection;
 mod docs;
 mod eval;
+mod flows;
 mod get;
 mod hook;
 mod http;
@@ -38,4 +39,5 @@ mod surface;
 #[cfg(feature = "table")]
 mod table;
 mod tokens;
+mod untracked;
 mod upstream;
