@@ -22,6 +22,8 @@ use crate::config::expand_home;
 const MOST: usize = 8;
 /// Most entries of new folders that are looked at: there are downloads and build folders that nobody ignores.
 const ENTRIES: usize = 2_000;
+/// So many folders are looked into whatever the time.
+const ALWAYS: usize = 8;
 /// Entries of a folder between two looks at the clock.
 const AT_ONCE: usize = 64;
 /// Largest file of patterns that is read.
@@ -77,8 +79,9 @@ pub fn find<'a>(
         entries: ENTRIES,
         found: Vec::new(),
     };
-    for (folder, known) in folders {
-        if Instant::now() >= end {
+    for (number, (folder, known)) in folders.enumerate() {
+        // On a busy machine the time may be up before anything was done.
+        if number >= ALWAYS && Instant::now() >= end {
             break;
         }
         if search.rules.is_ignored_folder(folder) {
@@ -87,7 +90,7 @@ pub fn find<'a>(
         let mut new = VecDeque::from(search.read(folder, Some(&known)).unwrap_or_default());
         // Level by level: what lies deep is rarely what somebody began with.
         while let Some(below) = new.pop_front() {
-            if search.entries == 0 || Instant::now() >= end {
+            if search.entries == 0 || (number >= ALWAYS && Instant::now() >= end) {
                 break;
             }
             new.extend(search.read(&below, None).unwrap_or_default());
