@@ -109,7 +109,7 @@ pub struct Limits {
 }
 
 /// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 37] = [
+pub const KEYS: [&str; 38] = [
     "default_scope",
     "limits",
     "results",
@@ -132,6 +132,7 @@ pub const KEYS: [&str; 37] = [
     "required",
     "as",
     "numbers",
+    "without",
     "values",
     "clamp",
     "upstream",

@@ -42,7 +42,11 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let wanted = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
         Some(focus) => Wanted::Focus(text::line(focus, 2_000)),
         None => {
-            let signals = Signals::read(&selection.current.folder, selection.current.repository.as_ref());
+            let signals = Signals::read(
+                &selection.current.folder,
+                selection.current.repository.as_ref(),
+                service.config.home.as_deref(),
+            );
             let (compared, tracked) = (signals.changes.compared, signals.changes.tracked);
             if compared < tracked {
                 notes.push(Note::new(

@@ -18,8 +18,8 @@
 //! - [`error`]: what can go wrong, each with a stable code and the next step. [`cancel`]: how a request is told to stop.
 //! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
 //! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
-//!   project's repository says ([`scope::repository`]) and which of its files were changed ([`scope::changes`]), which is
-//!   current and which are searched ([`scope::resolve`]).
+//!   project's repository says ([`scope::repository`]) and which of its files were changed ([`scope::changes`]) or are new
+//!   ([`scope::untracked`]), which is current and which are searched ([`scope::resolve`]).
 //! - [`store`]: reading SQLite databases of several programs without changing a byte: how to open ([`store::open`],
 //!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
 //!   questions asked ([`store::read`]).
@@ -47,7 +47,7 @@
 //! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, or as a private
 //!   copy. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
 //! - Only [`mcp`] names rmcp, only [`mcp::http`] hyper, and only [`mcp::upstream`] reqwest; it starts processes and opens
-//!   connections that `config.toml` describes, and nothing else does. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
+//!   connections that `config.toml` describes, each process with a shell that ends it where we are killed, and nothing else does. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
 //!   and versions are reported. Only [`table`] names LanceDB and arrow.
 //! - The environment, the working directory, the calendar and standard input and output belong to [`cli`] (and, for the
 //!   protocol, to [`mcp`]). So does the token of HTTP: [`cli`] finds or makes it, [`mcp`] compares. The library never prints.

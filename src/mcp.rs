@@ -167,12 +167,40 @@ impl Server {
             Err(body) => return refusal(&body),
         };
         let answer = match self.resolve(&mut call).await {
-            Ok(()) => self.operate(tool.operation, std::mem::take(&mut call.arguments)).await,
+            Ok(()) => {
+                let arguments = std::mem::take(&mut call.arguments);
+                let answer = self.operate(tool.operation, arguments.clone()).await;
+                self.otherwise(tool.operation, &call, &arguments, answer).await
+            }
             Err(error) => Err(error),
         };
         match answer {
             Ok(answer) => success(tool.answer(&self.surface, &call, answer)),
             Err(error) => refusal(&tool.body(&self.surface, &call, error.body())),
+        }
+    }
+
+    /// The answer to ids in their other form, where it finds memories that this answer has not.
+    async fn otherwise(
+        &self,
+        operation: Operation,
+        call: &Call,
+        arguments: &Map<String, Value>,
+        answer: Result<Value, Error>,
+    ) -> Result<Value, Error> {
+        let listed = |answer: &Value| answer.get("missing").and_then(Value::as_array).cloned().unwrap_or_default();
+        let lost: Vec<Value> = match &answer {
+            Ok(answer) => listed(answer).iter().filter_map(|entry| entry.get("id").cloned()).collect(),
+            Err(Error::MemoryNotFound { .. }) => arguments.get("id").cloned().into_iter().collect(),
+            Err(_) => Vec::new(),
+        };
+        let lost: Vec<&str> = lost.iter().filter_map(Value::as_str).collect();
+        let Some(arguments) = call.otherwise(arguments, &lost) else {
+            return answer;
+        };
+        match self.operate(operation, arguments).await {
+            Ok(second) if listed(&second).len() < lost.len() => Ok(second),
+            _ => answer,
         }
     }
 

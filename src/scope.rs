@@ -7,6 +7,7 @@ pub mod changes;
 pub mod manifest;
 pub mod repository;
 pub mod resolve;
+pub mod untracked;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -33,7 +33,7 @@ pub fn measure() {
     let mut times: Vec<f64> = (0..CALLS)
         .map(|_| {
             let started = Instant::now();
-            let changes = Changes::read(&found, Duration::from_millis(10));
+            let changes = Changes::read(&found, None, Duration::from_millis(10));
             compared.push(changes.compared);
             seen += changes.files.len();
             millis(started.elapsed())
@@ -49,7 +49,7 @@ pub fn measure() {
     let mut times: Vec<f64> = (0..CALLS / 4)
         .map(|_| {
             let started = Instant::now();
-            assert_eq!(Changes::read(&found, Duration::from_secs(60)).compared, FILES);
+            assert_eq!(Changes::read(&found, None, Duration::from_secs(60)).compared, FILES);
             millis(started.elapsed())
         })
         .collect();

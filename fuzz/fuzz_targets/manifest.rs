@@ -57,6 +57,10 @@ fuzz_target!(|data: &[u8]| {
         Ok(config) => {
             assert!((1..=50).contains(&config.limit.value) && (200..=20_000).contains(&config.tokens.value));
             assert!((16..=65_536).contains(&config.memory.value));
+            // What is wrong with `[tools]` and `[upstream]` is told where they are looked at.
+            if let Err(error) = config.offer(None, &|_| None) {
+                return check(&error, data);
+            }
             let read: ConfigFile = toml::from_str(std::str::from_utf8(data).unwrap()).unwrap();
             let again: ConfigFile = toml::from_str(&toml::to_string(&read).unwrap()).unwrap();
             assert_eq!(again, read);
@@ -68,7 +72,7 @@ fuzz_target!(|data: &[u8]| {
 fn check(error: &SettingsError, data: &[u8]) {
     let said = error.to_string();
     assert!(!said.contains(char::is_control) && said.len() < 2_000, "{said:?}");
-    if let SettingsError::Invalid { message, .. } = error {
+    if let SettingsError::Invalid { message, .. } | SettingsError::Offer { message, .. } = error {
         let line = message.strip_prefix("line ").and_then(|rest| rest.split(':').next()).unwrap();
         let lines = data.iter().filter(|byte| **byte == b'\n').count() + 1;
         assert!((1..=lines).contains(&line.parse().unwrap()), "{message} of {lines} lines");

@@ -168,7 +168,7 @@ pub struct QueryArgs {
     /// Results, 1 to 50
     #[arg(long, short = 'n', allow_negative_numbers = true)]
     pub limit: Option<i64>,
-    /// Only this type
+    /// Only this type, or one of several between commas
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
     /// Only memories about such a file (repeatable; globs allowed)

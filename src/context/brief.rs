@@ -5,8 +5,9 @@
 //! are looked for there, and only the few records that are told are read in full. What may be told is decided as everywhere:
 //! scopes by `Service::select`, the status by the store, again when the record is read.
 
-use std::collections::HashSet;
 use std::time::Duration;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::signals::{LASTING, Reason, Signals, is_distinctive};
 use super::words::{Origin, Words};
@@ -72,7 +73,6 @@ struct Read<'a> {
 struct Candidate<'a> {
     scope: usize,
     outline: &'a Outline,
-    score: f64,
     why: String,
     /// What speaks for it; `None` where nothing but its date does.
     reason: Option<Reason>,
@@ -102,7 +102,11 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     };
     let folder = folder(service, &asked, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
-    let signals = Signals::read(&selection.current.folder, selection.current.repository.as_ref());
+    let signals = Signals::read(
+        &selection.current.folder,
+        selection.current.repository.as_ref(),
+        service.config.home.as_deref(),
+    );
     let branch = signals.branch.as_deref().unwrap_or_default().split_whitespace();
     let branch: Vec<String> = branch
         .map(str::to_lowercase)
@@ -294,12 +298,17 @@ impl Chooser<'_> {
                 let scope = fold_name(&read.scope.name);
                 let belonging = &belonging;
                 let outlines = read.outlines.served.iter();
+                // A store holds few projects and many memories.
+                let mut known: HashMap<(&str, &str), bool> = HashMap::default();
                 outlines
-                    .filter(move |outline| belonging.admits(&scope, &outline.project, &outline.alias))
+                    .filter(move |outline| {
+                        let names = (outline.project.as_str(), outline.alias.as_str());
+                        *known.entry(names).or_insert_with(|| belonging.admits(&scope, names.0, names.1))
+                    })
                     .map(move |outline| (number, outline))
             })
             .collect();
-        let mut known: HashSet<(usize, RowKey)> = HashSet::new();
+        let mut known: HashSet<(usize, RowKey)> = HashSet::default();
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         for reason in [Reason::Changed, Reason::Branch, Reason::Uses, Reason::Lasting] {
             // Near-duplicates among them are folded afterwards.
@@ -307,21 +316,23 @@ impl Chooser<'_> {
             if enough == 0 {
                 continue;
             }
-            let mut found: Vec<Candidate<'_>> = mine
+            let mut found: Vec<(f64, usize, &Outline)> = mine
                 .iter()
                 .filter(|(scope, outline)| !known.contains(&(*scope, outline.key)))
-                .filter_map(|(scope, outline)| self.spoken_for(*scope, outline, reason, own))
+                .filter_map(|(scope, outline)| Some((self.score(outline, reason, own)?, *scope, *outline)))
                 .collect();
-            found.sort_by(|a, b| {
-                b.score
-                    .total_cmp(&a.score)
-                    .then_with(|| self.newer(a.scope, a.outline, b.scope, b.outline))
-            });
-            let least = found.first().map_or(0.0, |best| best.score * reason.least(own));
-            found.retain(|found| found.score >= least);
+            found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| self.newer(a.1, a.2, b.1, b.2)));
+            let least = found.first().map_or(0.0, |best| best.0 * reason.least(own));
+            found.retain(|found| found.0 >= least);
             found.truncate(enough + 2);
-            known.extend(found.iter().map(|found| (found.scope, found.outline.key)));
-            candidates.extend(found);
+            known.extend(found.iter().map(|(_, scope, outline)| (*scope, outline.key)));
+            // Why is told of those alone that may be told.
+            candidates.extend(found.into_iter().map(|(_, scope, outline)| Candidate {
+                scope,
+                outline,
+                why: text::line(&self.why(outline, reason, own), 120),
+                reason: Some(reason),
+            }));
         }
         if own {
             let mut recent: Vec<(usize, &Outline)> = mine;
@@ -329,7 +340,6 @@ impl Chooser<'_> {
             candidates.extend(recent.into_iter().take(most * 2 + 2).map(|(scope, outline)| Candidate {
                 scope,
                 outline,
-                score: 0.0,
                 why: RECENT.to_owned(),
                 reason: None,
             }));
@@ -337,36 +347,46 @@ impl Chooser<'_> {
         self.records(&candidates, own, most, told, notes)
     }
 
-    /// A memory that something speaks for, with how much.
-    fn spoken_for<'a>(&self, scope: usize, outline: &'a Outline, reason: Reason, own: bool) -> Option<Candidate<'a>> {
-        let marks = outline.marks;
-        let candidate = |score, why: String| Candidate {
-            scope,
-            outline,
-            score,
-            why: text::line(&why, 120),
-            reason: Some(reason),
-        };
-        let set = match reason {
-            Reason::Changed if own => self.sets.endings,
-            Reason::Changed => self.sets.subjects,
-            Reason::Branch => self.sets.branch,
-            Reason::Uses => self.sets.uses,
-            Reason::Lasting => {
-                let labels = self.words.told(marks.label & self.sets.lasting);
-                return labels.first().map(|label| candidate(1.0, format!("{label} {}", reason.told())));
-            }
-        };
-        let found = marks.anywhere & set;
-        let mut score = 0.0;
-        let mut telling = 0;
-        for (number, weight) in self.weights.iter().enumerate().filter(|(number, _)| found >> number & 1 == 1) {
-            score += weight * if marks.telling >> number & 1 == 1 { TELLING } else { 1.0 };
-            telling |= u128::from(*weight > 0.0) << number;
+    /// The words that speak for a memory, of those that the reason looks for.
+    const fn found(&self, outline: &Outline, reason: Reason, own: bool) -> u128 {
+        let (marks, sets) = (outline.marks, self.sets);
+        match reason {
+            Reason::Changed if own => marks.anywhere & sets.endings,
+            Reason::Changed => marks.anywhere & sets.subjects,
+            Reason::Branch => marks.anywhere & sets.branch,
+            Reason::Uses => marks.anywhere & sets.uses,
+            Reason::Lasting => marks.label & sets.lasting,
         }
+    }
+
+    /// How much speaks for a memory; `None` where nothing does.
+    fn score(&self, outline: &Outline, reason: Reason, own: bool) -> Option<f64> {
+        let mut rest = self.found(outline, reason, own);
+        if matches!(reason, Reason::Lasting) {
+            return (rest != 0).then_some(1.0);
+        }
+        let mut score = 0.0;
+        while rest != 0 {
+            let number = rest.trailing_zeros();
+            let weight = self.weights.get(number as usize).copied().unwrap_or_default();
+            score += weight * if outline.marks.telling >> number & 1 == 1 { TELLING } else { 1.0 };
+            rest &= rest - 1;
+        }
+        (score > 0.0).then_some(score)
+    }
+
+    /// What speaks for it, in words.
+    fn why(&self, outline: &Outline, reason: Reason, own: bool) -> String {
+        let found = self.found(outline, reason, own);
+        if matches!(reason, Reason::Lasting) {
+            let labels = self.words.told(found);
+            return format!("{} {}", labels.first().copied().unwrap_or_default(), reason.told());
+        }
+        let weighty = (0u32..).zip(self.weights).filter(|(_, weight)| **weight > 0.0);
+        let telling = weighty.fold(0, |set, (number, _)| set | (found & 1 << number));
         let mut words = self.words.told(telling);
         words.truncate(4);
-        (score > 0.0).then(|| candidate(score, format!("{}: {}", reason.told(), words.join(", "))))
+        format!("{}: {}", reason.told(), words.join(", "))
     }
 
     /// Newest first, then by scope and id, so that the order is total.

@@ -114,7 +114,7 @@ impl Reason {
 /// Words to search for, from the most telling source to the least.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signals {
-    /// The files of the working tree that differ from what was committed.
+    /// The files of the working tree that differ from what was committed, new ones too.
     pub changes: Changes,
     /// Words of the branch's name, unless it is the main one.
     pub branch: Option<String>,
@@ -123,14 +123,16 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Reads a project's folder (and, for a folder inside a repository, the repository's top).
-    pub fn read(folder: &Path, repository: Option<&Repository>) -> Self {
+    /// Reads a project's folder (and, for a folder inside a repository, the repository's top). The user's settings say in
+    /// `home` which files git ignores.
+    pub fn read(folder: &Path, repository: Option<&Repository>, home: Option<&Path>) -> Self {
         let branch = repository
             .and_then(|repository| repository.branch.as_deref())
             .filter(|branch| !["main", "master", "develop", "trunk", "dev"].contains(branch))
             .map(|branch| branch.replace(['/', '-', '_'], " "));
         let top = repository.map(|repository| repository.work_tree.as_path());
-        let mut changes = repository.map(|repository| Changes::read(repository, PATIENCE)).unwrap_or_default();
+        let changes = repository.map(|repository| Changes::read(repository, home, PATIENCE));
+        let mut changes = changes.unwrap_or_default();
         changes.files.retain(|path| !WRITTEN.contains(&name(path).to_lowercase().as_str()));
         Self {
             branch,

@@ -5,6 +5,7 @@
 //! calls of our own tools. A tool that was offered once stays listed while its server is away for a short while, and a call of it
 //! says why there is no answer.
 
+mod guard;
 mod http;
 mod keep;
 mod offered;

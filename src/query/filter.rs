@@ -17,8 +17,8 @@ pub struct Filters {
     pub match_tags: MatchTags,
     /// Folded names of the project asked for.
     pub project: Option<String>,
-    /// Folded type.
-    pub kind: Option<String>,
+    /// Folded types, one of which it must be; none asks for nothing.
+    pub kinds: Vec<String>,
     /// Folded words of which one must be the type or a tag; none asks for nothing.
     pub labels: Vec<String>,
     /// File patterns.
@@ -129,7 +129,7 @@ impl FilePattern {
 pub struct Condition<'a> {
     /// Spellings of the project, and whether memories without one belong to it.
     pub project: Option<(Vec<&'a str>, bool)>,
-    /// Spellings of the type.
+    /// Spellings of the types.
     pub kind: Option<Vec<&'a str>>,
     /// Spellings of each tag.
     pub tags: Vec<Vec<&'a str>>,
@@ -151,7 +151,7 @@ pub struct Resolved<'a> {
     project: Option<Vec<Name>>,
     /// The project asked for is this scope's own, so that rows without a project belong to it.
     owns_unnamed: bool,
-    kind: Option<Option<Name>>,
+    kinds: Option<Vec<Name>>,
     labels: Option<Vec<Name>>,
     session: Option<Option<Name>>,
     belonging: Option<(Vec<Name>, bool, bool)>,
@@ -189,7 +189,7 @@ impl<'a> Resolved<'a> {
             tags: filters.tags.iter().map(|tag| index.lookup(tag)).collect(),
             project,
             owns_unnamed: owns,
-            kind: filters.kind.as_ref().map(|kind| index.lookup(kind)),
+            kinds: (!filters.kinds.is_empty()).then(|| filters.kinds.iter().filter_map(|kind| index.lookup(kind)).collect()),
             labels: (!filters.labels.is_empty()).then(|| filters.labels.iter().filter_map(|label| index.lookup(label)).collect()),
             session: filters.session.as_ref().map(|session| index.lookup(session)),
         }
@@ -209,7 +209,10 @@ impl<'a> Resolved<'a> {
         });
         Condition {
             project,
-            kind: self.kind.map(spellings),
+            kind: self
+                .kinds
+                .as_ref()
+                .map(|kinds| kinds.iter().flat_map(|kind| self.index.spellings(*kind)).collect()),
             tags: self.tags.iter().map(|tag| spellings(*tag)).collect(),
             match_tags: self.filters.match_tags,
             session: self.filters.session.as_deref(),
@@ -237,7 +240,7 @@ impl<'a> Resolved<'a> {
                 return Some("project");
             }
         }
-        if self.kind.is_some_and(|kind| kind != Some(self.index.fold(doc.kind))) {
+        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&self.index.fold(doc.kind))) {
             return Some("type");
         }
         if let Some(session) = self.session
@@ -286,7 +289,7 @@ impl Filters {
     pub fn restricts(&self) -> bool {
         !self.tags.is_empty()
             || self.project.is_some()
-            || self.kind.is_some()
+            || !self.kinds.is_empty()
             || !self.labels.is_empty()
             || !self.files.is_empty()
             || self.session.is_some()

@@ -7,10 +7,10 @@
 //! down last. Whatever the time allows is answered, and how much that was is told.
 //!
 //! Files that are staged equal the index. They are known by the index's tree cache, in which git marks a folder as soon as
-//! something in it is staged, and by being younger than the last commit or checkout. Files that git does not track are not
-//! looked for: to tell them from what is ignored, every folder would have to be read.
+//! something in it is staged, and by being younger than the last commit or checkout. Files that git does not know yet are
+//! found by reading folders, in the same order and for a part of the time ([`super::untracked`]).
 
-use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,8 +19,10 @@ use gix_index::entry::{Flags, Mode};
 use gix_index::extension::Tree;
 use gix_index::hash::Kind;
 use gix_index::{Entry, State};
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::repository::Repository;
+use super::untracked;
 
 /// Largest index that is read, in bytes: some two hundred thousand files.
 const LARGEST_INDEX: u64 = 24 << 20;
@@ -34,15 +36,18 @@ const FEW: usize = 512;
 const THREADS: usize = 8;
 /// Most files whose content is asked, and the largest of them in bytes.
 const READ: (usize, u64) = (32, 256 << 10);
-/// The folders may take this part of the time.
+/// Asking folders when something happened in them may take this part of the time.
 const FOLDERS_SHARE: u32 = 4;
+/// Looking for new files may take this part of it.
+const NEW_SHARE: u32 = 5;
 /// A folder is younger than its files by this many seconds where something happened in it besides writing them.
 const MARGIN: u64 = 2;
 
 /// The files of a working tree that differ from what was committed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Their paths from the top of the working tree, with `/`: conflicts first, then what was written last, then what is gone.
+    /// Their paths from the top of the working tree, with `/`, new files among them: conflicts first, then what was written
+    /// last, then what is gone.
     pub files: Vec<String>,
     /// How many files git tracks here.
     pub tracked: usize,
@@ -76,43 +81,52 @@ struct Difference<'a> {
 impl Changes {
     /// Compares the files of a repository's working tree with its index, for `budget` and at most half as long again: a third
     /// of it is for comparing however long the index took, and a fifth for reading what may have been written without a
-    /// change. Where there is no index, or none that can be read, nothing differs.
-    pub fn read(repository: &Repository, budget: Duration) -> Self {
+    /// change. The user's settings say in `home` what is ignored. Where the index cannot be read, nothing differs.
+    pub fn read(repository: &Repository, home: Option<&Path>, budget: Duration) -> Self {
         let end = Instant::now() + budget;
-        Self::within(repository, end, budget).unwrap_or_default()
+        Self::within(repository, home, end, budget).unwrap_or_default()
     }
 
-    fn within(repository: &Repository, end: Instant, budget: Duration) -> Option<Self> {
-        let path = repository.git_dir.join("index");
-        if std::fs::metadata(&path).ok()?.len() > LARGEST_INDEX {
+    fn within(repository: &Repository, home: Option<&Path>, end: Instant, budget: Duration) -> Option<Self> {
+        let top = repository.work_tree.as_path();
+        if top == repository.git_dir {
             return None;
         }
-        let kind = if repository.sha256 { Kind::Sha256 } else { Kind::Sha1 };
-        // Its checksum would take longer than reading it; what is broken in a way that matters cannot be decoded.
-        let index = gix_index::File::at(path, kind, true, gix_index::decode::Options::default()).ok()?;
-        let top = repository.work_tree.as_path();
+        let index = index(repository)?;
+        let kind = index.object_hash();
         let mut turns: Vec<Turn<'_>> = index.entries().iter().filter_map(|entry| turn(entry, &index)).collect();
         let tracked = turns.len();
-        let mut found: Vec<Difference<'_>> = staged(&turns, &index, &repository.git_dir);
+        let log = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
+        let last_commit = log.and_then(|metadata| metadata.modified()).ok();
+        let mut found: Vec<Difference<'_>> = staged(&turns, &index, last_commit);
+        let (folders, runs) = folders(&turns, top, Instant::now() + budget / FOLDERS_SHARE);
+        let likeliest = folders.iter().map(|folder| (folder.path, files(&turns, runs.get(folder.path))));
+        let new = untracked::find(
+            &index,
+            repository,
+            home,
+            likeliest,
+            last_commit,
+            Instant::now() + budget / NEW_SHARE,
+        );
         if tracked > FEW {
-            hasten(&mut turns, top, Instant::now() + budget / FOLDERS_SHARE);
-            // Files of one time stay in the order of the index, that of their paths.
-            turns.sort_by_key(|turn| std::cmp::Reverse(turn.rank));
+            hasten(&mut turns, &folders);
         }
         // However long it took to get here, something is compared.
         let end = end.max(Instant::now() + budget / 3);
         let (differing, compared) = compare(&turns, top, end);
         found.extend(differing);
         verify(&mut found, top, kind, Instant::now() + budget / 5);
-        found.sort_by(|a, b| {
-            (b.conflict, b.written)
-                .cmp(&(a.conflict, a.written))
-                .then_with(|| a.path.cmp(b.path))
-        });
+        let mut differing: Vec<(bool, Option<SystemTime>, String)> = found
+            .into_iter()
+            .map(|difference| (difference.conflict, difference.written, difference.path.to_owned()))
+            .chain(new.into_iter().map(|file| (false, Some(file.written), file.path)))
+            .collect();
+        differing.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(&b.2)));
         let mut files: Vec<String> = Vec::new();
-        for difference in found {
-            if files.len() < MOST && !files.iter().any(|known| known == difference.path) {
-                files.push(difference.path.to_owned());
+        for (.., path) in differing {
+            if files.len() < MOST && !files.contains(&path) {
+                files.push(path);
             }
         }
         Some(Self { files, tracked, compared })
@@ -132,33 +146,92 @@ fn turn<'a>(entry: &'a Entry, index: &'a State) -> Option<Turn<'a>> {
     })
 }
 
-/// Puts the files of folders first in which something happened since git looked.
-fn hasten(turns: &mut [Turn<'_>], top: &Path, end: Instant) {
+/// What git noted of the working tree; nothing yet in a repository where nothing was ever added.
+fn index(repository: &Repository) -> Option<gix_index::File> {
+    let path = repository.git_dir.join("index");
+    let kind = if repository.sha256 { Kind::Sha256 } else { Kind::Sha1 };
+    match std::fs::metadata(&path) {
+        // Its checksum would take longer than reading it; what is broken in a way that matters cannot be decoded.
+        Ok(metadata) if metadata.len() <= LARGEST_INDEX => {
+            gix_index::File::at(path, kind, true, gix_index::decode::Options::default()).ok()
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(gix_index::File::from_state(State::new(kind), path)),
+        _ => None,
+    }
+}
+
+/// A folder that holds files which git tracks, or folders with such files.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Folder<'a> {
+    /// Something happened in it since git looked at its files.
+    stirred: bool,
+    /// When something last happened in it, in seconds.
+    written: u64,
+    path: &'a str,
+}
+
+/// Where the files of each folder stand among the turns.
+type Runs<'a> = HashMap<&'a str, Vec<Range<usize>>>;
+
+/// The folders of these files, as many as can be asked in the time; the likeliest to hold changes come first.
+fn folders<'a>(turns: &[Turn<'a>], top: &Path, end: Instant) -> (Vec<Folder<'a>>, Runs<'a>) {
     // Neighbours mostly share a folder: the map is asked once a run of them.
-    let mut newest: HashMap<&str, u64> = HashMap::new();
+    let mut newest: HashMap<&str, u64> = HashMap::default();
+    let mut runs = Runs::default();
+    let mut start = 0;
     for run in turns.chunk_by(|a, b| a.folder == b.folder) {
         let latest = run.iter().map(|turn| turn.rank).max().unwrap_or_default();
         if let Some(first) = run.first() {
             let known = newest.entry(first.folder).or_default();
             *known = latest.max(*known);
+            runs.entry(first.folder).or_default().push(start..start + run.len());
+        }
+        start += run.len();
+    }
+    // A folder without files of its own has no time to be compared with: it is asked first, and counts as quiet.
+    let own: Vec<&str> = newest.keys().copied().collect();
+    for mut folder in own {
+        while let Some((above, _)) = folder.rsplit_once('/') {
+            newest.entry(above).or_insert(STIRRED);
+            folder = above;
         }
     }
+    newest.entry("").or_insert(STIRRED);
     // Where time runs out, it is the folders with the oldest files that were not asked.
-    let mut folders: Vec<(u64, &str)> = newest.into_iter().map(|(folder, latest)| (latest, folder)).collect();
-    folders.sort_unstable_by(|a, b| b.cmp(a));
-    let (stirred, _) = spread(&folders, end, |(latest, folder)| {
-        let written = std::fs::symlink_metadata(top.join(folder)).ok()?.modified().ok()?;
-        (seconds(written) > latest + MARGIN).then_some(*folder)
+    let mut asked: Vec<(u64, &str)> = newest.into_iter().map(|(folder, latest)| (latest, folder)).collect();
+    asked.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut folders, _) = spread(&asked, end, |(latest, path)| {
+        let written = seconds(std::fs::symlink_metadata(top.join(path)).ok()?.modified().ok()?);
+        Some(Folder {
+            stirred: written > latest + MARGIN,
+            written,
+            path,
+        })
     });
-    let stirred: HashSet<&str> = stirred.into_iter().collect();
-    if stirred.is_empty() {
-        return;
-    }
-    for run in turns.chunk_by_mut(|a, b| a.folder == b.folder) {
-        if run.first().is_some_and(|first| stirred.contains(first.folder)) {
-            run.iter_mut().for_each(|turn| turn.rank |= STIRRED);
+    folders.sort_unstable_by(|a, b| b.cmp(a));
+    (folders, runs)
+}
+
+/// The names of a folder's files.
+fn files<'a>(turns: &[Turn<'a>], runs: Option<&Vec<Range<usize>>>) -> HashSet<&'a str> {
+    let runs = runs.into_iter().flatten().filter_map(|run| turns.get(run.clone()));
+    runs.flatten()
+        .map(|turn| turn.path.rsplit('/').next().unwrap_or_default())
+        .collect()
+}
+
+/// Puts the files of folders first in which something happened since git looked.
+fn hasten(turns: &mut [Turn<'_>], folders: &[Folder<'_>]) {
+    let stirred: HashSet<&str> = folders.iter().filter(|folder| folder.stirred).map(|folder| folder.path).collect();
+    if !stirred.is_empty() {
+        for run in turns.chunk_by_mut(|a, b| a.folder == b.folder) {
+            if run.first().is_some_and(|first| stirred.contains(first.folder)) {
+                run.iter_mut().for_each(|turn| turn.rank |= STIRRED);
+            }
         }
     }
+    // Files of one time stay in the order of the index, that of their paths.
+    turns.sort_by_key(|turn| std::cmp::Reverse(turn.rank));
 }
 
 /// Asks something of each item, in order, with a few threads, until the time is up. Returns what was found and how many
@@ -250,9 +323,8 @@ fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant)
 }
 
 /// Files that are staged: in a folder that the index's tree cache marks, and written since the last commit or checkout.
-fn staged<'a>(turns: &[Turn<'a>], index: &State, git_dir: &Path) -> Vec<Difference<'a>> {
-    let log = std::fs::metadata(git_dir.join("logs/HEAD")).and_then(|metadata| metadata.modified());
-    let (Some(tree), Ok(last)) = (index.tree().filter(|tree| tree.num_entries.is_none()), log) else {
+fn staged<'a>(turns: &[Turn<'a>], index: &State, last_commit: Option<SystemTime>) -> Vec<Difference<'a>> {
+    let (Some(tree), Some(last)) = (index.tree().filter(|tree| tree.num_entries.is_none()), last_commit) else {
         return Vec::new();
     };
     let since = last.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -15,8 +15,14 @@ pub struct Repository {
     pub branch: Option<String>,
     /// The folder with what git keeps for this working tree alone: `HEAD` and the index.
     pub git_dir: PathBuf,
+    /// The folder with what git keeps for all working trees of the repository.
+    pub common_dir: PathBuf,
     /// Objects are named by SHA-256 (`extensions.objectFormat`).
     pub sha256: bool,
+    /// Names of files are the same in capitals (`core.ignoreCase`).
+    pub ignore_case: bool,
+    /// Where its own settings name one, the file of what is ignored everywhere (`core.excludesFile`).
+    pub excludes_file: Option<PathBuf>,
 }
 
 impl Repository {
@@ -39,14 +45,18 @@ impl Repository {
             .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
             .map(str::to_owned);
         let config = gix_config::File::from_path_no_includes(common.join("config"), gix_config::Source::Local).ok();
-        let format = config.as_ref().and_then(|config| config.string("extensions.objectFormat"));
+        let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
+        let ignore_case = config.as_ref().and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
         Some(Self {
             remotes: config.as_ref().map(remotes).unwrap_or_default(),
-            sha256: format.is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
+            sha256: text("extensions.objectFormat").is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
+            ignore_case: ignore_case.unwrap_or(false),
+            excludes_file: text("core.excludesFile").map(|path| PathBuf::from(path.to_string())),
             main: real(&main),
             work_tree: real(&work_tree),
             branch,
             git_dir,
+            common_dir: common,
         })
     }
 

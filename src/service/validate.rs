@@ -346,7 +346,7 @@ impl QuerySpec {
                 tags,
                 match_tags: request.match_tags.unwrap_or_default(),
                 project: request.project.as_deref().map(Filters::fold).filter(|project| !project.is_empty()),
-                kind: request.kind.as_deref().map(Filters::fold).filter(|kind| !kind.is_empty()),
+                kinds: request.kind.as_deref().map(kinds).unwrap_or_default(),
                 labels: Vec::new(),
                 files,
                 session: request
@@ -404,6 +404,14 @@ pub fn number(argument: &str, value: Option<i64>, least: i64, most: i64, default
         });
     }
     Ok(usize::try_from(allowed).unwrap_or(default as usize))
+}
+
+/// The types that are asked for: one, whatever it holds, or those between its commas.
+fn kinds(text: &str) -> Vec<String> {
+    let parts = text.split(',').filter(|_| text.contains(','));
+    let mut kinds: Vec<String> = std::iter::once(text).chain(parts).map(Filters::fold).collect();
+    kinds.retain(|kind| !kind.is_empty());
+    kinds
 }
 
 fn strings(argument: &str, values: Option<&[String]>) -> Result<Vec<String>, Error> {

@@ -3,10 +3,9 @@
 //! It is read straight from SQLite in one pass and costs a fraction of an index. A process that answers one question and
 //! ends, as a hook does, chooses by it which few records to read.
 
-use std::collections::{HashMap, HashSet};
-
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::layout::{Field, Source};
 use super::read::RowKey;
@@ -92,8 +91,8 @@ impl Snapshot<'_> {
     pub fn outlines(&self, filter: StatusFilter, find: &dyn Fn(&[u8]) -> u128) -> Result<Outlines, StoreError> {
         let fail = |error| StoreError::sqlite(self.path, error);
         let mut outlines = Outlines::default();
-        let mut known: HashMap<String, Known> = HashMap::new();
-        let mut rejected: HashSet<String> = HashSet::new();
+        let mut known: HashMap<String, Known> = HashMap::default();
+        let mut rejected: HashSet<String> = HashSet::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
             let order = source.row_number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
             let sql = format!("SELECT {} FROM {}{order}", source.select_only(&READ), source.table);

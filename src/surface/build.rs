@@ -269,6 +269,7 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
             only_with(table.required, "required", "`is`")?;
             only_with(table.conversion.is_some(), "as", "`is`")?;
             only_with(table.numbers.is_some(), "numbers", "`is`")?;
+            only_with(!table.without.is_empty(), "without", "`is`")?;
             only_with(!table.values.is_empty(), "values", "`is`")?;
             only_with(table.clamp, "clamp", "`is`")?;
             if reason.trim().is_empty() {
@@ -315,6 +316,13 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
             return Err(Problem::at(["numbers"], "`{}` stands for the number, once"));
         }
         argument.numbers = Some(pattern.clone());
+    }
+    if !table.without.is_empty() {
+        wanted("without", kind == "string" || kind == "array", "texts and lists of them")?;
+        if table.without.iter().any(String::is_empty) {
+            return Err(Problem::at(["without"], "a beginning that is left out is not empty"));
+        }
+        argument.without.clone_from(&table.without);
     }
     for (word, ours) in &table.values {
         let words: Vec<&str> = schema

@@ -26,6 +26,8 @@ pub struct Argument {
     pub(super) conversion: Option<Conversion>,
     /// How a bare number is written.
     pub(super) numbers: Option<String>,
+    /// What is left out of the beginning of a text.
+    pub(super) without: Vec<String>,
     /// The words allowed, each with ours.
     pub(super) values: Vec<(String, String)>,
     /// The bounds that a number is brought within.
@@ -41,6 +43,8 @@ pub struct Call {
     pub question: Option<String>,
     /// What the answer has to say about the arguments.
     pub notes: Vec<Note>,
+    /// Ids as they are asked for, each with another form that may be meant.
+    others: Vec<(String, String)>,
     /// The pairs of names, ours and the agent's, of what was given.
     given: Vec<(String, String)>,
 }
@@ -117,7 +121,7 @@ impl Argument {
     }
 
     /// Its value as the operation takes it, and what is to be said about it.
-    fn converted(&self, value: Value, notes: &mut Vec<String>) -> Result<Value, Refusal> {
+    fn converted(&self, value: Value, notes: &mut Vec<String>, others: &mut Vec<(String, String)>) -> Result<Value, Refusal> {
         let name = &self.name;
         if !self.values.is_empty() {
             let known = self.values.iter().find(|(known, _)| value.as_str() == Some(known));
@@ -152,14 +156,34 @@ impl Argument {
             }
             (_, value) => value,
         };
-        let written = |value: Value| match (&self.numbers, &value) {
-            (Some(pattern), Value::Number(number)) => Value::from(pattern.replace("{}", &number.to_string())),
-            _ => value,
-        };
         Ok(match value {
-            Value::Array(entries) => entries.into_iter().map(written).collect(),
-            other => written(other),
+            Value::Array(entries) => entries.into_iter().map(|entry| self.written(entry, others)).collect(),
+            other => self.written(other, others),
         })
+    }
+
+    /// A value as the text that is asked for; what else may be meant by it is noted.
+    fn written(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
+        let (given, is_number) = match &value {
+            Value::Number(number) if self.numbers.is_some() => (number.to_string(), true),
+            Value::String(text) if self.numbers.is_some() || !self.without.is_empty() => (text.trim().to_owned(), false),
+            _ => return value,
+        };
+        let bare = self.without.iter().find_map(|beginning| given.strip_prefix(beginning.as_str()));
+        let text = bare.unwrap_or(&given);
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let pattern = self.numbers.as_deref().filter(|_| digits || is_number);
+        let numbered = pattern.map(|pattern| pattern.replace("{}", text));
+        // Digits that stand as a text may be an id of ours as it was shown.
+        let (asked, other) = match numbered {
+            Some(numbered) if is_number || bare.is_some() => (numbered, given),
+            Some(numbered) => (given, numbered),
+            None => (text.to_owned(), given),
+        };
+        if asked != other {
+            others.push((asked.clone(), other));
+        }
+        Value::from(asked)
     }
 }
 
@@ -222,6 +246,23 @@ fn day(value: &Value) -> Option<String> {
     Some(instant.to_string().get(..10)?.to_owned())
 }
 
+impl Call {
+    /// The arguments with the other forms of these ids; `None` where there is none.
+    pub fn otherwise(&self, arguments: &Map<String, Value>, missing: &[&str]) -> Option<Map<String, Value>> {
+        let other = |id: &mut Value| {
+            let asked = id.as_str().filter(|asked| missing.contains(asked));
+            let found = asked.and_then(|asked| self.others.iter().find(|(known, _)| known == asked));
+            found.map(|(_, other)| *id = Value::from(other.as_str())).is_some()
+        };
+        let mut arguments = arguments.clone();
+        let mut changed = arguments.get_mut("id").is_some_and(other);
+        for id in arguments.get_mut("ids").and_then(Value::as_array_mut).into_iter().flatten() {
+            changed |= other(id);
+        }
+        changed.then_some(arguments)
+    }
+}
+
 impl Tool {
     /// The call that a call of this tool means.
     ///
@@ -263,7 +304,7 @@ impl Tool {
             }
             call.given.push((is.clone(), name.clone()));
             let value = argument
-                .converted(value, &mut said)
+                .converted(value, &mut said, &mut call.others)
                 .map_err(|refusal| Box::new(refusal.body(&name)))?;
             match (argument.conversion, value) {
                 (Some(Conversion::BestMatch), Value::String(question)) => call.question = Some(question),

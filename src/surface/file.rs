@@ -81,9 +81,12 @@ pub struct ArgumentTable {
     /// How its value is read.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,
-    /// How a bare number is written where a text is wanted, `{}` being the number: `obs-{}`.
+    /// How a bare number is written as a text, `{}` being the number: `obs-{}`. Where no memory has that id, the number is tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers: Option<String>,
+    /// What is left out of the beginning of a text: `#`, where agents write `#7`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// The words that are allowed, each with the one it stands for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,

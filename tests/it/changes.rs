@@ -14,10 +14,10 @@ use crate::context::context;
 use crate::support::{Root, fingerprint, memory};
 
 /// Time enough for every file of these repositories.
-const ENOUGH: Duration = Duration::from_secs(20);
+pub const ENOUGH: Duration = Duration::from_secs(20);
 
 #[track_caller]
-fn git(folder: &Path, arguments: &[&str]) {
+pub fn git(folder: &Path, arguments: &[&str]) {
     let done = Command::new("git")
         .args([
             "-c",
@@ -42,7 +42,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 /// Writes a file that is younger than whatever was written before, by more than a clock's step.
-fn write(path: &Path, content: &str, seconds: u64) {
+pub fn write(path: &Path, content: &str, seconds: u64) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
     let file = std::fs::File::options().write(true).open(path).unwrap();
@@ -50,7 +50,7 @@ fn write(path: &Path, content: &str, seconds: u64) {
 }
 
 /// A repository with these files in its only commit.
-fn repository(folder: &Path, files: &[&str]) {
+pub fn repository(folder: &Path, files: &[&str]) {
     std::fs::create_dir_all(folder).unwrap();
     git(folder, &["init", "-q"]);
     for file in files {
@@ -64,7 +64,7 @@ fn repository(folder: &Path, files: &[&str]) {
 #[track_caller]
 fn check(folder: &Path, expected: &[&str]) {
     let repository = Repository::discover(folder).unwrap();
-    let changes = Changes::read(&repository, ENOUGH);
+    let changes = Changes::read(&repository, None, ENOUGH);
     assert_eq!(changes.files, expected);
     assert_eq!(changes.compared, changes.tracked);
 }
@@ -95,7 +95,14 @@ fn files_that_were_edited_staged_or_deleted_are_changed_the_newest_first() {
     write(&top.join("untracked.rs"), "nobody knows it\n", 40);
     std::fs::remove_file(top.join("src/gone.rs")).unwrap();
     let before = fingerprint(top);
-    let expected = ["src/longer.rs", "src/same.rs", "src/staged.rs", "new/added.rs", "src/gone.rs"];
+    let expected = [
+        "untracked.rs",
+        "src/longer.rs",
+        "src/same.rs",
+        "src/staged.rs",
+        "new/added.rs",
+        "src/gone.rs",
+    ];
     check(top, &expected);
     check(&top.join("src"), &expected);
     assert_eq!(fingerprint(top), before, "reading changes nothing");
@@ -214,7 +221,7 @@ fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
         broken[at] ^= 0xff;
         std::fs::write(&index, broken).unwrap();
         let repository = Repository::discover(&folder.path().join("four")).unwrap();
-        assert!(Changes::read(&repository, ENOUGH).files.len() <= 2, "byte {at}");
+        assert!(Changes::read(&repository, None, ENOUGH).files.len() <= 2, "byte {at}");
     }
 }
 
@@ -230,7 +237,7 @@ fn with_little_time_folders_in_which_something_happened_come_first() {
     let stirred = std::fs::File::open(top.join("part17")).unwrap();
     stirred.set_modified(SystemTime::now() + Duration::from_secs(100)).unwrap();
     check(top, &["part17/file0017.rs"]);
-    let none = Changes::read(&Repository::discover(top).unwrap(), Duration::ZERO);
+    let none = Changes::read(&Repository::discover(top).unwrap(), None, Duration::ZERO);
     assert_eq!((none.compared, none.tracked, none.files.len()), (0, 3_000, 0));
 }
 
@@ -295,7 +302,7 @@ fn changed_project(root: &Root) -> std::path::PathBuf {
     top
 }
 
-fn told(list: &Value) -> Vec<(&str, &str)> {
+pub fn told(list: &Value) -> Vec<(&str, &str)> {
     let hits = list.as_array().unwrap().iter();
     hits.map(|hit| (hit["id"].as_str().unwrap(), hit["why"].as_str().unwrap()))
         .collect()

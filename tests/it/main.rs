@@ -14,6 +14,7 @@ mod detection;
 mod docs;
 mod eval;
 mod fold;
+mod flows;
 mod get;
 mod hook;
 mod http;
@@ -39,4 +40,5 @@ mod surface;
 #[cfg(feature = "table")]
 mod table;
 mod tokens;
+mod untracked;
 mod upstream;

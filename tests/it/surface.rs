@@ -448,6 +448,14 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
             "numbers without a place",
             "[tools.get_memory.arguments]\nid = { is = \"id\", numbers = \"obs\" }\n",
         ),
+        (
+            "an empty beginning",
+            "[tools.get_memory.arguments]\nid = { is = \"id\", without = [\"\"] }\n",
+        ),
+        (
+            "a beginning of a number",
+            "[tools.query_memories.arguments]\nn = { is = \"limit\", without = [\"#\"] }\n",
+        ),
         ("others without arguments", "[tools.query_memories]\nothers = true\n"),
         ("get_memory without an id", "[tools.get_memory]\narguments = { s = \"scope\" }\n"),
         ("unknown preset", "[tools.query_memories]\npreset = { scop = \"x\" }\n"),

@@ -1,5 +1,5 @@
 //! An upstream server as a process: one JSON message a line over its standard input and output, in a process group of its own
-//! that ends with us.
+//! that ends with us ([`super::guard`] sees to it where we are killed).
 //!
 //! The lines are read here and not by rmcp, because what another program writes is not to be trusted: lines have a longest
 //! length, what nobody asked for has a budget, and the results of calls are kept as the JSON they are.
@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::LONGEST;
+use super::guard::Guard;
 use crate::text;
 use crate::upstream::Connection;
 
@@ -49,6 +50,8 @@ pub fn too_long() -> ErrorData {
 pub struct Process {
     child: Child,
     group: Option<Pid>,
+    /// Ends the group where we are killed.
+    guard: Option<Guard>,
     errors: Arc<Mutex<VecDeque<u8>>>,
     /// Reads its standard error.
     drain: JoinHandle<()>,
@@ -88,6 +91,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         return Err("its pipes could not be opened".to_owned());
     };
     let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    let guard = group.and_then(Guard::over);
     let tail = Arc::new(Mutex::new(VecDeque::new()));
     let drain = tokio::spawn(drain(errors, Arc::clone(&tail)));
     let refused = Arc::new(Mutex::new(None));
@@ -104,6 +108,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
     let process = Process {
         child,
         group,
+        guard,
         errors: tail,
         drain,
         refused,
@@ -149,6 +154,7 @@ impl Process {
         }
         // The number may be another's from now on.
         self.group = None;
+        drop(self.guard.take());
         // Whoever left the group may hold standard error open.
         let _ = timeout(GRACE / 4, &mut self.drain).await;
         self.told(status.filter(|_| by_itself))

@@ -1,0 +1,253 @@
+//! New files of a working tree: those that git does not know yet and that nobody told it to ignore.
+//!
+//! Git itself reads every folder to find them. Here folders are read in an order that the caller chose, those first in which
+//! something happened last, until the time is up: whoever writes a file changes the time of its folder. What lies in a new
+//! folder is looked for as well. Files are told apart from what is ignored as git does it: by `.gitignore` files, by
+//! `info/exclude` and by the user's own file; and what programs fill is passed over even where nobody told git.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use gix_ignore::glob::pattern::Case;
+use gix_ignore::glob::search::pattern::List;
+use gix_ignore::search::{Ignore, pattern_matching_relative_path};
+use gix_index::State;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+
+use super::repository::Repository;
+use crate::config::expand_home;
+
+/// Most files that are told.
+const MOST: usize = 8;
+/// Most entries of new folders that are looked at: there are downloads and build folders that nobody ignores.
+const ENTRIES: usize = 2_000;
+/// So many folders are looked into whatever the time.
+const ALWAYS: usize = 8;
+/// Entries of a folder between two looks at the clock.
+const AT_ONCE: usize = 64;
+/// Largest file of patterns that is read.
+const LARGEST_PATTERNS: u64 = 256 << 10;
+/// A file that was not touched for so long before the last commit or checkout is not what anybody works on.
+const STALE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Folders that programs fill, in lower case.
+const FILLED: [&str; 13] = [
+    "__pycache__",
+    "bower_components",
+    "build",
+    "coverage",
+    "deriveddata",
+    "dist",
+    "node_modules",
+    "obj",
+    "out",
+    "pods",
+    "site-packages",
+    "target",
+    "venv",
+];
+/// What marks a folder, by standing in it, as a cache, an environment or a repository of its own.
+const MARKS: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
+/// Ends of names that programs give to copies and traces.
+const TRACES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", ".swp", ".tmp"];
+
+/// A file that git does not know.
+#[derive(Debug)]
+pub struct Untracked {
+    /// Its path from the top of the working tree.
+    pub path: String,
+    /// When it was written.
+    pub written: SystemTime,
+}
+
+/// Looks for new files in these folders, each with the names of its files that git knows, and in new folders below them, until
+/// the time is up. The newest come first.
+pub fn find<'a>(
+    index: &State,
+    repository: &Repository,
+    home: Option<&Path>,
+    folders: impl Iterator<Item = (&'a str, HashSet<&'a str>)>,
+    last_commit: Option<SystemTime>,
+    end: Instant,
+) -> Vec<Untracked> {
+    let mut search = Search {
+        index,
+        top: &repository.work_tree,
+        rules: Rules::new(repository, home),
+        oldest: last_commit.and_then(|last| last.checked_sub(STALE)),
+        end,
+        entries: ENTRIES,
+        found: Vec::new(),
+    };
+    for (number, (folder, known)) in folders.enumerate() {
+        // On a busy machine the time may be up before anything was done.
+        if number >= ALWAYS && Instant::now() >= end {
+            break;
+        }
+        if search.rules.is_ignored_folder(folder) {
+            continue;
+        }
+        let mut new = VecDeque::from(search.read(folder, Some(&known)).unwrap_or_default());
+        // Level by level: what lies deep is rarely what somebody began with.
+        while let Some(below) = new.pop_front() {
+            if search.entries == 0 || (number >= ALWAYS && Instant::now() >= end) {
+                break;
+            }
+            new.extend(search.read(&below, None).unwrap_or_default());
+        }
+    }
+    let mut found = search.found;
+    found.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.path.cmp(&b.path)));
+    found.truncate(MOST);
+    found
+}
+
+struct Search<'a> {
+    index: &'a State,
+    top: &'a Path,
+    rules: Rules<'a>,
+    /// Files are told that were written since.
+    oldest: Option<SystemTime>,
+    end: Instant,
+    /// Entries of new folders that may still be looked at.
+    entries: usize,
+    found: Vec<Untracked>,
+}
+
+impl Search<'_> {
+    /// Notes the new files of a folder and returns the new folders in it; `None` where it cannot be read or is marked. `known`
+    /// are the names of files in it that git knows; a new folder has none.
+    fn read(&mut self, folder: &str, known: Option<&HashSet<&str>>) -> Option<Vec<String>> {
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for (number, entry) in std::fs::read_dir(self.top.join(folder)).ok()?.flatten().enumerate() {
+            if number % AT_ONCE == AT_ONCE - 1 && Instant::now() >= self.end {
+                break;
+            }
+            if known.is_none() {
+                if self.entries == 0 {
+                    break;
+                }
+                self.entries -= 1;
+            }
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if known.is_some_and(|known| known.contains(name)) {
+                continue;
+            }
+            if known.is_none() && MARKS.contains(&name) {
+                return None;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            if name.starts_with('.') || !(kind.is_file() || kind.is_dir()) {
+                continue;
+            }
+            let path = if folder.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{folder}/{name}")
+            };
+            if kind.is_dir() {
+                let filled = FILLED.contains(&name.to_lowercase().as_str());
+                if !filled && !self.index.path_is_directory(path.as_str().into()) && !self.rules.is_ignored_folder(&path) {
+                    folders.push(path);
+                }
+            } else if !TRACES.iter().any(|end| name.ends_with(end))
+                && self.index.entry_index_by_path(path.as_str().into()).is_err()
+                && !self.rules.ignores(folder, &path, false)
+                && let Some(written) = entry.metadata().ok().and_then(|metadata| metadata.modified().ok())
+                && self.oldest.is_none_or(|oldest| written >= oldest)
+            {
+                files.push(Untracked { path, written });
+            }
+        }
+        self.found.append(&mut files);
+        Some(folders)
+    }
+}
+
+/// What is ignored, read as far as it is asked for.
+struct Rules<'a> {
+    top: &'a Path,
+    case: Case,
+    /// Of the repository and of its user, what decides first at the front.
+    general: Vec<List<Ignore>>,
+    folders: HashMap<String, Folder>,
+}
+
+struct Folder {
+    /// Its `.gitignore`.
+    patterns: Option<List<Ignore>>,
+    /// It is ignored itself, with all that is in it.
+    ignored: bool,
+}
+
+impl<'a> Rules<'a> {
+    fn new(repository: &'a Repository, home: Option<&Path>) -> Self {
+        let exclude = repository.common_dir.join("info/exclude");
+        let general = [Some(exclude), excludes_file(repository, home)];
+        Self {
+            top: &repository.work_tree,
+            case: if repository.ignore_case { Case::Fold } else { Case::Sensitive },
+            general: general.into_iter().flatten().filter_map(|path| patterns(&path, None)).collect(),
+            folders: HashMap::default(),
+        }
+    }
+
+    /// Whether a folder is ignored, by itself or with one that it lies in.
+    fn is_ignored_folder(&mut self, folder: &str) -> bool {
+        if let Some(known) = self.folders.get(folder) {
+            return known.ignored;
+        }
+        let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
+        let ignored = !folder.is_empty() && (self.is_ignored_folder(above) || self.ignores(above, folder, true));
+        let file = self.top.join(folder).join(".gitignore");
+        // What an ignored folder says itself counts for nothing.
+        let patterns = if ignored { None } else { patterns(&file, Some(self.top)) };
+        self.folders.insert(folder.to_owned(), Folder { patterns, ignored });
+        ignored
+    }
+
+    /// Whether something in a folder that is not ignored is ignored itself: the nearest file with a word on it decides.
+    fn ignores(&mut self, folder: &str, path: &str, is_folder: bool) -> bool {
+        // So that the patterns on the way are known.
+        self.is_ignored_folder(folder);
+        let name = path.rfind('/').map(|slash| slash + 1);
+        let said = |list: &List<Ignore>| {
+            let found = pattern_matching_relative_path(list, path.into(), name, Some(is_folder), self.case)?;
+            Some(!found.pattern.is_negative())
+        };
+        let ends = std::iter::successors(Some(folder), |folder| match folder.rsplit_once('/') {
+            Some((above, _)) => Some(above),
+            None => (!folder.is_empty()).then_some(""),
+        });
+        let near = ends.filter_map(|folder| self.folders.get(folder)?.patterns.as_ref());
+        near.chain(&self.general).find_map(said).unwrap_or(false)
+    }
+}
+
+/// The patterns of a file; those of a `.gitignore` count from its folder on.
+fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
+    let metadata = std::fs::symlink_metadata(file).ok()?;
+    // As for git, a `.gitignore` that is a link says nothing.
+    if metadata.len() > LARGEST_PATTERNS || (top.is_some() && !metadata.is_file()) {
+        return None;
+    }
+    let content = std::fs::read(file).ok()?;
+    List::from_bytes(&content, file.to_owned(), top, Ignore::default()).ok()
+}
+
+/// The user's own file of patterns: what `core.excludesFile` names, or the one that git looks for without it.
+fn excludes_file(repository: &Repository, home: Option<&Path>) -> Option<PathBuf> {
+    let named = |path: &Path| {
+        let config = gix_config::File::from_path_no_includes(path.to_owned(), gix_config::Source::User).ok()?;
+        Some(PathBuf::from(config.string("core.excludesFile")?.to_string()))
+    };
+    let settings = home.map(|home| home.join(".config/git"));
+    let user = || home.and_then(|home| named(&home.join(".gitconfig")));
+    let other = || settings.as_ref().and_then(|settings| named(&settings.join("config")));
+    let path = repository.excludes_file.clone().or_else(user).or_else(other);
+    match path {
+        Some(path) => Some(expand_home(&path, home)),
+        None => settings.map(|settings| settings.join("ignore")),
+    }
+}

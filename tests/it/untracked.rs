@@ -1,0 +1,247 @@
+//! New files of a working tree, which git does not know yet, beside those that it ignores.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use ack_memory::scope::changes::Changes;
+use ack_memory::scope::repository::Repository;
+use serde_json::json;
+
+use crate::changes::{ENOUGH, git, repository, told, write};
+use crate::cli::ack_with_input;
+use crate::context::context;
+use crate::support::{Root, memory};
+
+fn found(top: &Path, home: Option<&Path>) -> Vec<String> {
+    Changes::read(&Repository::discover(top).unwrap(), home, ENOUGH).files
+}
+
+#[track_caller]
+fn check(top: &Path, expected: &[&str]) {
+    assert_eq!(found(top, None), expected);
+}
+
+/// What git itself says is new, with this home folder.
+fn by_git(top: &Path, home: &Path) -> Vec<String> {
+    let output = Command::new("git")
+        .args(["ls-files", "--others", "--exclude-standard"])
+        .current_dir(top)
+        .env("HOME", home)
+        .env_remove("XDG_CONFIG_HOME")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let listed = String::from_utf8(output.stdout).unwrap();
+    listed.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn new_files_are_found_wherever_they_lie_the_newest_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    repository(top, &["src/deep/below/a.rs", "docs/x.md"]);
+    write(&top.join("at_top.rs"), "new\n", 10);
+    write(&top.join("src/deep/below/beside.rs"), "new\n", 20);
+    write(&top.join("src/between.rs"), "new\n", 30);
+    write(&top.join("fresh/one.rs"), "new\n", 40);
+    write(&top.join("fresh/part/two.rs"), "new\n", 50);
+    write(&top.join("docs/x.md"), "edited, and longer than it was\n", 35);
+    let expected = [
+        "fresh/part/two.rs",
+        "fresh/one.rs",
+        "docs/x.md",
+        "src/between.rs",
+        "src/deep/below/beside.rs",
+        "at_top.rs",
+    ];
+    check(top, &expected);
+    git(top, &["add", "-A"]);
+    git(top, &["commit", "-q", "-m", "second"]);
+    check(top, &[]);
+}
+
+#[test]
+fn what_git_ignores_is_never_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (top, home) = (&folder.path().join("work"), &folder.path().join("home"));
+    repository(top, &["src/a.rs", "web/b.ts", "gen/kept.rs", "deep/er/c.rs", "Docs/d.md"]);
+    let rules = "*.o\n/rooted.rs\nmade/\n!made/never.rs\ngen\nweb/**/snap\n# a comment\n\\#odd.rs\nspace\\ \n*.gen.*\n!special.gen.rs\n";
+    for (file, content) in [
+        (".gitignore", rules),
+        ("web/.gitignore", "*.cache.ts\n!kept.o\n/only_here.ts\n"),
+        ("deep/.gitignore", "*.rs\n"),
+        ("deep/er/.gitignore", "!told.rs\n"),
+        (".git/info/exclude", "private_*\n!special_own.rs\n"),
+    ] {
+        std::fs::write(top.join(file), content).unwrap();
+    }
+    write(&home.join(".gitconfig"), "[core]\n\texcludesFile = ~/own-ignores\n", 0);
+    write(&home.join("own-ignores"), "own_*\nspecial_own.rs\nDOCS/\n", 0);
+    git(top, &["add", "-A"]);
+    git(top, &["commit", "-q", "-m", "rules"]);
+    for (n, file) in [
+        "a.o",
+        "rooted.rs",
+        "src/rooted.rs",
+        "made/x.rs",
+        "made/never.rs",
+        "src/made/x.rs",
+        "gen/new.rs",
+        "web/kept.o",
+        "web/other.o",
+        "web/x/y/snap/z.ts",
+        "web/t.cache.ts",
+        "web/only_here.ts",
+        "web/sub/only_here.ts",
+        "deep/no.rs",
+        "deep/er/told.rs",
+        "deep/er/no.rs",
+        "#odd.rs",
+        "space ",
+        "private_plan.md",
+        "own_plan.md",
+        "special_own.rs",
+        "x.gen.rs",
+        "special.gen.rs",
+        "Docs/new.md",
+    ]
+    .iter()
+    .enumerate()
+    {
+        write(&top.join(file), "new\n", n as u64);
+    }
+    let mut told = found(top, Some(home));
+    told.sort();
+    let expected = [
+        "Docs/new.md",
+        "deep/er/told.rs",
+        "special.gen.rs",
+        "special_own.rs",
+        "src/rooted.rs",
+        "web/kept.o",
+        "web/sub/only_here.ts",
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(by_git(top, home), expected, "as git sees it");
+
+    // Without the user's settings, his file says nothing; in settings of the repository it goes before them.
+    assert!(found(top, None).contains(&"own_plan.md".to_owned()));
+    git(top, &["config", "core.excludesFile", "/nowhere"]);
+    assert!(found(top, Some(home)).contains(&"own_plan.md".to_owned()));
+    git(top, &["config", "--unset", "core.excludesFile"]);
+    git(top, &["config", "core.ignoreCase", "true"]);
+    let told = found(top, Some(home));
+    assert!(!told.contains(&"Docs/new.md".to_owned()), "{told:?}");
+
+    // Where no file is named, it is the one that git looks for.
+    std::fs::remove_file(home.join(".gitconfig")).unwrap();
+    write(&home.join(".config/git/ignore"), "*.md\n", 0);
+    let told = found(top, Some(home));
+    assert!(!told.iter().any(|path| path.ends_with(".md")), "{told:?}");
+}
+
+#[test]
+fn what_programs_write_is_passed_over_even_where_nobody_told_git() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    repository(top, &["packages/app/a.ts", ".github/workflows/ci.yml"]);
+    for path in [
+        "node_modules/left/index.js",
+        "packages/app/node_modules/left/index.js",
+        "packages/app/dist/bundle.js",
+        "target/debug/build.rs",
+        "Build/x.c",
+        "cache/data.bin",
+        "cache/CACHEDIR.TAG",
+        "python/pyvenv.cfg",
+        "python/lib/x.py",
+        "other/.git/HEAD",
+        "other/x.rs",
+        ".env",
+        ".idea/workspace.xml",
+        "packages/app/a.ts.orig",
+        "packages/app/a.ts~",
+        "server.log",
+    ] {
+        write(&top.join(path), "new\n", 10);
+    }
+    write(&top.join(".github/workflows/release.yml"), "new\n", 20);
+    std::os::unix::fs::symlink("a.ts", top.join("packages/app/link.ts")).unwrap();
+    check(top, &[".github/workflows/release.yml"]);
+}
+
+#[test]
+fn a_repository_without_a_commit_has_only_new_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    git(top, &["init", "-q"]);
+    write(&top.join("src/main.rs"), "new\n", 20);
+    write(&top.join("Cargo.toml"), "new\n", 10);
+    check(top, &["src/main.rs", "Cargo.toml"]);
+
+    // A bare one has no working tree in which anything could be new.
+    let bare = tempfile::tempdir().unwrap();
+    git(bare.path(), &["init", "-q", "--bare"]);
+    check(bare.path(), &[]);
+}
+
+#[test]
+fn new_files_that_were_left_alone_for_long_and_those_of_a_heap_are_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    repository(top, &["a.rs"]);
+    write(&top.join("old.rs"), "new once\n", 0);
+    let old = std::fs::File::options().write(true).open(top.join("old.rs")).unwrap();
+    let days = |days: u64| SystemTime::now() - Duration::from_secs(days * 86_400);
+    old.set_modified(days(8)).unwrap();
+    check(top, &[]);
+    old.set_modified(days(6)).unwrap();
+    check(top, &["old.rs"]);
+    for n in 0..30 {
+        write(&top.join(format!("heap/n{n:02}.rs")), "new\n", n);
+    }
+    let newest: Vec<String> = (22..30).rev().map(|n| format!("heap/n{n:02}.rs")).collect();
+    assert_eq!(found(top, None), newest);
+}
+
+#[test]
+fn a_new_file_is_found_among_thousands_and_none_without_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    let files: Vec<String> = (0..3_000).map(|n| format!("part{:02}/file{n:04}.rs", n % 40)).collect();
+    repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
+    write(&top.join("part17/new.rs"), "new\n", 100);
+    check(top, &["part17/new.rs"]);
+    let none = Changes::read(&Repository::discover(top).unwrap(), None, Duration::ZERO);
+    assert_eq!((none.compared, none.files.len()), (0, 0));
+}
+
+#[test]
+fn memories_about_a_new_file_are_told_when_a_session_starts() {
+    let root = Root::new();
+    let top = root.path().join("work/ledger-api");
+    repository(&top, &["src/pay/mod.rs", "notes.md"]);
+    let mut own: Vec<_> = (1..=8)
+        .map(|n| memory(&format!("note{n}"), &format!("Ledger note {n}0"), json!({})))
+        .collect();
+    own.push(memory(
+        "refunds",
+        "Refunds are booked twice",
+        json!({ "files": ["src/pay/refund_job.rs"] }),
+    ));
+    own[8]["created_at"] = json!("2020-01-01T00:00:00Z");
+    root.store("ledger-api", &own);
+    let ids = |answer: &serde_json::Value| told(&answer["recent_memories"]).iter().any(|(id, _)| *id == "refunds");
+    assert!(!ids(&context(&root, &top, json!({}))), "it is older than the others");
+    write(&top.join("src/pay/refund_job.rs"), "new\n", 10);
+    let answer = context(&root, &top, json!({}));
+    assert_eq!(
+        told(&answer["recent_memories"])[0],
+        ("refunds", "about changed files: refund_job.rs")
+    );
+    let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
+    let out = ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok();
+    assert!(out.contains("id refunds (about changed files: refund_job.rs)"), "{out}");
+}

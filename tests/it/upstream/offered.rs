@@ -1,0 +1,96 @@
+//! Which tools of an upstream server are offered, and when.
+
+use serde_json::json;
+
+use super::{OURS, PATIENCE, Site, find, listed, names, text};
+use crate::mcp::Server;
+
+#[test]
+fn tools_that_only_read_are_offered_under_the_names_of_the_owner() {
+    let tools = r#"echo = "page_echo", writes = "page_writes", destroys = "page_destroys", silent = "page_silent", liar = "page_liar", shapeless = "page_shapeless", union = "page_union", gone = "page_gone""#;
+    let site = Site::new("plain", tools, "");
+    let mut server = site.serve();
+    let all = listed(&mut server);
+    let names: Vec<&str> = all.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [&OURS[..], &["page_echo", "page_union"]].concat());
+    let echo = find(&all, "page_echo");
+    assert_eq!(echo["description"], "From the upstream server page: Says it again.");
+    let schema = json!({
+        "type": "object",
+        "properties": { "word": { "type": "string", "description": "A word." }, "more": { "type": "integer" } },
+        "required": ["word"],
+        "additionalProperties": false,
+    });
+    assert_eq!(echo["inputSchema"], schema);
+    assert_eq!(echo["annotations"], json!({ "readOnlyHint": true }));
+    // Hosts refuse a whole list over a root that is a union.
+    assert!(find(&all, "page_union")["inputSchema"].get("anyOf").is_none());
+    // A tool that is not offered says why when it is called all the same.
+    let hidden = server.fail("page_writes", json!({}));
+    assert_eq!(hidden.code, "upstream_unavailable");
+    assert!(hidden.message.contains("it says that it does not only read"), "{hidden:?}");
+    assert!(hidden.message.contains("`gone` is not offered: it has no such tool"), "{hidden:?}");
+}
+
+#[test]
+fn a_tool_without_annotations_is_offered_where_the_owner_trusts_it() {
+    let site = Site::new(
+        "plain",
+        r#"silent = "page_silent", writes = "page_writes""#,
+        "trust_unannotated = true",
+    );
+    let mut server = site.serve();
+    assert_eq!(names(&mut server)[4..], ["page_silent"]);
+    assert_eq!(text(&server.call("page_silent", json!({}))), "fine");
+}
+
+#[test]
+fn a_server_that_comes_late_is_announced() {
+    for era in ["2025-06-18", "2026-07-28"] {
+        let site = Site::new("late", r#"garbage = "page_garbage""#, "list_wait_ms = 0");
+        let mut server = if era == "2026-07-28" {
+            Server::stateless(site.root.path())
+        } else {
+            Server::start(site.root.path())
+        };
+        if era == "2025-06-18" {
+            let hello = server.initialize(era);
+            assert_eq!(hello["capabilities"]["tools"], json!({ "listChanged": true }));
+            assert!(hello["instructions"].as_str().unwrap().contains("page_garbage"));
+        } else {
+            server.send("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
+            let acknowledged = server.message(PATIENCE).unwrap();
+            assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+        }
+        assert_eq!(names(&mut server), OURS, "{era}");
+        let told = server.message(PATIENCE).unwrap();
+        assert_eq!(told["method"], "notifications/tools/list_changed", "{era}: {told}");
+        assert_eq!(names(&mut server)[4..], ["page_garbage"], "{era}");
+    }
+}
+
+#[test]
+fn tools_that_come_later_are_offered() {
+    let site = Site::new("growing", r#"union = "page_union", later = "page_later""#, "");
+    let mut server = site.serve();
+    assert_eq!(names(&mut server)[4..], ["page_union"]);
+    server.call("page_union", json!({ "a": "x" }));
+    let told = server.message(PATIENCE).unwrap();
+    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    assert_eq!(names(&mut server)[4..], ["page_later", "page_union"]);
+    assert_eq!(text(&server.call("page_later", json!({}))), "later");
+}
+
+#[test]
+fn a_server_that_stays_away_is_listed_no_more() {
+    let site = Site::new("broken", r#"echo = "page_echo""#, "");
+    let mut server = site.serve();
+    assert_eq!(names(&mut server), OURS);
+    let away = server.fail("page_echo", json!({ "word": "x" }));
+    assert_eq!(away.code, "upstream_unavailable");
+    assert!(
+        away.message.contains("no database at /nowhere") && away.message.contains("tried again in"),
+        "{away:?}"
+    );
+    assert!(away.hint.unwrap().contains("ack-memory doctor --upstreams"));
+}
