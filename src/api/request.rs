@@ -36,7 +36,7 @@ pub struct QueryRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<i64>,
-    /// Only this type, or one of several: "decision, bugfix".
+    /// Only this type, or one of: decision, bugfix.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Only about files whose path contains one of these; globs allowed.
