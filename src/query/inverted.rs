@@ -107,7 +107,7 @@ impl Index {
     /// Adds a memory with its terms as this index numbers them.
     fn add(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) {
         // 24 bits are 16 million documents; beyond that a scope is not searched in memory.
-        if self.docs.len() >= 1 << 24 {
+        if self.docs.count() >= 1 << 24 {
             return;
         }
         let Some(number) = self.docs.push(entry, &mut self.names) else {
@@ -139,21 +139,21 @@ impl Index {
     /// Adds a row of the vector table, its terms as this index numbers them. One whose id is known already is left to the
     /// store to decide; that is told by `false`.
     pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) -> bool {
-        let known = self.docs.len();
+        let known = self.docs.count();
         if entry.key.rowid != 0 && self.number(entry.id).is_none() && self.at(entry.key).is_none() {
             self.add(entry, terms);
         }
-        self.docs.len() > known
+        self.docs.count() > known
     }
 
     /// Says that everything so far came from the vector table; with a searcher, that terms and vectors are still there.
     pub fn set_loaded(&mut self, searcher: Option<Searcher>) {
-        self.loaded = self.docs.len();
+        self.loaded = self.docs.count();
         self.outside = searcher.map(|searcher| {
             self.vectors = Vectors::default();
             Outside {
                 searcher,
-                documents: DocId::try_from(self.docs.len()).unwrap_or(DocId::MAX),
+                documents: DocId::try_from(self.docs.count()).unwrap_or(DocId::MAX),
             }
         });
         self.shrink();
@@ -190,7 +190,7 @@ impl Index {
     /// Share of the memories that came from the vector table as they are, 0 to 1.
     pub fn coverage(&self) -> f64 {
         let live = |docs: usize| self.docs.iter().take(docs).filter(|(_, doc)| !doc.dead).count();
-        let (loaded, all) = (live(self.loaded), live(self.docs.len()));
+        let (loaded, all) = (live(self.loaded), live(self.docs.count()));
         #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
         let share = if all == 0 { 1.0 } else { loaded as f64 / all as f64 };
         share
@@ -299,7 +299,7 @@ impl Index {
 
     /// Number of documents, dead ones too: document numbers lie below it.
     pub fn capacity(&self) -> usize {
-        self.docs.len()
+        self.docs.count()
     }
 
     /// Every indexed word (identifiers apart), for a look at words like a misspelt one.

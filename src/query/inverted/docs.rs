@@ -91,7 +91,7 @@ impl Docs {
     }
 
     /// How many there are, dead ones too.
-    pub const fn len(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.rows.len()
     }
 

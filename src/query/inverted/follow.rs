@@ -68,7 +68,7 @@ impl Index {
             has_status: snapshot.layout.has_status(),
             ..Changes::default()
         };
-        let mut seen = vec![false; self.docs.len()];
+        let mut seen = vec![false; self.docs.count()];
         let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
         let mut added: HashSet<Box<str>> = HashSet::default();
         let mut last = None;
@@ -110,7 +110,7 @@ impl Index {
     /// # Errors
     /// Why the store cannot be read.
     pub fn changes_since(&self, listing: Listing, snapshot: &Snapshot<'_>) -> Result<Changes, StoreError> {
-        let mut seen = vec![false; self.docs.len()];
+        let mut seen = vec![false; self.docs.count()];
         let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
         let same = |number: DocId, fingerprint: u64, status: Status| {
             self.doc(number)
@@ -176,7 +176,7 @@ impl Index {
         // What lies in the vector table costs little when it is dead; `index` takes it out.
         let resident = self.outside.is_none();
         let dead = self.dead + dying;
-        if resident && dead * DEAD_SHARE > self.docs.len() + changes.added.len() && dead > FEW_DEAD {
+        if resident && dead * DEAD_SHARE > self.docs.count() + changes.added.len() && dead > FEW_DEAD {
             return false;
         }
         self.rejected = changes.rejected;
