@@ -4,7 +4,7 @@
 //! a negation differs.
 //!
 //! - **Nearly the same text** ([`Signature::is_near`]): four fifths of the words are common, and neither says `after` where
-//!   the other says `before` ([`CONTRASTS`]).
+//!   the other says `before` (`CONTRASTS`).
 //! - **The same in other words** ([`is_reworded`]): vectors of cosine [`REWORDED`] or more, two thirds of the stems common,
 //!   the same contrasts, and all that differs are words that hardly carry a subject (`need`, `must`, `found`), as the weight that
 //!   the encoder learned for them says.

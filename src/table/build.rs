@@ -4,10 +4,11 @@
 //! what the table lacks. No snapshot lasts longer than a batch takes to read, so that a program that writes the store is
 //! not held up. Every batch is a version of the table; only the last step, the tag, shows them to readers.
 
+mod feed;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float32Type, Int64Type, UInt8Type, UInt64Type};
@@ -168,77 +169,12 @@ fn write(
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
     let batch = if maker.model.is_some() { BATCH_WITH_MODEL } else { BATCH };
-    append(&mut writer, plan.add.chunks(batch), progress, |keys| {
+    feed::append(&mut writer, plan.add.chunks(batch), progress, |keys| {
         scope.store.snapshot(|snapshot| snapshot.rows(keys))
     })?;
     progress(Progress::Indexing);
     report.version = Some(writer.publish(&scope.lance_folder())?);
     Ok(report)
-}
-
-/// Rows of a store, with their fingerprints.
-type StoreRows = Vec<(RowKey, u64, Memory)>;
-
-/// Adds rows, a batch after the other: while one is prepared, the next one is read and LanceDB writes the one before.
-fn append<'k>(
-    writer: &mut Writer<'_>,
-    batches: impl Iterator<Item = &'k [RowKey]> + Send,
-    progress: &mut dyn FnMut(Progress),
-    read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
-) -> Result<(), Failure> {
-    let table = writer.table.clone();
-    // Where one side has failed, the others end because nobody sends or takes any more; what failed is told at the end.
-    let (rows_out, rows_in) = mpsc::sync_channel::<Result<StoreRows, StoreError>>(0);
-    let (batch_out, batch_in) = mpsc::sync_channel::<(RecordBatch, usize)>(0);
-    let (count_out, count_in) = mpsc::channel::<usize>();
-    std::thread::scope(|threads| {
-        threads.spawn(move || {
-            for keys in batches {
-                if rows_out.send(read(keys)).is_err() {
-                    break;
-                }
-            }
-        });
-        let adding = threads.spawn(move || {
-            for (batch, rows) in batch_in {
-                add(&table, batch)?;
-                let _ = count_out.send(rows);
-            }
-            Ok::<(), TableError>(())
-        });
-        let mut prepared = Ok(());
-        for rows in rows_in {
-            count_in.try_iter().for_each(|rows| progress(Progress::Added(rows)));
-            let batch = rows
-                .map_err(Failure::from)
-                .and_then(|rows| Ok((writer.prepare(&rows)?, rows.len())));
-            match batch {
-                Ok((None, _)) => {}
-                Ok((Some(batch), rows)) => {
-                    if batch_out.send((batch, rows)).is_err() {
-                        break;
-                    }
-                }
-                Err(failure) => {
-                    prepared = Err(failure);
-                    break;
-                }
-            }
-        }
-        drop(batch_out);
-        count_in.iter().for_each(|rows| progress(Progress::Added(rows)));
-        match adding.join() {
-            Ok(added) => added.map_err(Failure::from).and(prepared),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
-}
-
-fn add(table: &Table, batch: RecordBatch) -> Result<(), TableError> {
-    wait(async {
-        table.add(batch).execute().await.map_err(TableError::lance("add rows"))?;
-        Ok(())
-    })
 }
 
 /// The fingerprint of every row that may be served, in the order of the store; the first row of an id counts.
