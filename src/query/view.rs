@@ -115,7 +115,7 @@ impl<'a> View<'a> {
         let (wanted, partial) = match few {
             Some(left) => (left, false),
             None => {
-                let answer = searcher.search(&Ask {
+                let mut ask = Ask {
                     keys,
                     anchors: statistics.map_or(&[][..], |statistics| &statistics.anchors),
                     code,
@@ -123,10 +123,19 @@ impl<'a> View<'a> {
                     condition: self.filter.condition(),
                     status: filters.status,
                     verdict: &|doc| judge.judge(doc),
-                })?;
+                };
+                let answer = searcher.search(&ask)?;
                 let mut wanted = answer.docs;
                 let mut partial = !answer.complete;
-                if partial && wanted.iter().filter(|doc| passes(**doc)).count() < AT_LEAST {
+                let too_few = |wanted: &[DocId]| wanted.iter().filter(|doc| passes(**doc)).count() < AT_LEAST;
+                if partial && share < 1.0 && too_few(&wanted) {
+                    // What matches best lies where the filters do not lead: they are given to the table after all.
+                    ask.share = 0.0;
+                    wanted.extend(searcher.search(&ask)?.docs);
+                    wanted.sort_unstable();
+                    wanted.dedup();
+                }
+                if partial && too_few(&wanted) {
                     // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
                     if let Some(left) = every(EXACT, &passes) {
                         wanted.extend(left);
@@ -246,6 +255,20 @@ impl<'a> View<'a> {
     }
 }
 
+/// Some of so many documents, the same ones every time, spread evenly and without a period: what is written in turn (every
+/// eighth memory of one project) must not be met by a step of its own length. Each of them where there are few.
+fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
+    /// 2^32 divided by the golden ratio: multiples of it fill the range evenly.
+    const GOLDEN: u32 = 0x9E37_79B9;
+    (0..documents.min(SAMPLE)).map(move |number| {
+        if documents <= SAMPLE {
+            return number;
+        }
+        let place = u64::from(number.wrapping_mul(GOLDEN)) * u64::from(documents) >> 32;
+        DocId::try_from(place).unwrap_or_default()
+    })
+}
+
 /// Whether a document that matches is a candidate, and if not, why.
 pub enum Verdict {
     /// It may be shown.
@@ -281,9 +304,8 @@ impl<'a> Judge<'a> {
     /// The share of the documents outside of memory that may be shown, 0 to 1, about.
     fn share(&self) -> f32 {
         let documents = self.view.index.first_resident();
-        let step = (documents / SAMPLE).max(1) as usize;
         let (mut looked_at, mut passing) = (0u32, 0u32);
-        for doc in (0..documents).step_by(step) {
+        for doc in sample(documents) {
             looked_at += 1;
             passing += u32::from(matches!(self.judge(doc), Verdict::Candidate));
         }
@@ -305,6 +327,24 @@ impl<'a> Judge<'a> {
             Verdict::Superseded
         } else {
             Verdict::Candidate
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample;
+
+    #[test]
+    fn a_sample_tells_the_share_of_what_is_written_in_turn() {
+        for documents in [8_192, 10_400, 200_000, 1_000_000u32] {
+            for period in [2, 3, 4, 8, 12, 24, 40, 61, 122] {
+                for rest in [0, period - 1] {
+                    let (met, all) = sample(documents).fold((0, 0), |(met, all), doc| (met + u32::from(doc % period == rest), all + 1));
+                    let share = f64::from(met) * f64::from(period) / f64::from(all);
+                    assert!((0.6..1.5).contains(&share), "{documents} documents, every {period}th: {share}");
+                }
+            }
         }
     }
 }

@@ -143,10 +143,10 @@ impl Docs {
 
     /// How many bytes of memory they take.
     pub fn bytes(&self) -> usize {
-        size_of_val(self.rows.as_slice())
+        self.rows.capacity() * size_of::<Doc>()
             + self.ids.capacity()
-            + size_of_val(self.names.as_slice())
-            + size_of_val(self.ends.as_slice())
+            + self.names.capacity() * size_of::<Name>()
+            + self.ends.capacity() * size_of::<Ends>()
             + self.successors.len() * super::STRING
     }
 
