@@ -264,7 +264,7 @@ fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
         if documents <= SAMPLE {
             return number;
         }
-        let place = u64::from(number.wrapping_mul(GOLDEN)) * u64::from(documents) >> 32;
+        let place = (u64::from(number.wrapping_mul(GOLDEN)) * u64::from(documents)) >> 32;
         DocId::try_from(place).unwrap_or_default()
     })
 }
