@@ -23,6 +23,7 @@
 //! - [`store`]: reading SQLite databases of several programs without changing a byte: how to open ([`store::open`],
 //!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
 //!   questions asked ([`store::read`]).
+//!   `linger` keeps open for a moment what is likely to be read again.
 //! - [`query`]: retrieval, stage by stage. Each scope has an index in memory ([`query::inverted`]) that follows its store; of a
 //!   large scope it holds the columns alone, and terms and vectors are asked of the vector table ([`query::view`]).
 //! - [`encoder`]: from text to a vector, with the table that the binary carries.
@@ -58,7 +59,7 @@
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
 //!   store and comparing a working tree take a few more ([`query::prepare`], [`scope::changes`]), and LanceDB has a runtime of
 //!   its own that such a thread waits for.
-//! - `unsafe` code is in [`store::vfs`] alone.
+//! - `unsafe` code is in [`store::vfs`] alone, but for one line of the `index` command, which tells LanceDB of the processors.
 
 #![deny(unsafe_code, missing_docs)]
 #![cfg_attr(
@@ -95,6 +96,7 @@ pub mod error;
 pub mod eval;
 pub mod hook;
 pub mod import;
+mod linger;
 pub mod mcp;
 pub mod memory;
 pub mod query;

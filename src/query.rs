@@ -58,21 +58,27 @@ pub fn order(
     need: Option<usize>,
 ) -> Vec<Ranked> {
     let need = need.filter(|need| *need > 0 && need * 2 < candidates.len());
-    // Most candidates are ranked too low to be looked at any further. Where nothing was searched for, age alone orders them.
-    let listed = need.is_some() && candidates.iter().all(|scored| scored.score <= 0.0);
-    let coarse = |scored: &Scored| {
-        let view = views.get(scored.scope).filter(|_| listed);
-        let doc = view.and_then(|view| view.index.doc(scored.doc));
-        (rank(scored.score), doc.map_or(i64::MAX, |doc| doc.created))
+    // Most candidates score too low to be looked at any further, or are too old where nothing was searched for.
+    let listed = candidates.iter().all(|scored| scored.score == 0.0);
+    let created = |scored: &Scored| {
+        let doc = views.get(scored.scope).and_then(|view| view.index.doc(scored.doc));
+        doc.map_or(i64::MIN, |doc| doc.created)
     };
-    let least = need.map(|need| {
-        let mut ranks: Vec<(i64, i64)> = candidates.iter().map(coarse).collect();
-        let (_, least, _) = ranks.select_nth_unstable_by(need - 1, |a, b| b.cmp(a));
-        *least
-    });
+    let far: Box<dyn Fn(&Scored) -> bool + '_> = match need {
+        None => Box::new(|_| false),
+        Some(need) if listed => {
+            let oldest = nth_largest(candidates.iter().map(created), need, i64::cmp);
+            Box::new(move |scored| created(scored) < oldest)
+        }
+        Some(need) => {
+            // What ranks with the last one needed scores a tie less at most, roundings apart.
+            let least = nth_largest(candidates.iter().map(|scored| scored.score), need, f32::total_cmp) - 1.5 * TIE;
+            Box::new(move |scored| scored.score < least)
+        }
+    };
     let mut ranked: Vec<Ranked> = candidates
         .iter()
-        .filter(|scored| least.is_none_or(|least| coarse(scored) >= least))
+        .filter(|scored| !far(scored))
         .filter_map(|scored| {
             let doc = views.get(scored.scope)?.index.doc(scored.doc)?;
             Some(Ranked {
@@ -100,6 +106,13 @@ pub fn order(
         _ => ranked.sort_unstable_by(compare),
     }
     ranked
+}
+
+/// The value at place `number`, counted from 1, of values in descending order; there are at least as many.
+fn nth_largest<T: Copy>(values: impl Iterator<Item = T>, number: usize, compare: impl Fn(&T, &T) -> Ordering) -> T {
+    let mut values: Vec<T> = values.collect();
+    let (_, value, _) = values.select_nth_unstable_by(number - 1, |a, b| compare(b, a));
+    *value
 }
 
 /// A score in units of a tie.

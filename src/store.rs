@@ -1,11 +1,12 @@
 //! Reading memory stores: SQLite databases of several programs, opened so that nothing of theirs changes.
 //!
 //! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of the database. The
-//! modules below each know one thing: [`open`] how to open, [`layout`] what is there, [`record`] what a row means,
+//! modules below each know one thing: [`open`] how to open, `idle` what stays open between two reads, [`layout`] what is there, [`record`] what a row means,
 //! [`read`] the questions that are asked, [`outline`] the one that is asked of a whole store before anything of it is indexed.
 
 pub mod ack;
 pub mod claude_mem;
+mod idle;
 pub mod layout;
 pub mod open;
 pub mod outline;
@@ -14,6 +15,7 @@ pub mod record;
 pub mod values;
 pub mod vfs;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -66,6 +68,8 @@ pub struct Snapshot<'a> {
     pub opening: Opening,
     pub(crate) unreviewed: Unreviewed,
     pub(crate) path: &'a Path,
+    /// Whether the whole store was gone through: what that took of memory is given back with the connection.
+    pub(crate) scanned: Cell<bool>,
 }
 
 impl Store {
@@ -81,8 +85,10 @@ impl Store {
         }
     }
 
-    /// Removes the private copy, if there is one and no read is making it at this moment.
+    /// Closes what is open between two reads, and removes the private copy, if there is one and no read is making it at this
+    /// moment.
     pub fn close(&self) {
+        idle::forget(&self.real_path());
         if let Ok(mut copy) = self.copy.try_lock() {
             *copy = None;
         }
@@ -154,11 +160,22 @@ impl Store {
             match opening {
                 Opening::AtRest if disturbed < DISTURBANCES => {
                     drop(gate);
-                    let result = self.read_once(&path, opening, &stamp, &mut read);
+                    let (result, connection) = match idle::take(&path, &stamp).map_or_else(|| self.connect(&path, opening), Ok) {
+                        Ok(connection) => match self.read_from(&connection, opening, &stamp, &mut read) {
+                            Ok((value, false)) => (Ok(value), Some(connection)),
+                            Ok((value, true)) => (Ok(value), None),
+                            Err(error) => (Err(error), None),
+                        },
+                        Err(error) => (Err(error), None),
+                    };
                     let gate = lock(&self.gate);
                     let after = open::inspect(&path);
                     drop(gate);
                     if after.is_ok_and(|(after, opening)| after == stamp && opening == Opening::AtRest) {
+                        let ended = connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
+                        if let Some(connection) = ended {
+                            idle::put(&path, stamp, connection);
+                        }
                         return result;
                     }
                     disturbed += 1;
@@ -197,25 +214,42 @@ impl Store {
         stamp: &Stamp,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        let (value, _) = self.read_from(&self.connect(path, opening)?, opening, stamp, read)?;
+        Ok(value)
+    }
+
+    fn connect(&self, path: &Path, opening: Opening) -> Result<Connection, StoreError> {
+        open::connect(path, opening).map_err(|error| StoreError::sqlite(&self.path, error))
+    }
+
+    /// What `read` returned, and whether it went through the whole store.
+    fn read_from<T>(
+        &self,
+        connection: &Connection,
+        opening: Opening,
+        stamp: &Stamp,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<(T, bool), StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
-        let connection = open::connect(path, opening).map_err(sqlite)?;
         connection.execute_batch("BEGIN").map_err(sqlite)?;
-        let layout = self.layout(&connection, stamp)?;
+        let layout = self.layout(connection, stamp)?;
         let snapshot = Snapshot {
-            connection: &connection,
+            connection,
             layout,
             stamp: stamp.clone(),
             opening,
             unreviewed: self.unreviewed,
             path: &self.path,
+            scanned: Cell::new(false),
         };
-        read(&snapshot)
+        Ok((read(&snapshot)?, snapshot.scanned.get()))
     }
 
     fn layout(&self, connection: &Connection, stamp: &Stamp) -> Result<Arc<Layout>, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let cookie: i64 = connection
-            .query_row("PRAGMA schema_version", [], |row| row.get(0))
+            .prepare_cached("PRAGMA schema_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .map_err(sqlite)?;
         let key = (stamp.identity(), cookie);
         let mut cached = lock(&self.layout);
@@ -271,6 +305,12 @@ fn passing(error: &StoreError) -> bool {
             ..
         } => PASSING.contains(&failure.extended_code) || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN,
         _ => false,
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        idle::forget(&self.real_path());
     }
 }
 

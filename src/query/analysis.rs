@@ -110,10 +110,18 @@ pub fn is_specific(identifier: &str) -> bool {
 
 /// Calls `emit` for every token of `text`, in order.
 pub fn tokenize<'a>(text: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
-    for raw in text.split(is_separator) {
-        if raw.is_empty() {
-            continue;
+    if text.is_ascii() {
+        let separates = |byte: &u8| ASCII_SEPARATORS.get(usize::from(*byte)).copied().unwrap_or(false);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = rest.as_bytes().iter().position(separates).unwrap_or(rest.len());
+            let (raw, behind) = rest.split_at(end);
+            ascii_chunk(raw, emit);
+            rest = behind.get(1..).unwrap_or_default();
         }
+        return;
+    }
+    for raw in text.split(is_separator) {
         if raw.is_ascii() {
             ascii_chunk(raw, emit)
         } else {
@@ -121,6 +129,18 @@ pub fn tokenize<'a>(text: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>))
         }
     }
 }
+
+/// [`is_separator`] of the first 128 characters.
+const ASCII_SEPARATORS: [bool; 128] = {
+    let mut table = [false; 128];
+    // White space, as Unicode has it.
+    let mut blanks: &[u8] = b"\t\n\x0b\x0c\r ()[]{}<>=\"`,;|";
+    while let [first, rest @ ..] = blanks {
+        table[*first as usize] = true;
+        blanks = rest;
+    }
+    table
+};
 
 fn is_separator(c: char) -> bool {
     c.is_whitespace()
@@ -165,6 +185,14 @@ fn trim(chunk: &str) -> &str {
 }
 
 fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
+    // Most of a text: nothing to trim, to split or to write in lower case.
+    if !raw.is_empty() && raw.len() <= LONGEST && raw.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        emit(Token {
+            kind: Kind::Word,
+            text: Cow::Borrowed(raw),
+        });
+        return;
+    }
     let chunk = trim(raw);
     if chunk.is_empty() || chunk.len() > LONGEST * 4 {
         return;
@@ -408,6 +436,15 @@ mod tests {
         check("key=value", &["key", "value"]);
         check("error[E0382]:", &["error", "e0382"]);
         check("C", &["c"]);
+    }
+
+    #[test]
+    fn the_table_of_separators_says_what_the_function_says() {
+        for (byte, separates) in (0u8..).zip(ASCII_SEPARATORS) {
+            assert_eq!(separates, is_separator(char::from(byte)), "{byte}");
+        }
+        check("a,b;;c|d\u{b}e (f)", &["a", "b", "c", "d", "e", "f"]);
+        check("a,b;;c|d\u{b}e (ß)", &["a", "b", "c", "d", "e", "ss"]);
     }
 
     #[test]

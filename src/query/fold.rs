@@ -4,7 +4,7 @@
 //! a negation differs.
 //!
 //! - **Nearly the same text** ([`Signature::is_near`]): four fifths of the words are common, and neither says `after` where
-//!   the other says `before` (`CONTRASTS`).
+//!   the other says `before` (`CONTRASTS`). Vectors below [`NEAR`], where both have one, rule it out before a word is compared.
 //! - **The same in other words** ([`is_reworded`]): vectors of cosine [`REWORDED`] or more, two thirds of the stems common,
 //!   the same contrasts, and all that differs are words that hardly carry a subject (`need`, `must`, `found`), as the weight that
 //!   the encoder learned for them says.
@@ -27,6 +27,9 @@ use crate::memory::Memory;
 const SAME: f64 = 0.8;
 /// With fewer words than this, only equal texts are the same.
 const FEW: usize = 8;
+/// Cosine from which two memories may be nearly the same text: texts with four fifths of their words in common lie far above it,
+/// unless all that tells them apart is what they are about.
+pub const NEAR: f32 = 0.6;
 /// Cosine from which two memories may be the same in other words.
 pub const REWORDED: f32 = 0.95;
 /// Share of common stems that it takes besides.

@@ -43,8 +43,8 @@ pub const FLOOR: f32 = 0.3;
 /// How much a cosine counts beside a lexical score of 1.
 const WEIGHT: f32 = 1.5;
 
-/// From so many documents on the legs run side by side.
-const SIDE_BY_SIDE: usize = 20_000;
+/// From so many documents on the legs run side by side, on several threads.
+pub const SIDE_BY_SIDE: usize = 20_000;
 
 /// A candidate of one scope.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -122,6 +122,8 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, f
         own.map_or(0.0, |own| own.of(doc))
     };
     for (scope, (judge, scores)) in judges.iter().zip(&scores).enumerate() {
+        let matches = scores.iter().filter(|(_, lexical)| *lexical > 0.0).count();
+        found.candidates.reserve(matches + NEAREST);
         for (doc, lexical) in scores.iter().filter(|(_, lexical)| *lexical > 0.0) {
             let candidate = Scored {
                 lexical,

@@ -1,5 +1,6 @@
 //! One search over opened scopes: retrieval, order, and reading a page of records.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::answer;
@@ -277,8 +278,7 @@ impl<'a> Search<'a> {
     fn read(&self, ranked: &[Ranked], candidates: &[Scored], cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
         let mut page = Page::default();
-        let mut signatures: Vec<Signature> = Vec::new();
-        let mut codes: Vec<Option<Code>> = Vec::new();
+        let mut known: Vec<Known> = Vec::new();
         let mut matcher = self.terms.as_ref().map(|(_, statistics)| Matcher::new(statistics));
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
@@ -295,12 +295,11 @@ impl<'a> Search<'a> {
                     continue;
                 };
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
-                let signature = self.searches().then(|| Signature::of(&memory));
-                let code = if self.searches() { self.code_of(&place.scored) } else { None };
-                let same = signature
-                    .as_ref()
-                    .and_then(|signature| signatures.iter().position(|known| known.is_near(signature)))
-                    .or_else(|| reworded(code.as_ref()?, &memory, &codes, &page.hits));
+                let own = Known {
+                    code: if self.searches() { self.code_of(&place.scored) } else { None },
+                    signature: OnceCell::new(),
+                };
+                let same = if self.searches() { own.same(&memory, &known, &page.hits) } else { None };
                 if same.is_none() && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;
@@ -316,8 +315,7 @@ impl<'a> Search<'a> {
                     hit.hit.also.push(Also { id: memory.id, scope });
                     continue;
                 }
-                signatures.extend(signature);
-                codes.push(code);
+                known.push(own);
                 let hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
                 page.hits.push(Hit {
                     hit,
@@ -407,11 +405,34 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The number of the hit that says the same as a memory in other words.
-fn reworded(code: &Code, memory: &Memory, codes: &[Option<Code>], hits: &[Hit]) -> Option<usize> {
-    let near = |known: &Option<Code>| known.as_ref().is_some_and(|known| known.cosine(code) >= fold::REWORDED);
-    let mut numbered = codes.iter().zip(hits).enumerate();
-    numbered.find_map(|(number, (known, hit))| (near(known) && fold::is_reworded(&hit.memory, memory)).then_some(number))
+/// What a memory is compared with others by.
+struct Known {
+    code: Option<Code>,
+    /// Made when it is asked for: most memories of a page are far from each other.
+    signature: OnceCell<Signature>,
+}
+
+impl Known {
+    fn signature(&self, memory: &Memory) -> &Signature {
+        self.signature.get_or_init(|| Signature::of(memory))
+    }
+
+    /// The number of the first hit that says the same as a memory, in nearly the same words or in others.
+    fn same(&self, memory: &Memory, known: &[Self], hits: &[Hit]) -> Option<usize> {
+        let cosines: Vec<Option<f32>> = known
+            .iter()
+            .map(|other| Some(self.code.as_ref()?.cosine(other.code.as_ref()?)))
+            .collect();
+        let others = || known.iter().zip(hits).zip(&cosines);
+        let near = others().position(|((other, hit), cosine)| {
+            cosine.is_none_or(|cosine| cosine >= fold::NEAR) && other.signature(&hit.memory).is_near(self.signature(memory))
+        });
+        near.or_else(|| {
+            others().position(|((_, hit), cosine)| {
+                cosine.is_some_and(|cosine| cosine >= fold::REWORDED) && fold::is_reworded(&hit.memory, memory)
+            })
+        })
+    }
 }
 
 /// The vector of a query, if the encoder knows a word of it.

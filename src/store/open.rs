@@ -24,6 +24,8 @@ use crate::error::StoreError;
 
 /// How often the files are looked at again while the database changes.
 const LOOKS: u32 = 16;
+/// Pages that a connection keeps, in KiB (a negative `cache_size`): a read goes through a store once, or to a few of its rows.
+const CACHE: i32 = -256;
 /// How long a read may wait for a lock, where locks are used at all.
 const BUSY: Duration = Duration::from_millis(1_500);
 
@@ -124,35 +126,49 @@ enum WriterLock {
 pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
     // A log is written into the database and then removed: who saw the database before and the log's place afterwards would
     // take this state for the one that was there before the log. So the database is looked at again.
-    let mut found = look(path)?;
+    let mut main = Main::look(path)?;
     for _ in 0..LOOKS {
-        let again = look(path)?;
-        if again.0.main == found.0.main && again.0.counters == found.0.counters {
-            break;
+        let found = beside_it(path, &main)?;
+        let again = Main::look(path)?;
+        if again.stamp == main.stamp && again.header == main.header {
+            return Ok(found);
         }
-        found = again;
+        main = again;
     }
-    Ok(found)
+    beside_it(path, &main)
 }
 
-fn look(path: &Path) -> Result<(Stamp, Opening), StoreError> {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => metadata,
-        Ok(_) => return Err(StoreError::NotADatabase { path: path.to_owned() }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(StoreError::Missing { path: path.to_owned() });
-        }
-        Err(source) => {
-            return Err(StoreError::Io {
+/// The database itself.
+struct Main {
+    file: File,
+    stamp: FileStamp,
+    /// Its first 100 bytes, or as many as there are.
+    header: Vec<u8>,
+}
+
+impl Main {
+    fn look(path: &Path) -> Result<Self, StoreError> {
+        let io = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
+            _ => StoreError::Io {
                 path: path.to_owned(),
                 source,
-            });
+            },
+        };
+        // What is no file is not opened: a pipe would wait for its other end.
+        if !fs::metadata(path).map_err(io)?.is_file() {
+            return Err(StoreError::NotADatabase { path: path.to_owned() });
         }
-    };
-    let header = head(path, 100).map_err(|source| StoreError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+        let file = File::open(path).map_err(io)?;
+        let stamp = FileStamp::of(&file.metadata().map_err(io)?);
+        let header = beginning(&file, 100).map_err(io)?;
+        Ok(Self { file, stamp, header })
+    }
+}
+
+/// What lies beside a database, and what it makes of it.
+fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
+    let header = &main.header;
     let log_path = beside(path, "-wal");
     let log_file = fs::metadata(&log_path).ok();
     let log_length = log_file.as_ref().map_or(0, fs::Metadata::len);
@@ -170,7 +186,7 @@ fn look(path: &Path) -> Result<(Stamp, Opening), StoreError> {
         Vec::new()
     };
     let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
-    let lock = if uses_log { WriterLock::None } else { writer_lock(path) };
+    let lock = if uses_log { WriterLock::None } else { writer_lock(&main.file) };
     let opening = match (uses_log && log_length > 0, lock) {
         (true, _) if shared_path.exists() => Opening::Live,
         (true, _) => Opening::Copied,
@@ -188,7 +204,7 @@ fn look(path: &Path) -> Result<(Stamp, Opening), StoreError> {
         *slot = *byte;
     }
     let stamp = Stamp {
-        main: FileStamp::of(&metadata),
+        main: main.stamp,
         counters,
         log: log_file.filter(|file| file.len() > 0).as_ref().map(FileStamp::of),
         log_header: if log_length > 0 {
@@ -234,6 +250,7 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "cache_size", CACHE)?;
     if opening != Opening::Copied {
         connection.pragma_update(None, "query_only", true)?;
     }
@@ -289,12 +306,11 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Looks for a writer's locks on SQLite's lock bytes, without locking. This also sees writers that keep no journal file.
 #[cfg(unix)]
-fn writer_lock(path: &Path) -> WriterLock {
+fn writer_lock(file: &File) -> WriterLock {
     use nix::libc;
     const PENDING: libc::off_t = 0x4000_0000;
     const RESERVED: libc::off_t = PENDING + 1;
     const SHARED: libc::off_t = PENDING + 2;
-    let Ok(file) = File::open(path) else { return WriterLock::None };
     let held = |start: libc::off_t, length: libc::off_t| {
         let mut probe = libc::flock {
             l_type: libc::F_RDLCK.try_into().unwrap_or_default(),
@@ -303,7 +319,7 @@ fn writer_lock(path: &Path) -> WriterLock {
             l_len: length,
             l_pid: 0,
         };
-        nix::fcntl::fcntl(&file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != libc::F_UNLCK
+        nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != libc::F_UNLCK
     };
     if held(PENDING, 1) || held(SHARED, 510) {
         WriterLock::Changing
@@ -315,13 +331,17 @@ fn writer_lock(path: &Path) -> WriterLock {
 }
 
 #[cfg(not(unix))]
-fn writer_lock(_path: &Path) -> WriterLock {
+fn writer_lock(_file: &File) -> WriterLock {
     WriterLock::None
 }
 
-fn head(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+fn head(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+    beginning(&File::open(path)?, most)
+}
+
+fn beginning(mut file: &File, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(most);
+    file.by_ref().take(most as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -66,6 +66,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// What SQLite said, or what `visit` returned.
     pub fn scan(&self, mut visit: impl FnMut(&ScannedRow<'_>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        self.scanned.set(true);
         let mut bytes = Vec::new();
         for (number, source) in self.sources() {
             let order = source.row_number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
@@ -104,7 +105,7 @@ impl Snapshot<'_> {
             let by_row = source
                 .row_number
                 .map(|number| format!("SELECT {list} FROM {} WHERE {number} = ?1", source.table));
-            let mut statement = by_row.map(|sql| self.fail(self.connection.prepare(&sql))).transpose()?;
+            let mut statement = by_row.map(|sql| self.fail(self.connection.prepare_cached(&sql))).transpose()?;
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
                 let memory = match &mut statement {
                     Some(statement) => {

@@ -2,13 +2,15 @@
 //!
 //! The layer that LanceDB brings for local files hands every read to another thread. A search of a large scope makes a few
 //! hundred reads of half a kilobyte each, nearly always of what the system has in memory, and the way to that thread and back
-//! takes several times as long as such a read. Tables are written through LanceDB's own layer; this one cannot write.
+//! takes several times as long as such a read; so does opening the file for each. Tables are written through LanceDB's own
+//! layer; this one cannot write.
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream};
@@ -21,6 +23,8 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use url::Url;
+
+use crate::linger::Linger;
 
 /// The scheme of addresses that are read so.
 pub const SCHEME: &str = "file-object-store";
@@ -68,7 +72,7 @@ impl ObjectStore for Direct {
             && options.if_modified_since.is_none()
             && options.if_unmodified_since.is_none();
         match &options.range {
-            Some(GetRange::Bounded(range)) if plain => read(self.0.path_to_filesystem(location)?, location, range.clone()),
+            Some(GetRange::Bounded(range)) if plain => read(&self.0, location, range.clone()),
             _ => self.0.get_opts(location, options).await,
         }
     }
@@ -104,9 +108,48 @@ fn read_only() -> Error {
     }
 }
 
-/// Reads a part of a file.
-fn read(file: PathBuf, location: &Path, range: Range<u64>) -> Result<GetResult> {
-    let failed = |source: std::io::Error| match source.kind() {
+/// A file of a table.
+#[derive(Debug)]
+struct Opened {
+    location: Path,
+    file: File,
+    size: u64,
+    modified: SystemTime,
+}
+
+/// Files that are read again and again: a million memories lie in about sixty of them.
+static OPENED: Linger<Arc<Opened>> = Linger::new(96);
+
+/// Whether the file of this name is written once and never again: LanceDB gives data and indexes names that are made by chance.
+fn is_final(location: &Path) -> bool {
+    let mut parts = location.parts().rev().skip(1);
+    let folder = parts.next();
+    let above = parts.next();
+    folder.is_some_and(|folder| folder.as_ref() == "data") || above.is_some_and(|above| above.as_ref() == "_indices")
+}
+
+fn open(files: &LocalFileSystem, location: &Path) -> Result<Arc<Opened>> {
+    let failed = |source| failed(location, source);
+    let known = OPENED.find(|opened| (opened.location == *location).then(|| Arc::clone(opened)));
+    if let Some(opened) = known {
+        return Ok(opened);
+    }
+    let file = File::open(files.path_to_filesystem(location)?).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    let opened = Arc::new(Opened {
+        location: location.clone(),
+        file,
+        size: metadata.len(),
+        modified: metadata.modified().map_err(failed)?,
+    });
+    if is_final(location) {
+        OPENED.keep(Arc::clone(&opened));
+    }
+    Ok(opened)
+}
+
+fn failed(location: &Path, source: std::io::Error) -> Error {
+    match source.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound {
             path: location.to_string(),
             source: source.into(),
@@ -115,22 +158,25 @@ fn read(file: PathBuf, location: &Path, range: Range<u64>) -> Result<GetResult> 
             store: SCHEME,
             source: source.into(),
         },
-    };
-    let file = File::open(file).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    }
+}
+
+/// Reads a part of a file.
+fn read(files: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<GetResult> {
+    let opened = open(files, location)?;
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
     // A file that lost its end is damaged, and nothing is made up for it.
-    if range.end > metadata.len() {
-        return Err(failed(std::io::ErrorKind::UnexpectedEof.into()));
+    if range.end > opened.size {
+        return Err(failed(location, std::io::ErrorKind::UnexpectedEof.into()));
     }
     let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, range.start).map_err(failed)?;
+    opened.file.read_exact_at(&mut bytes, range.start).map_err(|source| failed(location, source))?;
     Ok(GetResult {
         payload: GetResultPayload::Stream(stream::once(async { Ok(bytes.into()) }.boxed()).boxed()),
         meta: ObjectMeta {
             location: location.clone(),
-            last_modified: metadata.modified().map_err(failed)?.into(),
-            size: metadata.len(),
+            last_modified: opened.modified.into(),
+            size: opened.size,
             e_tag: None,
             version: None,
         },

@@ -12,7 +12,7 @@
 //! each term up once a batch, and not once a memory, and everything that a score needs lies in one place. Numbers are little
 //! endian.
 //!
-//! `words` of a memory are its terms once more, each as often as its weighted frequency says (once to eight times), with a
+//! `words` of a memory are its terms once more, each once to four times as its weighted frequency says ([`times`]), with a
 //! blank between, for LanceDB's full-text index.
 
 use super::columns::Written;
@@ -22,9 +22,6 @@ use crate::query::semantic::Code;
 
 /// The `source` of a row that holds a lexicon.
 pub const LEXICON: u8 = u8::MAX;
-
-/// How often a term is written in `words` at most.
-const MOST: u32 = 8;
 
 /// The terms of a batch as they are written.
 pub struct Spelled {
@@ -76,7 +73,7 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
             if let Some([served, staging]) = holders.get_mut(number as usize) {
                 *(if row.memory.status == Status::Staging { staging } else { served }) += 1;
             }
-            for _ in 0..weight.div_ceil(2).clamp(1, MOST) {
+            for _ in 0..times(weight) {
                 line.push_str(text);
                 line.push(' ');
             }
@@ -108,6 +105,18 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
         lexicon: detail,
         rows: spelled,
         words,
+    }
+}
+
+/// How often a term of this weighted frequency is written in `words`. The index only names memories, whose score is then
+/// computed from the frequency itself, and it takes as long to build as there are words: a term of the body or of one fact
+/// stands there once, one of the title twice.
+const fn times(weight: u32) -> u32 {
+    match weight {
+        0..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        _ => 4,
     }
 }
 
