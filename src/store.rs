@@ -33,6 +33,10 @@ use crate::memory::Unreviewed;
 pub const PATIENCE: Duration = Duration::from_secs(4);
 /// How many readings without locks may be disturbed before a copy is made.
 const DISTURBANCES: u32 = 3;
+/// A reading that takes longer than this and is disturbed would be disturbed again, by the same writer: a copy is made next,
+const SLOW: Duration = Duration::from_millis(250);
+/// of a database of at most this many bytes.
+const COPIED_AT_ONCE: u64 = 256 << 20;
 
 /// One memory store.
 #[derive(Debug)]
@@ -143,10 +147,12 @@ impl Store {
         let mut last: Option<StoreError> = None;
         loop {
             if attempts > 0 {
-                // Reading a large store may itself take longer than anybody waits for a lock; a copy is tried before giving up.
-                if started.elapsed() > patience && disturbed > 0 && disturbed < DISTURBANCES && last.is_none() {
+                // Reading a large store may itself take longer than anybody waits for a lock; copies are tried before giving up.
+                let late = started.elapsed();
+                let copies = disturbed > 0 && last.is_none() && late < patience * 2;
+                if late > patience && copies {
                     disturbed = DISTURBANCES;
-                } else if started.elapsed() > patience {
+                } else if late > patience {
                     return Err(last.unwrap_or_else(|| StoreError::Unsteady {
                         path: self.path.clone(),
                         attempts,
@@ -160,6 +166,7 @@ impl Store {
             match opening {
                 Opening::AtRest if disturbed < DISTURBANCES => {
                     drop(gate);
+                    let began = Instant::now();
                     let (result, connection) = match idle::take(&path, &stamp).map_or_else(|| self.connect(&path, opening), Ok) {
                         Ok(connection) => match self.read_from(&connection, opening, &stamp, &mut read) {
                             Ok((value, false)) => (Ok(value), Some(connection)),
@@ -179,6 +186,9 @@ impl Store {
                         return result;
                     }
                     disturbed += 1;
+                    if began.elapsed() > SLOW && stamp.bytes() <= COPIED_AT_ONCE {
+                        disturbed = DISTURBANCES;
+                    }
                     last = None;
                 }
                 // It changes faster than it can be read: a copy is made faster than a reading.

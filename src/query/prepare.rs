@@ -216,6 +216,11 @@ fn short(piece: &str) -> Option<u128> {
     Some(u128::from_le_bytes(bytes))
 }
 
+/// How many threads prepare memories: as many as there are processors, up to a few.
+pub fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+}
+
 /// Analysts that share the work.
 #[derive(Debug)]
 pub struct Team {
@@ -226,9 +231,13 @@ pub struct Team {
 impl Team {
     /// A team of as many threads as there are processors, up to a few.
     pub fn new(encoder: Option<&'static Encoder>) -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        Self::of(threads(), encoder)
+    }
+
+    /// A team of so many threads.
+    pub fn of(threads: usize, encoder: Option<&'static Encoder>) -> Self {
         Self {
-            analysts: std::iter::repeat_with(Analyst::default).take(threads).collect(),
+            analysts: std::iter::repeat_with(Analyst::default).take(threads.max(1)).collect(),
             encoder,
         }
     }

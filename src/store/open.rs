@@ -76,6 +76,11 @@ impl Stamp {
     pub const fn identity(&self) -> u64 {
         self.main.identity
     }
+
+    /// The length of the database file, in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.main.length
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

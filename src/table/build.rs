@@ -5,6 +5,7 @@
 //! not held up. Every batch is a version of the table; only the last step, the tag, shows them to readers.
 
 mod feed;
+mod prepare;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
@@ -16,7 +17,7 @@ use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 
-use super::columns::{self, COLUMNS, Rows, Written};
+use super::columns::{self, COLUMNS, Rows};
 use super::indexes::{compact, update_indexes};
 use super::shapes::{Options, Progress, Report};
 use super::terms::LEXICON;
@@ -24,8 +25,7 @@ use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, w
 use crate::encoder::Encoder;
 use crate::encoder::transformer::{ModelError, Transformer};
 use crate::error::{Error, StoreError};
-use crate::memory::{Memory, Status};
-use crate::query::prepare::{Prepared, Team};
+use crate::memory::Status;
 use crate::scope::Scope;
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
@@ -110,6 +110,9 @@ struct Maker<'a> {
     model: Option<&'a Transformer>,
 }
 
+/// Vectors that a transformer made, each with its hash, by the hash of what was encoded.
+type Spared = HashMap<u64, (Box<[f32]>, String)>;
+
 /// Why a build ended.
 enum Failure {
     Model(ModelError),
@@ -169,7 +172,7 @@ fn write(
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
     let batch = if maker.model.is_some() { BATCH_WITH_MODEL } else { BATCH };
-    feed::append(&mut writer, plan.add.chunks(batch), progress, |keys| {
+    feed::append(&writer, plan.add.chunks(batch), progress, |keys| {
         scope.store.snapshot(|snapshot| snapshot.rows(keys))
     })?;
     progress(Progress::Indexing);
@@ -295,13 +298,12 @@ impl Contents {
 struct Writer<'a> {
     table: Table,
     maker: Maker<'a>,
-    team: Team,
     /// What it held when it was opened.
     contents: Contents,
-    /// The number of the next batch.
+    /// The number of the first batch to add.
     batch: u64,
-    /// Vectors that a transformer made, of rows that were taken out, by the hash of what was encoded.
-    spared: HashMap<u64, (Box<[f32]>, String)>,
+    /// Vectors of rows that were taken out.
+    spared: Spared,
     /// Why it was made anew.
     anew: Option<String>,
 }
@@ -331,7 +333,6 @@ impl<'a> Writer<'a> {
         Ok(Self {
             table,
             maker,
-            team: Team::new(Some(encoder)),
             batch: contents.next_batch(),
             contents,
             spared: HashMap::new(),
@@ -360,69 +361,6 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Rows as a batch of the table; `None` where none of them is served.
-    fn prepare(&mut self, rows: &[(RowKey, u64, Memory)]) -> Result<Option<RecordBatch>, Failure> {
-        let rows: Vec<&(RowKey, u64, Memory)> = rows
-            .iter()
-            .filter(|(_, _, memory)| memory.status != Status::Rejected && !memory.id.is_empty())
-            .collect();
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let memories: Vec<&Memory> = rows.iter().map(|row| &row.2).collect();
-        let mut prepared = self.team.prepare(&memories);
-        let models = self.embed(&memories, &mut prepared)?;
-        let written: Vec<Written<'_>> = rows
-            .iter()
-            .zip(&prepared)
-            .zip(&models)
-            .map(|(((key, fingerprint, memory), (analyst, prepared)), model)| Written {
-                model: model.as_deref(),
-                key: *key,
-                fingerprint: *fingerprint,
-                memory,
-                prepared,
-                analyst: *analyst,
-                lexicon: self.team.terms(*analyst),
-            })
-            .collect();
-        let schema = columns::schema(self.maker.encoder);
-        let batch = columns::batch(&schema, self.batch, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
-        self.batch += 1;
-        Ok(Some(batch))
-    }
-
-    /// Replaces static vectors where the transformer takes part: by those it made before of the same text, or new ones.
-    /// Returns which transformer took part in each.
-    fn embed(&self, memories: &[&Memory], prepared: &mut [(usize, Prepared)]) -> Result<Vec<Option<String>>, ModelError> {
-        let mut models: Vec<Option<String>> = vec![None; memories.len()];
-        let mut missing: Vec<usize> = Vec::new();
-        for (place, ((memory, (_, prepared)), model)) in memories.iter().zip(prepared.iter_mut()).zip(&mut models).enumerate() {
-            let fits = |(_, made): &&(Box<[f32]>, String)| self.maker.model.is_none_or(|model| model.hash() == *made);
-            match self.spared.get(&columns::content_hash(memory)).filter(fits) {
-                Some((vector, made)) => {
-                    prepared.vector = Some(vector.clone());
-                    *model = Some(made.clone());
-                }
-                None => missing.push(place),
-            }
-        }
-        let Some(transformer) = self.maker.model else { return Ok(models) };
-        let texts: Vec<String> = missing
-            .iter()
-            .filter_map(|place| memories.get(*place))
-            .map(|memory| columns::encoded_text(memory))
-            .collect();
-        for (place, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
-            if let (Some((_, prepared)), Some(model)) = (prepared.get_mut(place), models.get_mut(place)) {
-                let both = self.maker.encoder.with_transformer(prepared.vector.as_deref(), &vector);
-                prepared.vector = both.map(Vec::into_boxed_slice);
-                *model = Some(transformer.hash().to_owned());
-            }
-        }
-        Ok(models)
     }
 
     /// Makes indexes where they pay, and shows the result to readers.
@@ -525,7 +463,7 @@ async fn contents(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Res
 }
 
 /// The vectors in which a transformer took part, of the rows that a condition names.
-async fn spare(table: &Table, condition: &str) -> Result<HashMap<u64, (Box<[f32]>, String)>, TableError> {
+async fn spare(table: &Table, condition: &str) -> Result<Spared, TableError> {
     let condition = format!("model IS NOT NULL AND ({condition})");
     let mut batches = rows(table, &["content", "vector", "model"], Some(&condition)).await?;
     let mut spared = HashMap::new();
