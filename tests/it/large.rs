@@ -270,3 +270,34 @@ fn truncate(folder: &std::path::Path) {
             .unwrap();
     }
 }
+
+/// The files below a folder that this process has open.
+#[cfg(target_os = "linux")]
+fn open_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    let files = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    files.filter(|file| file.starts_with(folder)).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_of_a_scope_stays_open_beside_an_idle_server() {
+    let (root, store) = large();
+    drop(store);
+    let (searching, in_memory) = both(&root);
+    for service in [&searching, &in_memory] {
+        query(service, &json!({ "query": "deploy timeout" }));
+    }
+    let closed = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        open_files(root.path()).is_empty()
+    });
+    assert!(closed, "still open: {:?}", open_files(root.path()));
+    // Another store in its place is another store, however soon.
+    let one = root.store("beta", &[memory("b1", "the beta marker", json!({}))]);
+    let other = root.store("gamma", &[memory("c1", "the gamma marker", json!({}))]);
+    let marker = json!({ "query": "marker", "scope": "beta" });
+    assert_eq!(ids(&query(&in_memory, &marker)), ["b1"]);
+    std::fs::rename(other, one).unwrap();
+    assert_eq!(ids(&query(&in_memory, &marker)), ["c1"]);
+}
