@@ -7,6 +7,7 @@
 //! A large scope keeps the terms and vectors of its memories in the vector table: of those documents, the first ones, only the
 //! columns are here, and [`Searcher`] answers for the rest ([`super::view`]).
 
+mod builder;
 pub mod docs;
 pub mod follow;
 
@@ -128,6 +129,20 @@ impl Index {
         if entry.key.rowid != 0 {
             let row = |other: DocId| docs.get(other).map(|doc| hash(&doc.key));
             self.by_row.insert(hash(&entry.key), number, row);
+        }
+    }
+
+    /// Makes room for so many more documents with vectors of a dimension.
+    pub fn expect(&mut self, documents: usize, dimension: usize) {
+        self.vectors.reserve(documents, dimension);
+        self.lengths.reserve(documents);
+        self.marks.reserve(documents);
+    }
+
+    /// Makes room for so many more documents that hold a term.
+    pub fn expect_postings(&mut self, term: u32, documents: usize) {
+        if let Some(list) = self.postings.get_mut(term as usize) {
+            list.reserve(documents);
         }
     }
 

@@ -20,10 +20,23 @@ impl Default for Postings {
 }
 
 impl Postings {
+    /// Makes room for so many more. One by itself needs none.
+    pub fn reserve(&mut self, more: usize) {
+        match self {
+            Self::Many(list) if !list.is_empty() || more > 1 => list.reserve_exact(more),
+            Self::One(first) if more > 0 => {
+                let mut list = Vec::with_capacity(1 + more);
+                list.push(*first);
+                *self = Self::Many(list);
+            }
+            Self::Many(_) | Self::One(_) => {}
+        }
+    }
+
     /// Appends the posting of a later document.
     pub fn push(&mut self, posting: Posting) {
         match self {
-            Self::Many(list) if list.is_empty() => *self = Self::One(posting),
+            Self::Many(list) if list.capacity() == 0 => *self = Self::One(posting),
             Self::Many(list) => list.push(posting),
             Self::One(first) => *self = Self::Many(vec![*first, posting]),
         }

@@ -73,6 +73,12 @@ pub struct Vectors {
 }
 
 impl Vectors {
+    /// Makes room for so many more vectors of a dimension.
+    pub fn reserve(&mut self, vectors: usize, dimension: usize) {
+        self.bytes.reserve_exact(vectors * dimension);
+        self.scales.reserve_exact(vectors);
+    }
+
     /// Appends the vector of the next document.
     pub fn push(&mut self, code: Option<&Code>) {
         if self.dimension == 0

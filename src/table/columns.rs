@@ -311,7 +311,7 @@ pub struct Rows<'a> {
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub enum Loaded<'a> {
     /// The lexicon of the batch of this number.
-    Lexicon(u32, &'a str),
+    Lexicon(u32, &'a str, &'a [u8]),
     /// A memory: what the index keeps of it, the number of its batch, and its terms for [`super::terms::read`].
     Memory(Entry<'a>, u32, &'a [u8]),
 }
@@ -387,8 +387,8 @@ impl<'a> Rows<'a> {
             let detail = details.map(|details| details.value(place));
             if source.value(place) == LEXICON {
                 if let Some(detail) = detail {
-                    let (batch, lexicon, _) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
-                    each(place, Loaded::Lexicon(batch, lexicon))?;
+                    let (batch, lexicon, holders) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
+                    each(place, Loaded::Lexicon(batch, lexicon, holders))?;
                 }
                 continue;
             }

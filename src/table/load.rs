@@ -14,6 +14,9 @@ use super::{TableError, TableStamp, each_batch, open_published, published, terms
 use crate::encoder::Encoder;
 use crate::query::inverted::Index;
 
+/// Distinct terms of a memory in the mean that room is made for beforehand.
+const POSTINGS: usize = 400;
+
 /// Reads every row of the published version into an index that still has to be reconciled with the store. Of a table with more
 /// than `resident` rows, terms and vectors stay where they are and are searched there.
 ///
@@ -38,14 +41,28 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
         let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         let mut numbered: Vec<(u32, u32)> = Vec::new();
         let searched = searcher.is_some();
+        // What the lexicons announce is believed within reason: a damaged one must not take all the memory there is.
+        let mut room = rows.saturating_mul(POSTINGS);
+        if !searched {
+            index.expect(rows, encoder.dimension());
+        }
         each_batch(&dataset, &columns, |batch| {
             let numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?;
             with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
             Rows::new(batch).visit(|place, row| {
                 match row {
-                    Loaded::Lexicon(number, terms) => {
+                    Loaded::Lexicon(number, terms, holders) => {
                         let terms = terms.split(' ').filter(|term| !term.is_empty());
-                        lexicons.insert(number, index.number_terms(terms));
+                        let terms = index.number_terms(terms);
+                        for (term, holders) in terms.iter().zip(terms::read_holders(holders)) {
+                            let [served, staging] = holders.ok_or(TableError::Damaged)?;
+                            let postings = served.saturating_add(staging) as usize;
+                            if postings <= room.min(rows) {
+                                index.expect_postings(*term, postings);
+                                room -= postings;
+                            }
+                        }
+                        lexicons.insert(number, terms);
                     }
                     Loaded::Memory(entry, number, terms) => {
                         count += 1;

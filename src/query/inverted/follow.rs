@@ -1,13 +1,15 @@
 //! Keeping an index in step with its store, row by row: a row whose fingerprint changed is indexed anew, the rest stays.
 
+use std::thread;
+
 use rustc_hash::FxHashSet as HashSet;
 
+use super::builder::{Builder, Row};
 use super::{DocId, Entry, Index};
-use crate::encoder::Encoder;
 use crate::error::StoreError;
-use crate::memory::{Memory, Status};
+use crate::memory::Status;
 use crate::query::numbers::hash;
-use crate::query::prepare::{Prepared, Team, unpack};
+use crate::query::semantic::Code;
 use crate::store::Snapshot;
 use crate::store::read::RowKey;
 
@@ -16,12 +18,6 @@ const DEAD_SHARE: usize = 8;
 /// So few of them are never worth it.
 const FEW_DEAD: usize = 64;
 
-/// Rows that are prepared together.
-const BATCH: usize = 2_048;
-
-/// A row of a store with its fingerprint.
-type Row = (RowKey, u64, Memory);
-
 impl Index {
     /// Builds the index of everything a snapshot holds.
     ///
@@ -29,30 +25,26 @@ impl Index {
     /// Why the store cannot be read.
     pub fn build(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
         let mut index = Self::new();
-        let mut builder = Builder::default();
-        let mut duplicates = 0;
-        snapshot.scan(|row| {
-            if row.status == Status::Rejected {
-                index.rejected.insert(row.id()?.into());
-                return Ok(());
-            }
-            let memory = row.memory()?;
-            if memory.id.is_empty() {
-                index.without_id += 1;
-                return Ok(());
-            }
-            if index.number(&memory.id).is_some() || !builder.ids.insert(memory.id.as_str().into()) {
-                duplicates += 1;
-                return Ok(());
-            }
-            builder.batch.push((row.key, row.fingerprint, memory));
-            if builder.batch.len() >= BATCH {
-                builder.flush(&mut index);
-            }
-            Ok(())
+        thread::scope(|scope| {
+            let mut builder = Builder::new(&mut index, scope);
+            snapshot.scan(|row| {
+                if row.status == Status::Rejected {
+                    builder.index.rejected.insert(row.id()?.into());
+                    return Ok(());
+                }
+                let memory = row.memory()?;
+                if memory.id.is_empty() {
+                    builder.index.without_id += 1;
+                } else if builder.has(&memory.id) {
+                    builder.index.duplicate_ids += 1;
+                } else {
+                    builder.push((row.key, row.fingerprint, memory));
+                }
+                Ok(())
+            })?;
+            builder.finish();
+            Ok::<(), StoreError>(())
         })?;
-        builder.flush(&mut index);
-        index.duplicate_ids = duplicates;
         index.has_status = snapshot.layout.has_status();
         index.shrink();
         Ok(index)
@@ -186,15 +178,14 @@ impl Index {
         for id in changes.removed {
             self.kill(&id);
         }
-        let mut builder = Builder::default();
-        for row in changes.added {
-            self.kill(&row.2.id);
-            builder.batch.push(row);
-            if builder.batch.len() >= BATCH {
-                builder.flush(self);
+        thread::scope(|scope| {
+            let mut builder = Builder::new(self, scope);
+            for row in changes.added {
+                builder.index.kill(&row.2.id);
+                builder.push(row);
             }
-        }
-        builder.flush(self);
+            builder.finish();
+        });
         self.bytes = self.measure();
         true
     }
@@ -219,7 +210,7 @@ impl Index {
 }
 
 impl<'a> Entry<'a> {
-    fn of((key, fingerprint, memory): &'a Row, prepared: &Prepared) -> Self {
+    pub(super) fn of((key, fingerprint, memory): &'a Row, length: u32, code: Option<Code>) -> Self {
         let instant = |time: Option<jiff::Timestamp>| time.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
         Self {
             key: *key,
@@ -227,7 +218,7 @@ impl<'a> Entry<'a> {
             id: &memory.id,
             created: instant(memory.created_at),
             updated: instant(memory.updated_at),
-            length: prepared.length,
+            length,
             status: memory.status,
             project: memory.project.as_deref().unwrap_or_default(),
             alias: memory.project_alias.as_deref().unwrap_or_default(),
@@ -237,54 +228,8 @@ impl<'a> Entry<'a> {
             tags: memory.concepts.iter().map(String::as_str).collect(),
             files: memory.files.iter().map(String::as_str).collect(),
             superseded_by: memory.superseded_by.as_deref(),
-            code: prepared.code(),
+            code,
         }
-    }
-}
-
-/// Collects rows and adds them to an index in batches, prepared on several threads.
-struct Builder {
-    team: Team,
-    batch: Vec<Row>,
-    /// Ids in the batch.
-    ids: HashSet<Box<str>>,
-    /// What the index calls the terms of each analyst.
-    translate: Vec<Vec<u32>>,
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Self {
-            team: Team::new(Encoder::embedded()),
-            batch: Vec::new(),
-            ids: HashSet::default(),
-            translate: Vec::new(),
-        }
-    }
-}
-
-impl Builder {
-    fn flush(&mut self, index: &mut Index) {
-        let memories: Vec<&Memory> = self.batch.iter().map(|(_, _, memory)| memory).collect();
-        let prepared = self.team.prepare(&memories);
-        for (row, (analyst, prepared)) in self.batch.iter().zip(&prepared) {
-            if self.translate.len() <= *analyst {
-                self.translate.resize_with(analyst + 1, Vec::new);
-            }
-            let Some(translate) = self.translate.get_mut(*analyst) else {
-                continue;
-            };
-            let known = translate.len();
-            if let Some(terms) = self.team.terms(*analyst) {
-                translate.extend(terms.from(known).map(|term| index.term(term)));
-            }
-            let own = |term: u32| translate.get(term as usize).copied();
-            let terms = prepared.terms.iter().map(|weighted| unpack(*weighted));
-            let terms = terms.filter_map(|(term, weight)| Some((own(term)?, weight)));
-            index.add(&Entry::of(row, prepared), terms);
-        }
-        self.batch.clear();
-        self.ids.clear();
     }
 }
 
