@@ -31,6 +31,7 @@ use crate::service::Service;
 
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {
+    use_every_processor();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
@@ -59,6 +60,19 @@ pub fn run() -> ExitCode {
             );
             ExitCode::from(if usage { 2 } else { 1 })
         }
+    }
+}
+
+/// Lets LanceDB use every processor of a small machine: it keeps two free for its input and output, and on two processors one
+/// thread would index all words, and search words and vectors one after the other. On larger machines, or where the environment
+/// says something, it is left alone.
+#[expect(unsafe_code, reason = "LanceDB takes this setting from the environment alone")]
+fn use_every_processor() {
+    const THREADS: &str = "LANCE_CPU_THREADS";
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if processors < 4 && std::env::var_os(THREADS).is_none() {
+        // SAFETY: the process has started no thread yet, so nothing reads the environment at the same time.
+        unsafe { std::env::set_var(THREADS, processors.to_string()) };
     }
 }
 

@@ -59,7 +59,7 @@
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
 //!   store and comparing a working tree take a few more ([`query::prepare`], [`scope::changes`]), and LanceDB has a runtime of
 //!   its own that such a thread waits for.
-//! - `unsafe` code is in [`store::vfs`] alone, but for one line of the `index` command, which tells LanceDB of the processors.
+//! - `unsafe` code is in [`store::vfs`] alone, but for one line of [`cli`], which tells LanceDB of the processors.
 
 #![deny(unsafe_code, missing_docs)]
 #![cfg_attr(

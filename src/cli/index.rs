@@ -15,7 +15,6 @@ use crate::table::build::build;
 use crate::table::shapes::{Options, Progress, Report};
 
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), Error> {
-    use_every_processor();
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
     let scopes: Vec<Arc<Scope>> = match (&config.pinned, args.all) {
@@ -59,18 +58,6 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), Error> {
         write_out(&(serde_json::to_string_pretty(&reports).unwrap_or_default() + "\n"))?;
     }
     failed.map_or(Ok(()), Err)
-}
-
-/// Lets LanceDB index words on every processor of a small machine: it keeps two free for its input and output and would use
-/// one thread of two. On larger machines, or where the environment says something, it is left alone.
-#[expect(unsafe_code, reason = "LanceDB takes this setting from the environment alone")]
-fn use_every_processor() {
-    const THREADS: &str = "LANCE_CPU_THREADS";
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    if processors < 4 && std::env::var_os(THREADS).is_none() {
-        // SAFETY: this command has started no thread yet, so nothing reads the environment at the same time.
-        unsafe { std::env::set_var(THREADS, processors.to_string()) };
-    }
 }
 
 fn one(scope: &Scope, args: &IndexArgs) -> Result<Report, Error> {

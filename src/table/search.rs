@@ -4,7 +4,7 @@
 //! What is held in memory is where each document of the index lies in the table, and the lexicon: which terms there are, how
 //! many memories hold each, and what each batch of the table calls them (see [`super::terms`]).
 
-use arrow::array::Array;
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Float32Type, UInt64Type};
 use futures::future::try_join_all;
 use lance::Dataset;
@@ -12,6 +12,7 @@ use lancedb::arrow::SendableRecordBatchStream;
 use lancedb::index::scalar::{FtsQuery, FullTextSearchQuery, MatchQuery};
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{DistanceType, Table};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
 use super::columns::Rows;
@@ -26,6 +27,8 @@ use crate::query::inverted::DocId;
 use crate::query::semantic::Code;
 use crate::query::view::Verdict;
 
+/// Parts that memories are read in, at the same time.
+const PARTS: usize = 2;
 /// Memories that the full-text index is asked for.
 const BY_WORDS: usize = 150;
 /// Memories that the vector index is asked for: it knows a vector by one bit a component, and of twice as many as the semantic
@@ -192,17 +195,33 @@ impl Searcher {
             .enumerate()
             .filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)))
             .collect();
-        wait(async {
+        if rows.len() != wanted.len() {
+            return Err(TableError::Damaged);
+        }
+        let each = rows.len().div_ceil(PARTS);
+        let batches: Vec<RecordBatch> = wait(async {
             let failed = TableError::reading("read memories");
             let columns = self.dataset.schema().project(&["detail"]).map_err(&failed)?;
-            let batch = self.dataset.take_rows(&rows, columns).await.map_err(&failed)?;
-            let details = Rows::new(&batch).bytes("detail")?;
-            if details.len() != wanted.len() {
-                return Err(TableError::Damaged);
-            }
-            let read = |(place, doc): (usize, &DocId)| self.read(*doc, details.value(place), &asked);
-            wanted.iter().enumerate().map(read).collect()
-        })
+            let parts = rows.chunks(each).map(|rows| {
+                let (dataset, rows, columns) = (self.dataset.clone(), rows.to_vec(), columns.clone());
+                tokio::spawn(async move { dataset.take_rows(&rows, columns).await })
+            });
+            let read = try_join_all(parts.collect::<Vec<_>>()).await.map_err(|_| TableError::Damaged)?;
+            read.into_iter().map(|part| part.map_err(&failed)).collect()
+        })?;
+        let parts: Vec<(&[DocId], &RecordBatch)> = wanted.chunks(each).zip(&batches).collect();
+        let read: Result<Vec<Vec<Row>>, TableError> = parts
+            .into_par_iter()
+            .map(|(wanted, batch)| {
+                let details = Rows::new(batch).bytes("detail")?;
+                if details.len() != wanted.len() {
+                    return Err(TableError::Damaged);
+                }
+                let read = |(place, doc): (usize, &DocId)| self.read(*doc, details.value(place), &asked);
+                wanted.iter().enumerate().map(read).collect()
+            })
+            .collect();
+        Ok(read?.into_iter().flatten().collect())
     }
 
     /// The memories that the full-text index ranks first, best first.
