@@ -66,7 +66,11 @@ pub fn run() -> ExitCode {
 /// Lets LanceDB use every processor of a small machine: it keeps two free for its input and output, and on two processors one
 /// thread would index all words, and search words and vectors one after the other. On larger machines, or where the environment
 /// says something, it is left alone.
-#[expect(unsafe_code, reason = "LanceDB takes this setting from the environment alone")]
+#[expect(
+    unsafe_code,
+    clippy::disallowed_methods,
+    reason = "LanceDB takes this setting from the environment alone"
+)]
 fn use_every_processor() {
     const THREADS: &str = "LANCE_CPU_THREADS";
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

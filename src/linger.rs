@@ -131,7 +131,7 @@ mod tests {
             std::sync::Arc::strong_count(&alive) == 1
         });
         assert!(closed, "closed without being asked for");
-        KEPT.keep((5, alive.clone()));
+        KEPT.keep((5, alive));
         assert!(KEPT.take(|_| true).is_some(), "kept again");
     }
 }

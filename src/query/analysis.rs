@@ -133,11 +133,13 @@ pub fn tokenize<'a>(text: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>))
 /// [`is_separator`] of the first 128 characters.
 const ASCII_SEPARATORS: [bool; 128] = {
     let mut table = [false; 128];
-    // White space, as Unicode has it.
-    let mut blanks: &[u8] = b"\t\n\x0b\x0c\r ()[]{}<>=\"`,;|";
-    while let [first, rest @ ..] = blanks {
-        table[*first as usize] = true;
-        blanks = rest;
+    // White space, as Unicode has it, and the rest.
+    let mut separators: &[u8] = b"\t\n\x0b\x0c\r ()[]{}<>=\"`,;|";
+    while let Some((first, rest)) = separators.split_first() {
+        if let Some((_, [place, ..])) = table.split_at_mut_checked(*first as usize) {
+            *place = true;
+        }
+        separators = rest;
     }
     table
 };

@@ -299,7 +299,11 @@ impl<'a> Search<'a> {
                     code: if self.searches() { self.code_of(&place.scored) } else { None },
                     signature: OnceCell::new(),
                 };
-                let same = if self.searches() { own.same(&memory, &known, &page.hits) } else { None };
+                let same = if self.searches() {
+                    own.same(&memory, &known, &page.hits)
+                } else {
+                    None
+                };
                 if same.is_none() && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;

@@ -170,7 +170,10 @@ fn read(files: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<G
         return Err(failed(location, std::io::ErrorKind::UnexpectedEof.into()));
     }
     let mut bytes = vec![0; length];
-    opened.file.read_exact_at(&mut bytes, range.start).map_err(|source| failed(location, source))?;
+    opened
+        .file
+        .read_exact_at(&mut bytes, range.start)
+        .map_err(|source| failed(location, source))?;
     Ok(GetResult {
         payload: GetResultPayload::Stream(stream::once(async { Ok(bytes.into()) }.boxed()).boxed()),
         meta: ObjectMeta {

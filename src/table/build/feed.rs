@@ -30,7 +30,11 @@ pub fn append<'k>(
     read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
 ) -> Result<(), Failure> {
     let first = writer.batch;
-    let (preparers, each) = if writer.maker.model.is_some() { (1, threads()) } else { (threads(), 1) };
+    let (preparers, each) = if writer.maker.model.is_some() {
+        (1, threads())
+    } else {
+        (threads(), 1)
+    };
     std::thread::scope(|scope| {
         // Where one side has failed, the others end because nobody sends or takes any more.
         let (rows_out, rows_in) = mpsc::sync_channel::<(u64, Result<StoreRows, StoreError>)>(0);
