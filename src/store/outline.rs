@@ -3,15 +3,16 @@
 //! It is read straight from SQLite in one pass and costs a fraction of an index. A process that answers one question and
 //! ends, as a hook does, chooses by it which few records to read.
 
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::layout::{Field, Source};
+use super::open::{self, Opening};
 use super::read::RowKey;
 use super::{Snapshot, record, values};
 use crate::error::StoreError;
-use crate::memory::{self, Status, StatusFilter, Successor};
+use crate::memory::{self, Status, StatusFilter, Successor, Unreviewed};
 use crate::text;
 
 /// The fields that are read.
@@ -82,63 +83,50 @@ struct Known {
     successor: Option<Box<str>>,
 }
 
+/// What is read of a row before it is known whether it is the first one of its id.
+struct Seen {
+    outline: Outline,
+    successor: Option<Box<str>>,
+}
+
+/// What looks for words in the raw bytes of a field: one bit a word.
+pub type Find<'a> = &'a (dyn Fn(&[u8]) -> u128 + Sync);
+
+/// From so many row numbers on a table is read by two threads.
+const SHARED: i64 = 2_000;
+
 impl Snapshot<'_> {
     /// Reads the store in outline. `find` is given the raw bytes of each field of a memory that the filter lets through and
     /// says which words stand there, one bit a word.
     ///
     /// # Errors
     /// What SQLite said.
-    pub fn outlines(&self, filter: StatusFilter, find: &dyn Fn(&[u8]) -> u128) -> Result<Outlines, StoreError> {
-        let fail = |error| StoreError::sqlite(self.path, error);
+    pub fn outlines(&self, filter: StatusFilter, find: Find<'_>) -> Result<Outlines, StoreError> {
         let mut outlines = Outlines::default();
         let mut known: HashMap<String, Known> = HashMap::default();
         let mut rejected: HashSet<String> = HashSet::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
-            let order = source.row_number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
-            let sql = format!("SELECT {} FROM {}{order}", source.select_only(&READ), source.table);
-            let mut statement = self.connection.prepare(&sql).map_err(fail)?;
-            let mut rows = statement.query([]).map_err(fail)?;
-            while let Some(row) = rows.next().map_err(fail)? {
-                let id = record::id(row).map_err(fail)?;
-                let status = record::status(row, source, self.unreviewed).map_err(fail)?;
-                if status == Status::Rejected {
-                    rejected.insert(id);
+            for Seen { outline, successor } in self.seen(number, source, filter, find)? {
+                if outline.status == Status::Rejected {
+                    rejected.insert(outline.id);
                     continue;
                 }
                 // Of rows with one id the first counts, and a row without an id cannot be asked for.
-                if id.is_empty() || known.contains_key(&id) {
+                if outline.id.is_empty() || known.contains_key(&outline.id) {
                     continue;
                 }
-                let successor = line(row, Field::SupersededBy).map_err(fail)?;
-                let successor = (!successor.is_empty() && successor != id).then(|| successor.into_boxed_str());
-                known.insert(id.clone(), Known { status, successor });
-                let created = || -> Result<i64, StoreError> {
-                    let fields = [Field::CreatedEpoch, Field::Created, Field::Date];
-                    let created = record::first_instant(row, &fields).map_err(fail)?;
-                    Ok(created.map_or(i64::MIN, jiff::Timestamp::as_millisecond))
-                };
+                let status = outline.status;
+                known.insert(outline.id.clone(), Known { status, successor });
                 if status == Status::Staging {
                     outlines.pending += 1;
-                    let oldest = created()?;
+                    let oldest = outline.created;
                     if oldest > i64::MIN {
                         outlines.oldest_pending = Some(outlines.oldest_pending.map_or(oldest, |known| known.min(oldest)));
                     }
                 }
-                if !filter.allows(status) {
-                    continue;
+                if filter.allows(status) {
+                    outlines.served.push(outline);
                 }
-                outlines.served.push(Outline {
-                    key: RowKey {
-                        source: number,
-                        rowid: row.get(0).map_err(fail)?,
-                    },
-                    status,
-                    project: line(row, Field::Project).map_err(fail)?,
-                    alias: line(row, Field::ProjectAlias).map_err(fail)?,
-                    created: created()?,
-                    marks: marks(row, source, find).map_err(fail)?,
-                    id,
-                });
             }
         }
         let look = |id: &str| match known.get(id) {
@@ -155,6 +143,91 @@ impl Snapshot<'_> {
         });
         Ok(outlines)
     }
+
+    /// The rows of a source, in the order in which they were stored. Where nobody writes, a second connection sees the same
+    /// state, which is verified when all is read, and reads the second half of a large table meanwhile.
+    fn seen(&self, number: u8, source: &Source, filter: StatusFilter, find: Find<'_>) -> Result<Vec<Seen>, StoreError> {
+        let fail = |error| StoreError::sqlite(self.path, error);
+        let (of, how) = ((number, source), (self.unreviewed, filter, find));
+        let read = |connection: &Connection, within: &str| rows(connection, within, of, how).map_err(fail);
+        let Some(row) = &source.row_number else {
+            return read(self.connection, "");
+        };
+        let all = format!(" ORDER BY {row}");
+        if self.opening != Opening::AtRest {
+            return read(self.connection, &all);
+        }
+        let ends = format!("SELECT min({row}), max({row}) FROM {}", source.table);
+        let ends = self.connection.query_row(&ends, [], |ends| Ok((ends.get(0)?, ends.get(1)?)));
+        let (Some(first), Some(last)): (Option<i64>, Option<i64>) = ends.map_err(fail)? else {
+            return Ok(Vec::new());
+        };
+        let middle = first.midpoint(last);
+        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.to_owned());
+        let second = match last.saturating_sub(first) >= SHARED {
+            true => open::connect(&path, Opening::AtRest).ok(),
+            false => None,
+        };
+        let Some(second) = second else {
+            return read(self.connection, &all);
+        };
+        std::thread::scope(|scope| {
+            let half = format!(" WHERE {row} > {middle}{all}");
+            let behind = scope.spawn(move || rows(&second, &half, of, how));
+            let mut seen = read(self.connection, &format!(" WHERE {row} <= {middle}{all}"))?;
+            match behind.join() {
+                Ok(behind) => seen.extend(behind.map_err(fail)?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+            Ok(seen)
+        })
+    }
+}
+
+/// The rows of a source that a clause of SQL leaves.
+fn rows(
+    connection: &Connection,
+    within: &str,
+    (number, source): (u8, &Source),
+    (unreviewed, filter, find): (Unreviewed, StatusFilter, Find<'_>),
+) -> rusqlite::Result<Vec<Seen>> {
+    let sql = format!("SELECT {} FROM {}{within}", source.select_only(&READ), source.table);
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut seen = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = record::id(row)?;
+        let status = record::status(row, source, unreviewed)?;
+        let mut outline = Outline {
+            key: RowKey {
+                source: number,
+                rowid: row.get(0)?,
+            },
+            id,
+            status,
+            project: String::new(),
+            alias: String::new(),
+            created: i64::MIN,
+            marks: Marks::default(),
+        };
+        if status == Status::Rejected || outline.id.is_empty() {
+            seen.push(Seen { outline, successor: None });
+            continue;
+        }
+        let successor = line(row, Field::SupersededBy)?;
+        let successor = (!successor.is_empty() && successor != outline.id).then(|| successor.into_boxed_str());
+        if status == Status::Staging || filter.allows(status) {
+            let created = record::first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
+            outline.created = created.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
+        }
+        if filter.allows(status) {
+            outline.project = line(row, Field::Project)?;
+            outline.alias = line(row, Field::ProjectAlias)?;
+            outline.marks = marks(row, source, find)?;
+        }
+        seen.push(Seen { outline, successor });
+    }
+    Ok(seen)
 }
 
 /// A field as one line, empty where the row has none; cut where [`record::memory`] cuts it.
@@ -163,7 +236,7 @@ fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
     Ok(value.map(|value| text::line(&value, 200)).unwrap_or_default())
 }
 
-fn marks(row: &Row<'_>, source: &Source, find: &dyn Fn(&[u8]) -> u128) -> rusqlite::Result<Marks> {
+fn marks(row: &Row<'_>, source: &Source, find: Find<'_>) -> rusqlite::Result<Marks> {
     let within = |fields: &[Field]| -> rusqlite::Result<u128> {
         let mut found = 0;
         for field in fields.iter().filter(|field| source.column(**field).is_some()) {
