@@ -203,9 +203,10 @@ impl Scope {
                 indexed.table = table.clone();
                 indexed.table_stamp = table_stamp.clone();
             }
-            let (stamp, changes) = self
-                .store
-                .snapshot_within(patience, |snapshot| Ok((snapshot.stamp.clone(), indexed.index.changes(snapshot)?)))?;
+            let (stamp, changes) = self.store.snapshot_within(patience, |snapshot| {
+                let listing = Listing::read(snapshot)?;
+                Ok((snapshot.stamp.clone(), indexed.index.changes_since(listing, snapshot)?))
+            })?;
             indexed.stamp = None;
             if indexed.index.apply(changes) {
                 indexed.stamp = Some(stamp);

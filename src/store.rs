@@ -6,6 +6,7 @@
 
 pub mod ack;
 pub mod claude_mem;
+mod halves;
 mod idle;
 pub mod layout;
 pub mod open;

@@ -8,7 +8,6 @@ use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::layout::{Field, Source};
-use super::open::{self, Opening};
 use super::read::RowKey;
 use super::{Snapshot, record, values};
 use crate::error::StoreError;
@@ -92,9 +91,6 @@ struct Seen {
 /// What looks for words in the raw bytes of a field: one bit a word.
 pub type Find<'a> = &'a (dyn Fn(&[u8]) -> u128 + Sync);
 
-/// From so many row numbers on a table is read by two threads.
-const SHARED: i64 = 2_000;
-
 impl Snapshot<'_> {
     /// Reads the store in outline. `find` is given the raw bytes of each field of a memory that the filter lets through and
     /// says which words stand there, one bit a word.
@@ -106,7 +102,8 @@ impl Snapshot<'_> {
         let mut known: HashMap<String, Known> = HashMap::default();
         let mut rejected: HashSet<String> = HashSet::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
-            for Seen { outline, successor } in self.seen(number, source, filter, find)? {
+            let (of, how) = ((number, source), (self.unreviewed, filter, find));
+            for Seen { outline, successor } in self.in_halves(source, |connection, within| rows(connection, within, of, how))? {
                 if outline.status == Status::Rejected {
                     rejected.insert(outline.id);
                     continue;
@@ -142,45 +139,6 @@ impl Snapshot<'_> {
             !memory::is_superseded(&outline.id, first, filter, look)
         });
         Ok(outlines)
-    }
-
-    /// The rows of a source, in the order in which they were stored. Where nobody writes, a second connection sees the same
-    /// state, which is verified when all is read, and reads the second half of a large table meanwhile.
-    fn seen(&self, number: u8, source: &Source, filter: StatusFilter, find: Find<'_>) -> Result<Vec<Seen>, StoreError> {
-        let fail = |error| StoreError::sqlite(self.path, error);
-        let (of, how) = ((number, source), (self.unreviewed, filter, find));
-        let read = |connection: &Connection, within: &str| rows(connection, within, of, how).map_err(fail);
-        let Some(row) = &source.row_number else {
-            return read(self.connection, "");
-        };
-        let all = format!(" ORDER BY {row}");
-        if self.opening != Opening::AtRest {
-            return read(self.connection, &all);
-        }
-        let ends = format!("SELECT min({row}), max({row}) FROM {}", source.table);
-        let ends = self.connection.query_row(&ends, [], |ends| Ok((ends.get(0)?, ends.get(1)?)));
-        let (Some(first), Some(last)): (Option<i64>, Option<i64>) = ends.map_err(fail)? else {
-            return Ok(Vec::new());
-        };
-        let middle = first.midpoint(last);
-        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.to_owned());
-        let second = match last.saturating_sub(first) >= SHARED {
-            true => open::connect(&path, Opening::AtRest).ok(),
-            false => None,
-        };
-        let Some(second) = second else {
-            return read(self.connection, &all);
-        };
-        std::thread::scope(|scope| {
-            let half = format!(" WHERE {row} > {middle}{all}");
-            let behind = scope.spawn(move || rows(&second, &half, of, how));
-            let mut seen = read(self.connection, &format!(" WHERE {row} <= {middle}{all}"))?;
-            match behind.join() {
-                Ok(behind) => seen.extend(behind.map_err(fail)?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-            Ok(seen)
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use rusqlite::Row;
+use rusqlite::{Connection, Row};
 
 use super::layout::{Field, Source};
 use super::{Snapshot, record, values};
@@ -32,6 +32,15 @@ pub struct ScannedRow<'a> {
     row: &'a Row<'a>,
     source: &'a Source,
     snapshot: &'a Snapshot<'a>,
+}
+
+/// What is told of a row in a list of all.
+#[derive(Debug)]
+pub enum ListedRow {
+    /// It is rejected; its id.
+    Rejected(String),
+    /// Where it lies, the hash of all its values, and its status.
+    There(RowKey, u64, Status),
 }
 
 impl ScannedRow<'_> {
@@ -91,6 +100,38 @@ impl Snapshot<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What tells whether a row is as it was, of every row, in the order in which they were stored.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn list(&self) -> Result<Vec<ListedRow>, StoreError> {
+        self.scanned.set(true);
+        let mut listed = Vec::new();
+        let unreviewed = self.unreviewed;
+        for (number, source) in self.sources() {
+            let pass = |connection: &Connection, within: &str| {
+                let sql = format!("SELECT {} FROM {}{within}", source.select_list(), source.table);
+                let mut statement = connection.prepare(&sql)?;
+                let mut rows = statement.query([])?;
+                let (mut listed, mut bytes) = (Vec::new(), Vec::new());
+                while let Some(row) = rows.next()? {
+                    let status = record::status(row, source, unreviewed)?;
+                    let key = RowKey {
+                        source: number,
+                        rowid: row.get(0)?,
+                    };
+                    listed.push(match status {
+                        Status::Rejected => ListedRow::Rejected(record::id(row)?),
+                        _ => ListedRow::There(key, record::fingerprint(row, source, &mut bytes)?, status),
+                    });
+                }
+                Ok(listed)
+            };
+            listed.append(&mut self.in_halves(source, pass)?);
+        }
+        Ok(listed)
     }
 
     /// Reads the memories at the given places, in any order. Rows that are gone, or whose status is not allowed now, are

@@ -11,7 +11,7 @@ use crate::memory::Status;
 use crate::query::numbers::hash;
 use crate::query::semantic::Code;
 use crate::store::Snapshot;
-use crate::store::read::RowKey;
+use crate::store::read::{ListedRow, RowKey};
 
 /// When more than this share of the documents is dead, the index is built anew.
 const DEAD_SHARE: usize = 8;
@@ -97,7 +97,8 @@ impl Index {
         Ok(changes)
     }
 
-    /// As [`Index::changes`], from rows that were listed before this index was there. `snapshot` is the one they were listed in.
+    /// As [`Index::changes`], from rows that were listed, perhaps before this index was there. `snapshot` is the one they were
+    /// listed in.
     ///
     /// # Errors
     /// Why the store cannot be read.
@@ -106,7 +107,7 @@ impl Index {
         let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
         let same = |number: DocId, fingerprint: u64, status: Status| {
             self.doc(number)
-                .is_some_and(|doc| doc.fingerprint == fingerprint && doc.status == status)
+                .is_some_and(|doc| !doc.dead && doc.fingerprint == fingerprint && doc.status == status)
         };
         let mut wanted: Vec<RowKey> = Vec::new();
         let mut last = None;
@@ -247,14 +248,14 @@ impl Listing {
     /// Why the store cannot be read.
     pub fn read(snapshot: &Snapshot<'_>) -> Result<Self, StoreError> {
         let mut listing = Self::default();
-        snapshot.scan(|row| {
-            if row.status == Status::Rejected {
-                listing.rejected.insert(row.id()?.into());
-            } else {
-                listing.rows.push((row.key, row.fingerprint, row.status));
+        for row in snapshot.list()? {
+            match row {
+                ListedRow::Rejected(id) => {
+                    listing.rejected.insert(id.into());
+                }
+                ListedRow::There(key, fingerprint, status) => listing.rows.push((key, fingerprint, status)),
             }
-            Ok(())
-        })?;
+        }
         Ok(listing)
     }
 }
