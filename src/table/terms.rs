@@ -12,7 +12,7 @@
 //! each term up once a batch, and not once a memory, and everything that a score needs lies in one place. Numbers are little
 //! endian.
 //!
-//! `words` of a memory are its terms once more, each once to four times as its weighted frequency says ([`times`]), with a
+//! `words` of a memory are its terms once more, each once to four times as its weighted frequency says (`times`), with a
 //! blank between, for LanceDB's full-text index.
 
 use super::columns::Written;
