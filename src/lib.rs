@@ -22,8 +22,7 @@
 //!   ([`scope::untracked`]), which is current and which are searched ([`scope::resolve`]).
 //! - [`store`]: reading SQLite databases of several programs without changing a byte: how to open ([`store::open`],
 //!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
-//!   questions asked ([`store::read`]).
-//!   `linger` keeps open for a moment what is likely to be read again.
+//!   questions asked ([`store::read`]). `linger` keeps open for a moment what is likely to be read again.
 //! - [`query`]: retrieval, stage by stage. Each scope has an index in memory ([`query::inverted`]) that follows its store; of a
 //!   large scope it holds the columns alone, and terms and vectors are asked of the vector table ([`query::view`]).
 //! - [`encoder`]: from text to a vector, with the table that the binary carries.
@@ -57,9 +56,8 @@
 //!   [`service`], arguments on the way in and names on the way out. No call of ours waits for an upstream server.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
-//!   store and comparing a working tree take a few more ([`query::inverted`],
-//!   [`store::read`], [`scope::changes`]), and LanceDB has a runtime of
-//!   its own that such a thread waits for.
+//!   store and comparing a working tree take a few more ([`query::inverted`], [`store::read`], [`scope::changes`]), and
+//!   LanceDB has a runtime of its own that such a thread waits for.
 //! - `unsafe` code is in [`store::vfs`] alone, but for one line of [`cli`], which tells LanceDB of the processors.
 
 #![deny(unsafe_code, missing_docs)]

@@ -1,8 +1,9 @@
 //! Reading memory stores: SQLite databases of several programs, opened so that nothing of theirs changes.
 //!
 //! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of the database. The
-//! modules below each know one thing: [`open`] how to open, `idle` what stays open between two reads, [`layout`] what is there, [`record`] what a row means,
-//! [`read`] the questions that are asked, [`outline`] the one that is asked of a whole store before anything of it is indexed.
+//! modules below each know one thing: [`open`] how to open, `idle` what stays open between two reads, `halves` how two threads
+//! go through a large table, [`layout`] what is there, [`record`] what a row means, [`read`] the questions that are asked,
+//! [`outline`] the one that is asked of a whole store before anything of it is indexed.
 
 pub mod ack;
 pub mod claude_mem;
@@ -34,9 +35,9 @@ use crate::memory::Unreviewed;
 pub const PATIENCE: Duration = Duration::from_secs(4);
 /// How many readings without locks may be disturbed before a copy is made.
 const DISTURBANCES: u32 = 3;
-/// A reading that takes longer than this and is disturbed would be disturbed again, by the same writer: a copy is made next,
+/// A reading that takes longer than this and is disturbed would be disturbed again, by the same writer: a copy is made next.
 const SLOW: Duration = Duration::from_millis(250);
-/// of a database of at most this many bytes.
+/// The largest database, in bytes, of which a copy is made so soon.
 const COPIED_AT_ONCE: u64 = 256 << 20;
 
 /// One memory store.
