@@ -102,6 +102,11 @@ impl Scope {
         names
     }
 
+    /// How many memories are held in memory at most; a larger scope is searched in its vector table.
+    pub const fn resident(&self) -> usize {
+        self.resident
+    }
+
     /// The folder of the derived vector table; it may be absent or stale.
     pub fn lance_folder(&self) -> PathBuf {
         self.folder.join("lance")
@@ -160,7 +165,7 @@ impl Scope {
         if !looked && table_stamp.is_some() {
             // Reading the table and listing the rows of the store take about as long, so both are done at once.
             let mut read = None;
-            let refreshed = self.store.snapshot_within(patience, |snapshot| {
+            let refreshed = self.store.whole(patience, |snapshot| {
                 let (state, index, listing) = match read.take() {
                     Some((state, index)) => (state, index, Listing::read(snapshot)?),
                     None => std::thread::scope(|threads| {
@@ -203,7 +208,7 @@ impl Scope {
                 indexed.table = table.clone();
                 indexed.table_stamp = table_stamp.clone();
             }
-            let (stamp, changes) = self.store.snapshot_within(patience, |snapshot| {
+            let (stamp, changes) = self.store.whole(patience, |snapshot| {
                 let listing = Listing::read(snapshot)?;
                 Ok((snapshot.stamp.clone(), indexed.index.changes_since(listing, snapshot)?))
             })?;

@@ -17,7 +17,7 @@ pub mod record;
 pub mod values;
 pub mod vfs;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -37,6 +37,8 @@ pub const PATIENCE: Duration = Duration::from_secs(4);
 const DISTURBANCES: u32 = 3;
 /// A reading that takes longer than this and is disturbed would be disturbed again, by the same writer: a copy is made next.
 const SLOW: Duration = Duration::from_millis(250);
+/// A database of so many bytes is read in less time than it takes to open it once more.
+const SMALL: u64 = 1 << 20;
 /// The largest database, in bytes, of which a copy is made so soon.
 const COPIED_AT_ONCE: u64 = 256 << 20;
 
@@ -76,6 +78,17 @@ pub struct Snapshot<'a> {
     pub(crate) path: &'a Path,
     /// Whether the whole store was gone through: what that took of memory is given back with the connection.
     pub(crate) scanned: Cell<bool>,
+    /// Beside a writer with a log: another connection that sees the same state, see [`halves`].
+    second: RefCell<Option<Connection>>,
+}
+
+/// How much of a store a snapshot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Single rows.
+    Some,
+    /// Every row.
+    All,
 }
 
 impl Store {
@@ -130,7 +143,7 @@ impl Store {
     /// # Errors
     /// Why the store cannot be read, or what `read` returned.
     pub fn snapshot<T>(&self, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.snapshot_within(PATIENCE, read)
+        self.attempt(PATIENCE, Reach::Some, read)
     }
 
     /// As [`Store::snapshot`], giving up after `patience`.
@@ -140,6 +153,23 @@ impl Store {
     pub fn snapshot_within<T>(
         &self,
         patience: Duration,
+        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.attempt(patience, Reach::Some, read)
+    }
+
+    /// As [`Store::snapshot_within`], for going through every row: two threads do, where that is worth it.
+    ///
+    /// # Errors
+    /// Why the store cannot be read, or what `read` returned.
+    pub fn whole<T>(&self, patience: Duration, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.attempt(patience, Reach::All, read)
+    }
+
+    fn attempt<T>(
+        &self,
+        patience: Duration,
+        reach: Reach,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let started = Instant::now();
@@ -170,7 +200,7 @@ impl Store {
                     drop(gate);
                     let began = Instant::now();
                     let (result, connection) = match idle::take(&path, &stamp).map_or_else(|| self.connect(&path, opening), Ok) {
-                        Ok(connection) => match self.read_from(&connection, opening, &stamp, &mut read) {
+                        Ok(connection) => match self.read_from(&connection, None, opening, &stamp, &mut read) {
                             Ok((value, false)) => (Ok(value), Some(connection)),
                             Ok((value, true)) => (Ok(value), None),
                             Err(error) => (Err(error), None),
@@ -199,10 +229,10 @@ impl Store {
                         continue;
                     };
                     drop(gate);
-                    return self.read_once(&copy, Opening::Copied, &stamp, &mut read);
+                    return self.read_once(&copy, Opening::Copied, reach, &stamp, &mut read);
                 }
                 Opening::Locked => last = Some(StoreError::Locked { path: self.path.clone() }),
-                Opening::Live => match self.read_once(&path, opening, &stamp, &mut read) {
+                Opening::Live => match self.read_once(&path, opening, reach, &stamp, &mut read) {
                     Err(error) if passing(&error) => last = Some(error),
                     result => return result,
                 },
@@ -213,7 +243,7 @@ impl Store {
                         continue;
                     };
                     drop(gate);
-                    return self.read_once(&copy, opening, &stamp, &mut read);
+                    return self.read_once(&copy, opening, reach, &stamp, &mut read);
                 }
             }
         }
@@ -223,10 +253,17 @@ impl Store {
         &self,
         path: &Path,
         opening: Opening,
+        reach: Reach,
         stamp: &Stamp,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let (value, _) = self.read_from(&self.connect(path, opening)?, opening, stamp, read)?;
+        let connection = self.connect(path, opening)?;
+        let second = if opening == Opening::Live && reach == Reach::All && stamp.bytes() > SMALL {
+            self.connect(path, opening).ok()
+        } else {
+            None
+        };
+        let (value, _) = self.read_from(&connection, second, opening, stamp, read)?;
         Ok(value)
     }
 
@@ -238,12 +275,15 @@ impl Store {
     fn read_from<T>(
         &self,
         connection: &Connection,
+        second: Option<Connection>,
         opening: Opening,
         stamp: &Stamp,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, bool), StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
+        let second = second.and_then(halves::Watching::begin);
         connection.execute_batch("BEGIN").map_err(sqlite)?;
+        // This reads from the database, and so settles which state is seen.
         let layout = self.layout(connection, stamp)?;
         let snapshot = Snapshot {
             connection,
@@ -253,6 +293,7 @@ impl Store {
             unreviewed: self.unreviewed,
             path: &self.path,
             scanned: Cell::new(false),
+            second: RefCell::new(second.and_then(halves::Watching::same)),
         };
         Ok((read(&snapshot)?, snapshot.scanned.get()))
     }

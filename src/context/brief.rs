@@ -193,7 +193,7 @@ fn read<'a>(
     let mut first: Option<StoreError> = None;
     for scope in scopes {
         let own = selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
-        let result = scope.store.snapshot_within(PATIENCE, |snapshot| {
+        let result = scope.store.whole(PATIENCE, |snapshot| {
             let outlines = snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
             let told = match sessions {
                 true => snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS)?,

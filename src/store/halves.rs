@@ -1,4 +1,10 @@
 //! Going through a large table by two threads.
+//!
+//! That takes two connections that see the same state. Where nobody writes, any two do, which is verified when all is read.
+//! Beside a writer with a log each sees the last commit before its transaction began, so it has to be shown that none came in
+//! between. `PRAGMA data_version` tells a connection whether others have committed since it asked last
+//! (<https://www.sqlite.org/pragma.html#pragma_data_version>): the second connection asks before the first one begins, and again
+//! when it begins itself. The same answer twice means that all three saw one state.
 
 use rusqlite::Connection;
 
@@ -10,12 +16,39 @@ use crate::error::StoreError;
 /// From so many row numbers on a table is read by two threads.
 const SHARED: i64 = 2_000;
 
+/// A connection that watches for commits.
+pub(super) struct Watching {
+    connection: Connection,
+    version: i64,
+}
+
+impl Watching {
+    /// Watches from now on.
+    pub(super) fn begin(connection: Connection) -> Option<Self> {
+        let version = version(&connection).ok()?;
+        Some(Self { connection, version })
+    }
+
+    /// Begins to read, if nothing was committed meanwhile.
+    pub(super) fn same(self) -> Option<Connection> {
+        self.connection.execute_batch("BEGIN").ok()?;
+        let version = version(&self.connection).ok()?;
+        (version == self.version).then_some(self.connection)
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA data_version", [], |row| row.get(0))
+}
+
+/// What one half of a table is read by.
+type Half<T> = (Connection, rusqlite::Result<Vec<T>>);
+
 impl Snapshot<'_> {
     /// What `pass` makes of the rows of a source, in the order in which they were stored. It is given a connection and the
     /// clauses of SQL that go behind the table's name.
     ///
-    /// Where nobody writes, a second connection sees the same state, which is verified when all is read, and takes the second
-    /// half of a large table meanwhile. Beside a writer with a log it might see a later one, and one connection takes all.
+    /// Where there is a second connection, it takes the second half of a large table meanwhile.
     ///
     /// # Errors
     /// What SQLite said.
@@ -38,19 +71,22 @@ impl Snapshot<'_> {
         );
         let pass = &pass;
         std::thread::scope(|scope| {
-            let behind = scope.spawn(move || pass(&second, &behind));
-            let mut made = pass(self.connection, &before).map_err(fail)?;
-            match behind.join() {
-                Ok(behind) => made.extend(behind.map_err(fail)?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            let behind = scope.spawn(move || -> Half<T> {
+                let made = pass(&second, &behind);
+                (second, made)
+            });
+            let made = pass(self.connection, &before);
+            let (second, behind) = behind.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            self.second.replace(Some(second));
+            let mut made = made.map_err(fail)?;
+            made.extend(behind.map_err(fail)?);
             Ok(made)
         })
     }
 
     /// A second connection and the row number that parts a source, where that is worth it.
     fn second(&self, source: &Source, row: &str) -> rusqlite::Result<Option<(Connection, i64)>> {
-        if self.opening != Opening::AtRest {
+        if self.opening != Opening::AtRest && self.second.borrow().is_none() {
             return Ok(None);
         }
         let ends = format!("SELECT min({row}), max({row}) FROM {}", source.table);
@@ -61,8 +97,10 @@ impl Snapshot<'_> {
         if last.saturating_sub(first) < SHARED {
             return Ok(None);
         }
-        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.to_owned());
-        let second = open::connect(&path, Opening::AtRest).ok();
+        let second = self.second.take().or_else(|| {
+            let path = self.path.canonicalize().unwrap_or_else(|_| self.path.to_owned());
+            open::connect(&path, Opening::AtRest).ok()
+        });
         Ok(second.map(|second| (second, first.midpoint(last))))
     }
 }

@@ -43,6 +43,9 @@ pub enum ListedRow {
     There(RowKey, u64, Status),
 }
 
+/// Tells the fingerprint of a row.
+type Fingerprint<'a> = &'a mut dyn FnMut() -> rusqlite::Result<u64>;
+
 impl ScannedRow<'_> {
     /// The row's public id.
     ///
@@ -107,31 +110,60 @@ impl Snapshot<'_> {
     /// # Errors
     /// What SQLite said.
     pub fn list(&self) -> Result<Vec<ListedRow>, StoreError> {
+        self.gather(|key, status, row, fingerprint| {
+            Ok(Some(match status {
+                Status::Rejected => ListedRow::Rejected(record::id(row)?),
+                _ => ListedRow::There(key, fingerprint()?, status),
+            }))
+        })
+    }
+
+    /// Every row that may be served and has a row number, by its id, with its fingerprint, in the order in which they were
+    /// stored. Ids may stand twice.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Box<str>)>, StoreError> {
+        self.gather(|key, status, row, fingerprint| {
+            if status == Status::Rejected || key.rowid == 0 {
+                return Ok(None);
+            }
+            let id = record::id(row)?;
+            Ok(if id.is_empty() {
+                None
+            } else {
+                Some((key, fingerprint()?, id.into_boxed_str()))
+            })
+        })
+    }
+
+    /// What `make` makes of each row, given where it lies, its status, itself, and what tells its fingerprint.
+    fn gather<T: Send>(
+        &self,
+        make: impl Fn(RowKey, Status, &Row<'_>, Fingerprint<'_>) -> rusqlite::Result<Option<T>> + Sync,
+    ) -> Result<Vec<T>, StoreError> {
         self.scanned.set(true);
-        let mut listed = Vec::new();
+        let mut gathered = Vec::new();
         let unreviewed = self.unreviewed;
         for (number, source) in self.sources() {
             let pass = |connection: &Connection, within: &str| {
                 let sql = format!("SELECT {} FROM {}{within}", source.select_list(), source.table);
                 let mut statement = connection.prepare(&sql)?;
                 let mut rows = statement.query([])?;
-                let (mut listed, mut bytes) = (Vec::new(), Vec::new());
+                let (mut made, mut bytes) = (Vec::new(), Vec::new());
                 while let Some(row) = rows.next()? {
                     let status = record::status(row, source, unreviewed)?;
                     let key = RowKey {
                         source: number,
                         rowid: row.get(0)?,
                     };
-                    listed.push(match status {
-                        Status::Rejected => ListedRow::Rejected(record::id(row)?),
-                        _ => ListedRow::There(key, record::fingerprint(row, source, &mut bytes)?, status),
-                    });
+                    made.extend(make(key, status, row, &mut || record::fingerprint(row, source, &mut bytes))?);
                 }
-                Ok(listed)
+                Ok(made)
             };
-            listed.append(&mut self.in_halves(source, pass)?);
+            gathered.append(&mut self.in_halves(source, pass)?);
         }
-        Ok(listed)
+        Ok(gathered)
     }
 
     /// Reads the memories at the given places, in any order. Rows that are gone, or whose status is not allowed now, are
