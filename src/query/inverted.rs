@@ -10,6 +10,7 @@
 mod builder;
 pub mod docs;
 pub mod follow;
+pub mod grow;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
@@ -105,62 +106,6 @@ impl Index {
         self.bytes = self.measure();
     }
 
-    /// Adds a memory with its terms as this index numbers them.
-    fn add(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) {
-        // 24 bits are 16 million documents; beyond that a scope is not searched in memory.
-        if self.docs.count() >= 1 << 24 {
-            return;
-        }
-        let Some(number) = self.docs.push(entry, &mut self.names) else {
-            return;
-        };
-        for (term, weight) in terms {
-            if let Some(list) = self.postings.get_mut(term as usize) {
-                list.push(number << 8 | weight.min(255));
-            }
-        }
-        self.vectors.push(entry.code.as_ref());
-        let size = self.sizes.entry(entry.status).or_default();
-        *size = (size.0 + 1, size.1 + u64::from(entry.length));
-        self.marks.push(mark(entry.status, self.docs.successor(number).is_some()));
-        self.lengths.push(entry.length);
-        let docs = &self.docs;
-        self.by_id.insert(hash(entry.id), number, |other| Some(hash(docs.id(other))));
-        if entry.key.rowid != 0 {
-            let row = |other: DocId| docs.get(other).map(|doc| hash(&doc.key));
-            self.by_row.insert(hash(&entry.key), number, row);
-        }
-    }
-
-    /// Makes room for so many more documents with vectors of a dimension.
-    pub fn expect(&mut self, documents: usize, dimension: usize) {
-        self.vectors.reserve(documents, dimension);
-        self.lengths.reserve(documents);
-        self.marks.reserve(documents);
-    }
-
-    /// Makes room for so many more documents that hold a term.
-    pub fn expect_postings(&mut self, term: u32, documents: usize) {
-        if let Some(list) = self.postings.get_mut(term as usize) {
-            list.reserve(documents);
-        }
-    }
-
-    /// The numbers of terms, new ones where need be.
-    pub fn number_terms<'t>(&mut self, terms: impl Iterator<Item = &'t str>) -> Vec<u32> {
-        terms.map(|term| self.term(term)).collect()
-    }
-
-    /// Adds a row of the vector table, its terms as this index numbers them. One whose id is known already is left to the
-    /// store to decide; that is told by `false`.
-    pub fn add_loaded(&mut self, entry: &Entry<'_>, terms: impl Iterator<Item = (u32, u32)>) -> bool {
-        let known = self.docs.count();
-        if entry.key.rowid != 0 && self.number(entry.id).is_none() && self.at(entry.key).is_none() {
-            self.add(entry, terms);
-        }
-        self.docs.count() > known
-    }
-
     /// Says that everything so far came from the vector table; with a searcher, that terms and vectors are still there.
     pub fn set_loaded(&mut self, searcher: Option<Searcher>) {
         self.loaded = self.docs.count();
@@ -209,14 +154,6 @@ impl Index {
         #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
         let share = if all == 0 { 1.0 } else { loaded as f64 / all as f64 };
         share
-    }
-
-    fn term(&mut self, key: &str) -> u32 {
-        let term = self.terms.number(key);
-        if self.postings.len() <= term as usize {
-            self.postings.resize_with(self.terms.len(), Postings::default);
-        }
-        term
     }
 
     /// The number of an interned string, if any document has it.
@@ -427,6 +364,4 @@ pub struct Entry<'a> {
     pub files: Vec<&'a str>,
     /// Id of the memory that replaces this one.
     pub superseded_by: Option<&'a str>,
-    /// Its vector.
-    pub code: Option<Code>,
 }

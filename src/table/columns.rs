@@ -23,6 +23,7 @@ use crate::memory::{Memory, Status};
 use crate::query::dictionary::Dictionary;
 use crate::query::inverted::Entry;
 use crate::query::prepare::Prepared;
+use crate::query::semantic::Code;
 use crate::store::read::RowKey;
 
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
@@ -307,13 +308,12 @@ pub struct Rows<'a> {
     batch: &'a RecordBatch,
 }
 
-/// A row of a table.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
-pub enum Loaded<'a> {
-    /// The lexicon of the batch of this number.
+/// What a row of a table says, from its detail.
+pub enum Detail<'a> {
+    /// The lexicon of the batch of this number: its terms, and for [`super::terms::read_holders`].
     Lexicon(u32, &'a str, &'a [u8]),
-    /// A memory: what the index keeps of it, the number of its batch, and its terms for [`super::terms::read`].
-    Memory(Entry<'a>, u32, &'a [u8]),
+    /// A memory: the number of its batch, its vector, and its terms for [`super::terms::read`].
+    Memory(u32, Option<Code>, &'a [u8]),
 }
 
 impl<'a> Rows<'a> {
@@ -357,11 +357,30 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// Visits every row, with its place in the batch. Batches of [`COLUMNS`] alone have no terms and no vectors, and no lexicons.
+    /// Visits what every row says, with its place in the batch.
+    ///
+    /// # Errors
+    /// [`TableError::Column`], or [`TableError::Damaged`] where a detail is none.
+    pub fn details(&self, mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>) -> Result<(), TableError> {
+        let source = self.numbers::<UInt8Type>("source")?;
+        let details = self.bytes("detail")?;
+        for (place, source) in source.values().iter().enumerate() {
+            let detail = details.value(place);
+            let detail = if *source == LEXICON {
+                terms::lexicon(detail).map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
+            } else {
+                terms::memory(detail).map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
+            };
+            each(place, detail.ok_or(TableError::Damaged)?)?;
+        }
+        Ok(())
+    }
+
+    /// Visits what is known of every memory, with its place in the batch.
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
-    pub fn visit(&self, mut each: impl FnMut(usize, Loaded<'_>) -> Result<(), TableError>) -> Result<(), TableError> {
+    pub fn memories(&self, mut each: impl FnMut(usize, &Entry<'_>)) -> Result<(), TableError> {
         let source = self.numbers::<UInt8Type>("source")?;
         let row = self.numbers::<Int64Type>("row")?;
         let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
@@ -375,27 +394,13 @@ impl<'a> Rows<'a> {
         let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional else {
             return Err(TableError::Column { column: "project" });
         };
-        let details = if self.batch.column_by_name("detail").is_some() {
-            Some(self.bytes("detail")?)
-        } else {
-            None
-        };
         let (tags, files) = (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
         for place in 0..self.batch.num_rows() {
             let text = |column: &'a arrow::array::StringArray| if column.is_null(place) { "" } else { column.value(place) };
             let number = |column: &arrow::array::PrimitiveArray<Int64Type>| (!column.is_null(place)).then(|| column.value(place));
-            let detail = details.map(|details| details.value(place));
             if source.value(place) == LEXICON {
-                if let Some(detail) = detail {
-                    let (batch, lexicon, holders) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
-                    each(place, Loaded::Lexicon(batch, lexicon, holders))?;
-                }
                 continue;
             }
-            let (batch, code, terms) = match detail {
-                Some(detail) => terms::memory(detail).ok_or(TableError::Damaged)?,
-                None => (0, None, &[][..]),
-            };
             let entry = Entry {
                 key: RowKey {
                     source: source.value(place),
@@ -417,9 +422,8 @@ impl<'a> Rows<'a> {
                 tags: tags.of(place)?,
                 files: files.of(place)?,
                 superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
-                code,
             };
-            each(place, Loaded::Memory(entry, batch, terms))?;
+            each(place, &entry);
         }
         Ok(())
     }

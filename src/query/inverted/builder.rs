@@ -120,11 +120,12 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
             self.translate.resize_with(worker + 1, Vec::new);
         }
         let Some(translate) = self.translate.get_mut(worker) else { return };
-        translate.extend(done.terms.iter().map(|term| self.index.term(term)));
+        let (_, mut contents) = self.index.parts();
+        translate.extend(done.terms.iter().map(|term| contents.term(term)));
         for (row, prepared, code) in done.rows {
             let terms = prepared.terms.iter().map(|weighted| unpack(*weighted));
             let terms = terms.filter_map(|(term, weight)| Some((*translate.get(term as usize)?, weight)));
-            self.index.add(&Entry::of(&row, prepared.length, code), terms);
+            self.index.add(&Entry::of(&row, prepared.length), code.as_ref(), terms);
             self.pending.remove(row.2.id.as_str());
         }
     }

@@ -9,7 +9,6 @@ use super::{DocId, Entry, Index};
 use crate::error::StoreError;
 use crate::memory::Status;
 use crate::query::numbers::hash;
-use crate::query::semantic::Code;
 use crate::store::Snapshot;
 use crate::store::read::{ListedRow, RowKey};
 
@@ -211,7 +210,7 @@ impl Index {
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn of((key, fingerprint, memory): &'a Row, length: u32, code: Option<Code>) -> Self {
+    pub(super) fn of((key, fingerprint, memory): &'a Row, length: u32) -> Self {
         let instant = |time: Option<jiff::Timestamp>| time.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
         Self {
             key: *key,
@@ -229,7 +228,6 @@ impl<'a> Entry<'a> {
             tags: memory.concepts.iter().map(String::as_str).collect(),
             files: memory.files.iter().map(String::as_str).collect(),
             superseded_by: memory.superseded_by.as_deref(),
-            code,
         }
     }
 }
