@@ -31,13 +31,14 @@ use lancedb::arrow::SendableRecordBatchStream;
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 /// Name of the table in the folder.
 pub const TABLE: &str = "memories";
 /// The tag on the version that readers may see.
 pub const PUBLISHED: &str = "published";
 /// Rows that are decoded at once.
-const BATCH: u32 = 4_096;
+const BATCH: u32 = 1_024;
 /// Memory that LanceDB may keep for indexes and metadata of all tables together.
 const INDEX_CACHE: usize = 128 << 20;
 const METADATA_CACHE: usize = 16 << 20;
@@ -162,13 +163,22 @@ fn runtime() -> std::io::Result<&'static Runtime> {
     Ok(RUNTIME.get_or_init(|| made))
 }
 
-/// Runs LanceDB to the end of `work`. A panic of the library, which a damaged table can cause, is an error like others.
-fn wait<T: Send>(work: impl Future<Output = Result<T, TableError>> + Send) -> Result<T, TableError> {
-    let runtime = runtime().map_err(|source| TableError::Io {
+fn started() -> Result<&'static Runtime, TableError> {
+    runtime().map_err(|source| TableError::Io {
         action: "start the threads for",
         path: PathBuf::from(TABLE),
         source,
-    })?;
+    })
+}
+
+/// Has LanceDB work on something beside this thread.
+fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<JoinHandle<T>, TableError> {
+    Ok(started()?.spawn(work))
+}
+
+/// Runs LanceDB to the end of `work`. A panic of the library, which a damaged table can cause, is an error like others.
+fn wait<T: Send>(work: impl Future<Output = Result<T, TableError>> + Send) -> Result<T, TableError> {
+    let runtime = started()?;
     let guarded = std::panic::AssertUnwindSafe(|| runtime.block_on(work));
     std::panic::catch_unwind(guarded).unwrap_or(Err(TableError::Damaged))
 }

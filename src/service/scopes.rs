@@ -168,6 +168,15 @@ fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreErr
         _ => None,
     };
     problems.extend(unusable.map(|reason| unusable_table(&scope.name, reason)));
+    let without_indexes =
+        |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > scope.resident() as u64);
+    if guard.table().is_some_and(without_indexes) {
+        problems.push(format!(
+            "it is larger than `limits.resident` and all of it is in memory, because its vector table has no indexes; \
+             `ack-memory index --scope {}` makes them",
+            scope.name
+        ));
+    }
     if !index.has_status {
         problems.push(format!(
             "the store keeps no review status; its rows count as `{}` (set `unreviewed` in scope.toml to change that)",

@@ -2,7 +2,7 @@
 //!
 //! The store is read twice: once for the fingerprints of its rows, in one short snapshot, then row by row in batches for
 //! what the table lacks. No snapshot lasts longer than a batch takes to read, so that a program that writes the store is
-//! not held up. Every batch is a version of the table; only the last step, the tag, shows them to readers.
+//! not held up. A few batches become a version of the table; only the last step, the tag, shows them to readers.
 
 mod feed;
 mod prepare;
@@ -25,15 +25,21 @@ use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, w
 use crate::encoder::Encoder;
 use crate::encoder::transformer::{ModelError, Transformer};
 use crate::error::{Error, StoreError};
-use crate::memory::Status;
+use crate::query::prepare::threads;
 use crate::scope::Scope;
-use crate::store::Snapshot;
 use crate::store::read::RowKey;
+use crate::store::{PATIENCE, Snapshot};
 
-/// Rows that become one version of the table.
+/// Rows that are prepared at once, by one thread: each batch has a lexicon of its own. Few rows are shared out among all.
 const BATCH: usize = 16_384;
+const SMALLEST_BATCH: usize = 1_024;
+/// Batches that become one version of the table, and one fragment of it: what a build that is killed has lost at most. Every
+/// fragment costs each search of a large table a little.
+const TOGETHER: usize = 8;
 /// The same where a transformer embeds them, which takes long: what is done is kept.
 const BATCH_WITH_MODEL: usize = 256;
+/// Rows of a fragment that is written at once.
+pub const FRAGMENT: usize = BATCH * TOGETHER;
 /// Rows named in one condition.
 const NAMED: usize = 1_000;
 /// Versions of the table that are older than this are removed, the published one apart.
@@ -62,7 +68,7 @@ pub fn build(scope: &Scope, options: &Options, progress: &mut dyn FnMut(Progress
         scope: scope.name.clone(),
         source,
     };
-    let wanted = scope.store.snapshot(fingerprints)?;
+    let wanted = scope.store.whole(PATIENCE, fingerprints)?;
     if options.dry_run {
         let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
             match wait(async { contents(&open(&folder).await?, encoder, None).await }) {
@@ -171,30 +177,32 @@ fn write(
     progress(Progress::Begin(plan.add.len()));
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
-    let batch = if maker.model.is_some() { BATCH_WITH_MODEL } else { BATCH };
-    feed::append(&writer, plan.add.chunks(batch), progress, |keys| {
+    let (batch, together) = if maker.model.is_some() {
+        (BATCH_WITH_MODEL, 1)
+    } else {
+        (batch_of(plan.add.len()), TOGETHER)
+    };
+    feed::append(&writer, (plan.add.chunks(batch), together), progress, |keys| {
         scope.store.snapshot(|snapshot| snapshot.rows(keys))
     })?;
     progress(Progress::Indexing);
-    report.version = Some(writer.publish(&scope.lance_folder())?);
+    report.version = Some(writer.publish(scope)?);
     Ok(report)
+}
+
+/// Rows of a batch, so that every thread prepares as many.
+fn batch_of(rows: usize) -> usize {
+    let threads = threads();
+    let rounds = rows.div_ceil(BATCH * threads).max(2);
+    rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
 }
 
 /// The fingerprint of every row that may be served, in the order of the store; the first row of an id counts.
 fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
-    let mut rows = Vec::new();
-    let mut ids: HashSet<Box<str>> = HashSet::new();
-    snapshot.scan(|row| {
-        // Without a row number there is nothing to tell rows apart by.
-        if row.status != Status::Rejected && row.key.rowid != 0 {
-            let id = row.id()?;
-            if !id.is_empty() && ids.insert(id.into()) {
-                rows.push((row.key, row.fingerprint));
-            }
-        }
-        Ok(())
-    })?;
-    Ok(rows)
+    let mut rows = snapshot.fingerprints()?;
+    let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
+    rows.retain_mut(|(_, _, id)| ids.insert(std::mem::take(id)));
+    Ok(rows.into_iter().map(|(key, fingerprint, _)| (key, fingerprint)).collect())
 }
 
 impl Plan {
@@ -364,11 +372,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Makes indexes where they pay, and shows the result to readers.
-    fn publish(&self, folder: &Path) -> Result<u64, TableError> {
+    fn publish(&self, scope: &Scope) -> Result<u64, TableError> {
+        let folder = &scope.lance_folder();
         wait(async {
             let rows = self.table.count_rows(None).await.map_err(TableError::lance("count the rows"))?;
             compact(&self.table, rows).await?;
-            update_indexes(&self.table, rows).await?;
+            update_indexes(&self.table, rows, scope.resident()).await?;
             let version = self.table.version().await.map_err(TableError::lance("read the version"))?;
             let mut tags = self.table.tags().await.map_err(TableError::lance("read the tags"))?;
             let known = match tags.list().await {

@@ -7,17 +7,17 @@ use lancedb::index::vector::IvfRqIndexBuilder;
 use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
+use super::build::FRAGMENT;
 
-/// From this size on a table gets indexes on its filter columns and its text.
-const SCALAR_FROM: usize = 10_000;
+/// The smallest table that gets indexes. A larger one has them once it is searched itself, or soon will be: where everything
+/// in it is held in memory nobody would ever read them, and to make them takes as long as to write the rows.
+const INDEXES_FROM: usize = 10_000;
 /// From this size on it gets one on its vectors, and on what else is asked for when it is searched itself.
 const VECTOR_FROM: usize = 100_000;
 
 /// Threads that index words at most: each of them makes a part that every search has to look into.
 const WORKERS: usize = 2;
 
-/// Rows that a fragment holds when it is written at once; see `build`.
-const FRAGMENT: usize = 16_384;
 /// So many more fragments than that make reading slow: small builds that followed each other are put together.
 const SPARE_FRAGMENTS: usize = 32;
 
@@ -34,12 +34,15 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Makes the indexes that a table of this size lacks, and brings those it has up to date.
-pub async fn update_indexes(table: &Table, rows: usize) -> Result<(), TableError> {
-    if rows < SCALAR_FROM {
+/// Makes the indexes that a table of this size lacks, and brings those it has up to date. Up to `resident` rows are held in
+/// memory by whoever reads it.
+pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Result<(), TableError> {
+    let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
+    // A scope that grows finds them there.
+    let soon = resident - resident / 4;
+    if there.is_empty() && rows < soon.max(INDEXES_FROM) {
         return Ok(());
     }
-    let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
     let has = |column: &str| there.iter().any(|index| index.columns.iter().any(|own| own == column));
     // The terms are analysed already: only the blanks between them count.
     let words = FtsIndexBuilder::default()
