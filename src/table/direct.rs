@@ -117,7 +117,7 @@ struct Opened {
     modified: SystemTime,
 }
 
-/// Files that are read again and again: a million memories lie in about sixty of them.
+/// Files that are read again and again: a million memories lie in some twenty of them.
 static OPENED: Linger<Arc<Opened>> = Linger::new(96);
 
 /// Whether the file of this name is written once and never again: LanceDB gives data and indexes names that are made by chance.

@@ -4,15 +4,17 @@
 //! What is held in memory is where each document of the index lies in the table, and the lexicon: which terms there are, how
 //! many memories hold each, and what each batch of the table calls them (see [`super::terms`]).
 
-use arrow::array::{Array, RecordBatch};
+use std::sync::Arc;
+
+use arrow::array::Array;
 use arrow::datatypes::{Float32Type, UInt64Type};
 use futures::future::try_join_all;
 use lance::Dataset;
+use lance::datatypes::Schema;
 use lancedb::arrow::SendableRecordBatchStream;
 use lancedb::index::scalar::{FtsQuery, FullTextSearchQuery, MatchQuery};
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{DistanceType, Table};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
 use super::columns::Rows;
@@ -24,7 +26,6 @@ use crate::memory::{Status, StatusFilter};
 use crate::query::dictionary::Dictionary;
 use crate::query::filter::Condition;
 use crate::query::inverted::DocId;
-use crate::query::semantic::Code;
 use crate::query::view::Verdict;
 
 /// Parts that memories are read in, at the same time.
@@ -51,7 +52,7 @@ pub struct Searcher {
     table: Table,
     /// The number of each document's row, ascending.
     rows: Vec<u64>,
-    lexicon: Lexicon,
+    lexicon: Arc<Lexicon>,
     /// Whether there is an index on the vectors; a scan of them would take long.
     has_vector_index: bool,
 }
@@ -93,7 +94,7 @@ impl Searcher {
             dataset,
             table,
             rows: Vec::new(),
-            lexicon,
+            lexicon: Arc::new(lexicon),
         }))
     }
 
@@ -140,31 +141,35 @@ impl Searcher {
         let only = |allowed: bool| (!dense).then(|| condition(&ask.condition, (ask.status, allowed)));
         let (allowed, others) = (only(true), only(false));
         let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
-        let anchors: Vec<&str> = ask.anchors.iter().map(String::as_str).collect();
-        let (code, meant) = (ask.code, enough(BY_MEANING));
+        let mut searches = vec![(words.join(" "), enough(BY_WORDS), allowed.clone())];
+        // Among many words, the full-text index may rank the holder of an identifier low.
+        if ask.anchors.len() < words.len() {
+            searches.push((ask.anchors.join(" "), enough(BY_ANCHORS), allowed.clone()));
+        }
+        if others.is_some() {
+            searches.push((words.join(" "), KEPT_OUT, others));
+        }
+        let meaning = ask.code.map(|code| (code.vector(), enough(BY_MEANING), allowed));
         let (lists, near) = wait(async {
-            let mut searches = vec![self.by_words(&words, enough(BY_WORDS), allowed.clone())];
-            // Among many words, the full-text index may rank the holder of an identifier low.
-            if anchors.len() < words.len() {
-                searches.push(self.by_words(&anchors, enough(BY_ANCHORS), allowed.clone()));
-            }
-            if others.is_some() {
-                searches.push(self.by_words(&words, KEPT_OUT, others));
-            }
-            let meaning = async {
-                match code {
-                    Some(code) => self.by_meaning(code, meant, allowed.clone()).await,
-                    None => Ok(Vec::new()),
-                }
+            // Each is a task of its own: planning a query takes about as long as the search itself.
+            let searches = searches
+                .into_iter()
+                .map(|search| tokio::spawn(by_words(self.table.clone(), search)));
+            let searches: Vec<_> = searches.collect();
+            let near = match meaning {
+                Some(meaning) => by_meaning(self.table.clone(), meaning, self.has_vector_index).await?,
+                None => Vec::new(),
             };
-            futures::try_join!(try_join_all(searches), meaning)
+            let lists = try_join_all(searches).await.map_err(|_| TableError::Damaged)?;
+            let lists: Result<Vec<Found>, TableError> = lists.into_iter().collect();
+            Ok((lists?, near))
         })?;
-        let complete = ask.code.is_none() && lists.first().is_some_and(|docs| docs.len() < enough(BY_WORDS));
+        let complete = ask.code.is_none() && lists.first().is_some_and(|found| found.len() < enough(BY_WORDS));
         let most = [BY_WORDS, BY_ANCHORS, KEPT_OUT];
         let mut docs: Vec<DocId> = Vec::new();
         for (list, most) in lists.into_iter().zip(most).chain([(near, BY_MEANING)]) {
             let (mut shown, mut kept_out) = (0, 0);
-            for doc in list {
+            for doc in list.into_iter().filter_map(|(_, row)| self.doc(row)) {
                 let (count, most) = match (ask.verdict)(doc) {
                     Verdict::Candidate => (&mut shown, if complete { usize::MAX } else { most }),
                     Verdict::ByStatus | Verdict::Superseded => (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT }),
@@ -190,106 +195,130 @@ impl Searcher {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let asked: FxHashMap<u32, usize> = keys
-            .iter()
-            .enumerate()
-            .filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)))
-            .collect();
         if rows.len() != wanted.len() {
             return Err(TableError::Damaged);
         }
+        let asked = keys.iter().enumerate();
+        let asked = asked.filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)));
+        let asked: Arc<Asked> = Arc::new(asked.collect());
         let each = rows.len().div_ceil(PARTS);
-        let batches: Vec<RecordBatch> = wait(async {
-            let failed = TableError::reading("read memories");
-            let columns = self.dataset.schema().project(&["detail"]).map_err(&failed)?;
-            let parts = rows.chunks(each).map(|rows| {
-                let (dataset, rows, columns) = (self.dataset.clone(), rows.to_vec(), columns.clone());
-                tokio::spawn(async move { dataset.take_rows(&rows, columns).await })
+        let parts = wait(async {
+            let columns = self
+                .dataset
+                .schema()
+                .project(&["detail"])
+                .map_err(TableError::reading("read memories"))?;
+            let parts = wanted.chunks(each).zip(rows.chunks(each)).map(|(docs, rows)| {
+                let part = Part {
+                    docs: docs.to_vec(),
+                    rows: rows.to_vec(),
+                    lexicon: Arc::clone(&self.lexicon),
+                    asked: Arc::clone(&asked),
+                };
+                tokio::spawn(part.read(self.dataset.clone(), columns.clone()))
             });
-            let read = try_join_all(parts.collect::<Vec<_>>()).await.map_err(|_| TableError::Damaged)?;
-            read.into_iter().map(|part| part.map_err(&failed)).collect()
+            try_join_all(parts.collect::<Vec<_>>()).await.map_err(|_| TableError::Damaged)
         })?;
-        let parts: Vec<(&[DocId], &RecordBatch)> = wanted.chunks(each).zip(&batches).collect();
-        let read: Result<Vec<Vec<Row>>, TableError> = parts
-            .into_par_iter()
-            .map(|(wanted, batch)| {
-                let details = Rows::new(batch).bytes("detail")?;
-                if details.len() != wanted.len() {
-                    return Err(TableError::Damaged);
-                }
-                let read = |(place, doc): (usize, &DocId)| self.read(*doc, details.value(place), &asked);
-                wanted.iter().enumerate().map(read).collect()
-            })
-            .collect();
+        let read: Result<Vec<Vec<Row>>, TableError> = parts.into_iter().collect();
         Ok(read?.into_iter().flatten().collect())
     }
 
-    /// The memories that the full-text index ranks first, best first.
-    async fn by_words(&self, words: &[&str], limit: usize, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
-        if words.is_empty() {
-            return Ok(Vec::new());
+    /// The document that lies in a row. One that the index did not take in is none of its documents.
+    fn doc(&self, row: u64) -> Option<DocId> {
+        self.rows.binary_search(&row).ok().and_then(|place| DocId::try_from(place).ok())
+    }
+}
+
+/// Rows that a query found, each behind what orders them, ascending.
+type Found = Vec<(f32, u64)>;
+
+/// The memories that the full-text index ranks first.
+async fn by_words(table: Table, (words, limit, condition): (String, usize, Option<String>)) -> Result<Found, TableError> {
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let words = MatchQuery::new(words).with_column(Some("words".to_owned()));
+    let query = table
+        .query()
+        .full_text_search(FullTextSearchQuery::new_query(FtsQuery::Match(words)))
+        .select(Select::columns(&["_score"]))
+        .with_row_id()
+        .limit(limit);
+    let query = only(query, condition);
+    let batches = query.execute().await.map_err(TableError::lance("search the words"))?;
+    found(batches, "_score", |score| -score).await
+}
+
+/// The memories that the vector index finds nearest.
+async fn by_meaning(
+    table: Table,
+    (vector, limit, condition): (Vec<f32>, usize, Option<String>),
+    indexed: bool,
+) -> Result<Found, TableError> {
+    let query = table
+        .query()
+        .nearest_to(vector)
+        .and_then(|query| query.maximum_nprobes(None))
+        .map_err(TableError::lance("search the vectors"))?
+        .column("vector")
+        .distance_type(DistanceType::Cosine)
+        .select(Select::columns(&["_distance"]))
+        .with_row_id()
+        .limit(limit);
+    let query = only(query, condition);
+    let query = if indexed { query } else { query.bypass_vector_index() };
+    let batches = query.execute().await.map_err(TableError::lance("search the vectors"))?;
+    found(batches, "_distance", |distance| distance).await
+}
+
+/// The rows of an answer, in the order of a column.
+async fn found(
+    mut batches: SendableRecordBatchStream,
+    column: &'static str,
+    order: impl Fn(f32) -> f32 + Send,
+) -> Result<Found, TableError> {
+    let mut found = Vec::new();
+    while let Some(batch) = next(&mut batches).await? {
+        let rows = Rows::new(&batch);
+        let numbers = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
+        let values = rows.numbers::<Float32Type>(column)?.values().iter();
+        found.extend(values.map(|value| order(*value)).zip(numbers.copied()));
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(found)
+}
+
+/// The terms of a query, by the lexicon's numbers, and their places in the query.
+type Asked = FxHashMap<u32, usize>;
+
+/// Memories that one task reads.
+struct Part {
+    docs: Vec<DocId>,
+    /// Where they lie.
+    rows: Vec<u64>,
+    lexicon: Arc<Lexicon>,
+    asked: Arc<Asked>,
+}
+
+impl Part {
+    async fn read(self, dataset: Dataset, columns: Schema) -> Result<Vec<Row>, TableError> {
+        let batch = dataset.take_rows(&self.rows, columns).await;
+        let batch = batch.map_err(TableError::reading("read memories"))?;
+        let details = Rows::new(&batch).bytes("detail")?;
+        if details.len() != self.docs.len() {
+            return Err(TableError::Damaged);
         }
-        let words = MatchQuery::new(words.join(" ")).with_column(Some("words".to_owned()));
-        let query = self
-            .table
-            .query()
-            .full_text_search(FullTextSearchQuery::new_query(FtsQuery::Match(words)))
-            .select(Select::columns(&["_score"]))
-            .with_row_id()
-            .limit(limit);
-        let query = only(query, condition);
-        let found = query.execute().await.map_err(TableError::lance("search the words"))?;
-        self.docs(found, "_score", |score| -score).await
+        let docs = self.docs.iter().enumerate();
+        docs.map(|(place, doc)| self.lexicon.row(*doc, details.value(place), &self.asked))
+            .collect()
     }
+}
 
-    /// The memories that the vector index finds nearest, nearest first.
-    async fn by_meaning(&self, code: &Code, limit: usize, condition: Option<String>) -> Result<Vec<DocId>, TableError> {
-        let query = self
-            .table
-            .query()
-            .nearest_to(code.vector())
-            .and_then(|query| query.maximum_nprobes(None))
-            .map_err(TableError::lance("search the vectors"))?
-            .column("vector")
-            .distance_type(DistanceType::Cosine)
-            .select(Select::columns(&["_distance"]))
-            .with_row_id()
-            .limit(limit);
-        let query = only(query, condition);
-        let query = if self.has_vector_index {
-            query
-        } else {
-            query.bypass_vector_index()
-        };
-        let found = query.execute().await.map_err(TableError::lance("search the vectors"))?;
-        self.docs(found, "_distance", |distance| distance).await
-    }
-
-    /// The documents behind the row numbers that a query found, in the order of a column.
-    async fn docs(
-        &self,
-        mut batches: SendableRecordBatchStream,
-        column: &'static str,
-        order: impl Fn(f32) -> f32 + Send,
-    ) -> Result<Vec<DocId>, TableError> {
-        let mut docs: Vec<(f32, DocId)> = Vec::new();
-        while let Some(batch) = next(&mut batches).await? {
-            let rows = Rows::new(&batch);
-            let numbers = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
-            for (number, value) in numbers.zip(rows.numbers::<Float32Type>(column)?.values()) {
-                // A row that the index did not take in is none of its documents.
-                let doc = self.rows.binary_search(number).ok().and_then(|place| DocId::try_from(place).ok());
-                docs.extend(doc.map(|doc| (order(*value), doc)));
-            }
-        }
-        docs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(docs.into_iter().map(|(_, doc)| doc).collect())
-    }
-
+impl Lexicon {
     /// What a score needs of a memory, from its detail.
-    fn read(&self, doc: DocId, detail: &[u8], asked: &FxHashMap<u32, usize>) -> Result<Row, TableError> {
+    fn row(&self, doc: DocId, detail: &[u8], asked: &Asked) -> Result<Row, TableError> {
         let (batch, code, held) = terms::memory(detail).ok_or(TableError::Damaged)?;
-        let lexicon = self.lexicon.batches.get(&batch).ok_or(TableError::Damaged)?;
+        let lexicon = self.batches.get(&batch).ok_or(TableError::Damaged)?;
         let mut frequencies = Vec::new();
         for term in terms::read(held) {
             let (term, weight) = term.ok_or(TableError::Damaged)?;
@@ -301,9 +330,7 @@ impl Searcher {
         }
         Ok(Row { doc, frequencies, code })
     }
-}
 
-impl Lexicon {
     /// Takes the lexicon of a batch.
     fn read(&mut self, detail: &[u8]) -> Result<(), TableError> {
         let (batch, terms, holders) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
