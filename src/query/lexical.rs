@@ -155,9 +155,10 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
             }
         }
     }
-    // Weights are whole multiples of a small unit, so that a cursor can carry them exactly.
+    // Weights are whole multiples of a small unit, so that a cursor can carry them exactly. A word that every memory of a large
+    // scope holds tells next to nothing, and what holds it matches all the same.
     for (_, weight) in &mut weighted {
-        *weight = (*weight / UNIT).round() * UNIT;
+        *weight = (*weight / UNIT).round().max(1.0) * UNIT;
     }
     let whole: f32 = weighted.iter().map(|(_, weight)| weight).sum();
     Statistics {

@@ -64,21 +64,26 @@ fn memories() -> Vec<Value> {
         .collect()
 }
 
-/// A root with one scope and its table, and the setting that leaves the table where it lies.
+/// A root with one scope and a table that is made to be searched.
 fn large() -> (Root, Connection) {
     let root = Root::new();
     let store = bulk(&root, "alpha", &memories());
-    build(&root);
+    searched(&root, build);
     (root, store)
+}
+
+/// Does something where the table is left where it lies.
+fn searched<T>(root: &Root, work: impl FnOnce(&Root) -> T) -> T {
+    let config = root.path().join("config.toml");
+    std::fs::write(&config, "limits.resident = 10000").unwrap();
+    let done = work(root);
+    std::fs::remove_file(config).unwrap();
+    done
 }
 
 /// Two services over the same root: one that searches the table, one that holds it in memory.
 fn both(root: &Root) -> (Service, Service) {
-    let config = root.path().join("config.toml");
-    std::fs::write(&config, "limits.resident = 10000").unwrap();
-    let searching = root.service();
-    std::fs::remove_file(config).unwrap();
-    (searching, root.service())
+    (searched(root, Root::service), root.service())
 }
 
 fn query(service: &Service, arguments: &Value) -> Value {
@@ -187,6 +192,37 @@ fn a_large_scope_answers_from_its_table_as_one_in_memory_does() {
 }
 
 #[test]
+fn a_table_is_given_indexes_where_it_is_searched_and_nowhere_else() {
+    let root = Root::new();
+    let _store = bulk(&root, "alpha", &memories());
+    build(&root);
+    let indexes = root.path().join("scopes/alpha/lance/memories.lance/_indices");
+    assert!(!indexes.exists(), "all of it is held in memory");
+    let problems = |service: &Service| {
+        let answer = call(service, "list_scopes", json!({})).unwrap();
+        answer["scopes"][0]["health"]["problems"].clone()
+    };
+    let (searching, _) = both(&root);
+    let said = problems(&searching).to_string();
+    assert!(said.contains("`ack-memory index --scope alpha` makes them"), "{said}");
+    let answer = query(&searching, &json!({ "query": "retry queue" }));
+    assert!(
+        !answer["results"].as_array().unwrap().is_empty(),
+        "and nothing is missing meanwhile"
+    );
+    searched(&root, build);
+    assert!(indexes.is_dir());
+    let (searching, _) = both(&root);
+    let answer = query(&searching, &json!({ "query": "retry queue", "mode": "hybrid" }));
+    assert!(answer["notes"].to_string().contains("best_matches_only"), "{answer}");
+    assert!(
+        problems(&searching).as_array().is_none_or(Vec::is_empty),
+        "{}",
+        problems(&searching)
+    );
+}
+
+#[test]
 fn filters_never_cost_results_of_a_large_scope() {
     let (root, _) = large();
     let (searching, holding) = both(&root);
@@ -216,6 +252,50 @@ fn filters_never_cost_results_of_a_large_scope() {
     distinct.sort();
     distinct.dedup();
     assert_eq!((seen.len(), distinct.len()), (160, 160));
+}
+
+/// What matches best is in the other project, of both there are more than can be looked at one by one, and the page is filled.
+#[test]
+fn a_filter_that_leads_away_from_the_best_matches_still_fills_its_page() {
+    const EACH: usize = 20_200;
+    let mut random = Random(11);
+    let memories: Vec<Value> = (0..2 * EACH)
+        .map(|number| {
+            let near = number % 2 == 0;
+            let title = if near {
+                "Zeppelins are filled with helium"
+            } else {
+                "Deploying the server"
+            };
+            let body = if near { "zeppelin helium gas" } else { "one zeppelin" };
+            // One memory of the other project is as good as any.
+            let title = if number == 20_001 {
+                "Zeppelins, helium and zeppelins"
+            } else {
+                title
+            };
+            let project = if near { "airships" } else { "servers" };
+            let rest = json!({ "narrative": format!("{body} {}", random.text(3)), "project": project });
+            memory(&format!("m{number:05}"), title, rest)
+        })
+        .collect();
+    let root = Root::new();
+    let _store = bulk(&root, "alpha", &memories);
+    searched(&root, build);
+    let searching = searched(&root, Root::service);
+    for mode in ["hybrid", "lexical", "semantic"] {
+        let question = json!({ "query": "zeppelin helium", "mode": mode, "limit": 50, "max_tokens": 20_000 });
+        let answer = query(&searching, &question);
+        assert!(answer["notes"].to_string().contains("best_matches_only"), "{mode}: {answer}");
+        let mut within = question.clone();
+        within["project"] = json!("servers");
+        let answer = query(&searching, &within);
+        let found = ids(&answer);
+        assert_eq!(found.len(), 50, "{mode}: {answer}");
+        assert_eq!(found.first().map(String::as_str), Some("m20001"), "{mode}");
+        let odd = |id: &String| id.trim_start_matches('m').parse::<usize>().unwrap() % 2 == 1;
+        assert!(found.iter().all(odd), "{mode}: {found:?}");
+    }
 }
 
 #[test]

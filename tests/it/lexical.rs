@@ -522,3 +522,38 @@ fn marks_without_a_letter_are_no_words_that_memories_share() {
     assert_eq!(answer["total"], 1, "{answer}");
     assert_eq!(answer["results"][0]["id"], "a");
 }
+
+#[test]
+fn a_word_that_every_memory_holds_is_found_like_any_other() {
+    let memories: Vec<Value> = (0..1_500)
+        .map(|number| {
+            let title = if number == 700 { "Kubernetes drains nodes" } else { "Kubernetes" };
+            let rest = json!({ "narrative": format!("note {number}"), "project": (["one", "two"][number % 2]) });
+            memory(&format!("m{number:04}"), title, rest)
+        })
+        .collect();
+    let root = Root::new();
+    let _store = bulk(&root, "alpha", &memories);
+    let service = root.service();
+    for mode in ["lexical", "hybrid"] {
+        let ask = |query: &str, project: Option<&str>| {
+            let question = json!({ "query": query, "mode": mode, "project": project, "limit": 30, "max_tokens": 20_000 });
+            call(&service, "query_memories", question).unwrap()
+        };
+        let answer = ask("kubernetes", None);
+        assert_eq!(answer["total"], 1_500, "{mode}");
+        let answer = ask("kubernetes drains", Some("one"));
+        assert_eq!(
+            (&answer["results"][0]["id"], &answer["total"]),
+            (&json!("m0700"), &json!(750)),
+            "{mode}"
+        );
+        assert_eq!(answer["results"].as_array().unwrap().len(), 30, "{mode}");
+        let answer = ask("kubernetes drains", Some("two"));
+        assert_eq!(
+            answer["results"].as_array().unwrap().len(),
+            30,
+            "{mode}: what matches best is elsewhere"
+        );
+    }
+}
