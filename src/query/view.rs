@@ -21,6 +21,9 @@ const EXACT: usize = 20_000;
 const FEW: usize = 400;
 /// The same of an estimate.
 const FEW_EXPECTED: f32 = 200.0;
+/// How many times more the indexes are asked for at each step, where they keep naming what the filters leave out, and at most.
+const WIDER: usize = 16;
+const WIDEST: usize = 4_096;
 /// Documents that are looked at to learn what share of them passes the filters.
 const SAMPLE: u32 = 8_192;
 
@@ -122,26 +125,33 @@ impl<'a> View<'a> {
                     share,
                     condition: self.filter.condition(),
                     status: filters.status,
+                    widened: 1,
                     verdict: &|doc| judge.judge(doc),
                 };
                 let answer = searcher.search(&ask)?;
                 let mut wanted = answer.docs;
                 let mut partial = !answer.complete;
+                let mut exhausted = answer.exhausted;
                 let too_few = |wanted: &[DocId]| wanted.iter().filter(|doc| passes(**doc)).count() < AT_LEAST;
                 if partial && share < 1.0 && too_few(&wanted) {
                     // What matches best lies where the filters do not lead: they are given to the table after all.
                     ask.share = 0.0;
-                    wanted.extend(searcher.search(&ask)?.docs);
-                    wanted.sort_unstable();
-                    wanted.dedup();
+                    let answer = searcher.search(&ask)?;
+                    exhausted = answer.exhausted;
+                    add(&mut wanted, answer.docs);
                 }
                 if partial && too_few(&wanted) {
                     // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
                     if let Some(left) = every(EXACT, &passes) {
-                        wanted.extend(left);
-                        wanted.sort_unstable();
-                        wanted.dedup();
+                        add(&mut wanted, left);
                         partial = false;
+                    }
+                    // More than that are left, and the table cannot decide what leaves them: more and more are asked for.
+                    while partial && too_few(&wanted) && !exhausted && ask.widened < WIDEST {
+                        ask.widened *= WIDER;
+                        let answer = searcher.search(&ask)?;
+                        exhausted = answer.exhausted;
+                        add(&mut wanted, answer.docs);
                     }
                 }
                 (wanted, partial)
@@ -253,6 +263,13 @@ impl<'a> View<'a> {
             resident: scores,
         }
     }
+}
+
+/// Adds documents to others, in the order of their numbers.
+fn add(wanted: &mut Vec<DocId>, more: Vec<DocId>) {
+    wanted.extend(more);
+    wanted.sort_unstable();
+    wanted.dedup();
 }
 
 /// Some of so many documents, the same ones every time, spread evenly and without a period: what is written in turn (every

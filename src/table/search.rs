@@ -137,7 +137,7 @@ impl Searcher {
             clippy::cast_precision_loss,
             reason = "at most a hundred times a small number"
         )]
-        let enough = |most: usize| (most as f32 / share).ceil() as usize;
+        let enough = |most: usize| (most as f32 * ask.widened as f32 / share).ceil() as usize;
         let only = |allowed: bool| (!dense).then(|| condition(&ask.condition, (ask.status, allowed)));
         let (allowed, others) = (only(true), only(false));
         let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
@@ -164,7 +164,9 @@ impl Searcher {
             let lists: Result<Vec<Found>, TableError> = lists.into_iter().collect();
             Ok((lists?, near))
         })?;
-        let complete = ask.code.is_none() && lists.first().is_some_and(|found| found.len() < enough(BY_WORDS));
+        let every_word = lists.first().is_some_and(|found| found.len() < enough(BY_WORDS));
+        let complete = ask.code.is_none() && every_word;
+        let exhausted = every_word && near.len() < enough(BY_MEANING);
         let most = [BY_WORDS, BY_ANCHORS, KEPT_OUT];
         let mut docs: Vec<DocId> = Vec::new();
         for (list, most) in lists.into_iter().zip(most).chain([(near, BY_MEANING)]) {
@@ -183,7 +185,7 @@ impl Searcher {
         }
         docs.sort_unstable();
         docs.dedup();
-        Ok(Answer { docs, complete })
+        Ok(Answer { docs, complete, exhausted })
     }
 
     /// Reads memories.

@@ -80,6 +80,8 @@ pub struct Ask<'a> {
     pub condition: Condition<'a>,
     /// Which statuses may be shown.
     pub status: StatusFilter,
+    /// How many times more memories are asked for than are wanted.
+    pub widened: usize,
     /// What may become of a memory.
     pub verdict: &'a dyn Fn(DocId) -> Verdict,
 }
@@ -100,4 +102,6 @@ pub struct Answer {
     pub docs: Vec<DocId>,
     /// These are all that hold a term of the query, and no vector was asked for.
     pub complete: bool,
+    /// However many more are asked for, no other one is found.
+    pub exhausted: bool,
 }
