@@ -156,9 +156,11 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
         }
     }
     // Weights are whole multiples of a small unit, so that a cursor can carry them exactly. A word that every memory of a large
-    // scope holds tells next to nothing, and what holds it matches all the same.
+    // scope holds tells next to nothing, and what holds it matches all the same; unless the question is about an identifier, of
+    // which such a word is a part: `err` of `ERR_00042`.
+    let least = if anchors.is_empty() { 1.0 } else { 0.0 };
     for (_, weight) in &mut weighted {
-        *weight = (*weight / UNIT).round().max(1.0) * UNIT;
+        *weight = (*weight / UNIT).round().max(least) * UNIT;
     }
     let whole: f32 = weighted.iter().map(|(_, weight)| weight).sum();
     Statistics {

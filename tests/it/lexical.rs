@@ -528,7 +528,7 @@ fn a_word_that_every_memory_holds_is_found_like_any_other() {
     let memories: Vec<Value> = (0..1_500)
         .map(|number| {
             let title = if number == 700 { "Kubernetes drains nodes" } else { "Kubernetes" };
-            let rest = json!({ "narrative": format!("note {number}"), "project": (["one", "two"][number % 2]) });
+            let rest = json!({ "narrative": format!("note ERR_{number:05}"), "project": (["one", "two"][number % 2]) });
             memory(&format!("m{number:04}"), title, rest)
         })
         .collect();
