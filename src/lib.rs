@@ -56,7 +56,7 @@
 //!   [`service`], arguments on the way in and names on the way out. No call of ours waits for an upstream server.
 //! - Adapters hold no rules and do not call each other. [`service`] cannot reach [`import`].
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
-//!   store and comparing a working tree take a few more ([`query::inverted`], [`store::read`], [`scope::changes`]), and
+//!   store and comparing a working tree take a few more ([`query::inverted`], [`store::read`], [`table`], [`scope::changes`]), and
 //!   LanceDB has a runtime of its own that such a thread waits for.
 //! - `unsafe` code is in [`store::vfs`] alone, but for one line of [`cli`], which tells LanceDB of the processors.
 

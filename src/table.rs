@@ -37,7 +37,7 @@ use tokio::task::JoinHandle;
 pub const TABLE: &str = "memories";
 /// The tag on the version that readers may see.
 pub const PUBLISHED: &str = "published";
-/// Rows that are decoded at once.
+/// Rows that are decoded at once: what is decoded and not yet read counts towards the most memory that a process takes.
 const BATCH: u32 = 1_024;
 /// Memory that LanceDB may keep for indexes and metadata of all tables together.
 const INDEX_CACHE: usize = 128 << 20;

@@ -28,7 +28,8 @@ const SAME: f64 = 0.8;
 /// With fewer words than this, only equal texts are the same.
 const FEW: usize = 8;
 /// Cosine from which two memories may be nearly the same text. Below it their words are not compared, which saves
-/// work; how near texts with four fifths of their words in common lie was not measured over a set.
+/// work. Of 2,928 memories of the development sets, each against itself without its tags and without the heaviest words that it
+/// can lose and still be nearly the same, the least cosine was 0.759 (`tests/it/fold.rs`).
 pub const NEAR: f32 = 0.6;
 /// Cosine from which two memories may be the same in other words.
 pub const REWORDED: f32 = 0.95;

@@ -1,5 +1,7 @@
 //! Adding documents to an index. What is known of them and what they say lie apart, so that two threads can add them.
 
+use rustc_hash::FxHashMap as HashMap;
+
 use super::docs::Docs;
 use super::{DocId, Entry, Index, Mark, mark};
 use crate::memory::Status;
@@ -9,7 +11,6 @@ use crate::query::numbers::{Numbers, hash};
 use crate::query::postings::Postings;
 use crate::query::semantic::{Code, Vectors};
 use crate::store::read::RowKey;
-use rustc_hash::FxHashMap as HashMap;
 
 /// What is known of the documents of an index.
 pub struct Columns<'a> {
