@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::path::Path;
 
-use ack_memory::api::{Mode, QueryRequest};
+use ack_memory::api::Mode;
 use ack_memory::eval::metrics::Measures;
 use ack_memory::eval::{Run, parse};
 use ack_memory::import::{Options, run};
@@ -160,11 +160,11 @@ fn answers_on_the_development_sets_are_the_same_with_a_table() {
             let asked = questions.iter().flat_map(|question| MODES.map(|mode| (question, mode)));
             asked
                 .map(|(question, mode)| {
-                    let request = QueryRequest {
+                    let request = ack_memory::api::QueryRequest {
                         query: question["text"].as_str().map(str::to_owned),
                         mode: Some(mode),
                         limit: Some(50),
-                        ..QueryRequest::default()
+                        ..ack_memory::api::QueryRequest::default()
                     };
                     let answer = serde_json::to_value(service.query_memories(&request).unwrap()).unwrap();
                     (format!("{set} {mode:?} {}", question["qid"]), answer)

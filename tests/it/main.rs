@@ -19,6 +19,7 @@ mod get;
 mod hook;
 mod http;
 mod import;
+#[cfg(feature = "table")]
 mod large;
 mod lexical;
 mod limits;
