@@ -329,6 +329,9 @@ pub struct HostArgs {
     /// The program that calls the hook [default: told by what it sends]
     #[arg(long, value_enum)]
     pub client: Option<HostArg>,
+    /// The plugin calls it: nothing is said where the settings of Claude Code call it as well
+    #[arg(long)]
+    pub plugin: bool,
 }
 
 /// The programs whose hooks are answered.
@@ -339,6 +342,7 @@ pub enum HostArg {
     Codex,
     Gemini,
     Cursor,
+    Copilot,
 }
 
 /// What is put into a client's configuration; the arguments of `print-config`.
@@ -347,9 +351,12 @@ pub struct EntryArgs {
     /// The client
     #[arg(value_parser = client())]
     pub client: Client,
-    /// In the project's folder, for this project alone
+    /// In the project's repository, for this project alone
     #[arg(long)]
     pub here: bool,
+    /// Without the permission to call the tools unasked
+    #[arg(long)]
+    pub no_allow: bool,
     /// Without the hook that tells memories when a session starts
     #[arg(long)]
     pub no_hook: bool,
@@ -391,7 +398,7 @@ pub struct DisconnectArgs {
     /// The client
     #[arg(value_parser = client())]
     pub client: Client,
-    /// In the project's folder
+    /// In the project's repository
     #[arg(long)]
     pub here: bool,
     /// Show the change and write nothing

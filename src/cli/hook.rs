@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::args::{Global, HookArgs, HookCommand, HostArg};
+use super::connect::settings_call;
 use super::{config, write_err, write_out};
 use crate::error::Error;
 use crate::hook;
@@ -25,15 +26,17 @@ const MOST: u64 = 4 << 20;
 pub fn run(global: &Global, args: &HookArgs) {
     // What a panic says is more than the one line that is allowed.
     std::panic::set_hook(Box::new(|_| {}));
-    let (moment, host) = match &args.command {
-        HookCommand::SessionStart(host) => (Moment::SessionStart, host.client),
-        HookCommand::UserPrompt(host) => (Moment::UserPrompt, host.client),
+    let (moment, sender) = match &args.command {
+        HookCommand::SessionStart(sender) => (Moment::SessionStart, sender),
+        HookCommand::UserPrompt(sender) => (Moment::UserPrompt, sender),
     };
-    let host = host.map(|host| match host {
+    let plugin = sender.plugin;
+    let host = sender.client.map(|host| match host {
         HostArg::ClaudeCode => Host::ClaudeCode,
         HostArg::Codex => Host::Codex,
         HostArg::Gemini => Host::Gemini,
         HostArg::Cursor => Host::Cursor,
+        HostArg::Copilot => Host::Copilot,
     });
     let mut event = Event::unknown(host, moment);
     let mut trouble = None;
@@ -46,7 +49,7 @@ pub fn run(global: &Global, args: &HookArgs) {
         Err(reason) => trouble = Some(reason),
     }
     let asked = (global.clone(), event.clone());
-    let answered = match within(ANSWERING, move || answer(&asked.0, &asked.1)) {
+    let answered = match within(ANSWERING, move || answer(&asked.0, &asked.1, plugin)) {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
             let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
@@ -71,7 +74,7 @@ pub fn complain(trouble: &str) {
     write_err(&format!("ack-memory hook: {}\n", text::line(trouble, 300)));
 }
 
-fn answer(global: &Global, event: &Event) -> Result<Option<Output>, Error> {
+fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, Error> {
     let mut config = config(global)?;
     // A folder that was named on the command line goes before what the host says.
     let mut event = event.clone();
@@ -80,6 +83,9 @@ fn answer(global: &Global, event: &Event) -> Result<Option<Output>, Error> {
     }
     if let Some(folder) = event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute()) {
         config.project.value = folder;
+    }
+    if plugin && settings_call(&config, event.moment.name()) {
+        return Ok(None);
     }
     // What is wrong with `[tools]` is for `serve` to say, and a session has nothing to do with it.
     let named = config.file.is_some().then(|| config.offer(None, &|_| None));

@@ -2,15 +2,16 @@
 //!
 //! Beside a file that is changed for the first time its content is kept under another name. Taking parts out again leads
 //! back to that content, byte by byte, unless somebody changed something else meanwhile; a file that was made for the parts
-//! goes with them.
+//! goes with them. Texts are changed with plain line ends and get theirs back line by line.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
+use tempfile::NamedTempFile;
 
-use super::{ConfigFile, Format, json, toml};
+use super::{ConfigFile, Format, Part, json, toml};
 use crate::error::{Error, SettingsError};
 
 /// What is done to a file.
@@ -47,56 +48,122 @@ pub struct Change {
 /// Plans a change. Nothing is written.
 ///
 /// # Errors
-/// [`SettingsError`] when the file cannot be read, or holds what cannot be changed with certainty.
+/// [`SettingsError`] when the file cannot be read, may not be written, or holds what cannot be changed with certainty.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, Error> {
     let before = read(&file.path)?;
     let refuse = |message: String| {
-        Error::Settings(SettingsError::Invalid {
-            path: file.path.clone(),
-            message: format!("it is left as it is, for it cannot be changed with certainty: {message}"),
-            nearest: Vec::new(),
-            known: Vec::new(),
-        })
+        invalid(
+            &file.path,
+            format!("it is left as it is, for it cannot be changed with certainty: {message}"),
+        )
     };
     // Editors on some systems begin a file with a mark that is no part of the text.
-    let text = before.as_deref().unwrap_or_default();
-    let (mark, text) = text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest));
-    let bare = take(file, text, false).map_err(refuse)?;
+    let raw = before.as_deref().unwrap_or_default();
+    let (mark, raw) = raw.strip_prefix('\u{feff}').map_or(("", raw), |rest| ("\u{feff}", rest));
+    let text = raw.replace("\r\n", "\n");
+    let written = |after: &str| After::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
+    let bare = take(file, &text, false).map_err(refuse)?;
     let (after, keep) = match action {
         Action::Put => {
-            let after = put(file, text).map_err(refuse)?;
+            let after = put(file, &text).map_err(refuse)?;
             // What is written must be read as it was meant.
             if value(file.format, &after).is_none() {
                 return Err(refuse("the result would not be readable".to_owned()));
             }
-            (if after == text { After::Same } else { After::Text(after) }, bare == text)
+            let after = if after == text { After::Same } else { written(&after) };
+            (after, before.is_some() && is_to_be_kept(file, &text, &bare)?)
         }
         Action::Take if before.is_none() || bare == text => (After::Same, false),
         Action::Take => {
-            let pruned = take(file, text, true).map_err(refuse)?;
             let kept = read(&kept_path(&file.path))?;
-            let same = |kept: &&String| {
-                let kept = value(file.format, kept.trim_start_matches('\u{feff}'));
-                kept.is_some() && (kept == value(file.format, &bare) || kept == value(file.format, &pruned))
-            };
-            let after = match kept.as_ref().filter(same) {
-                Some(kept) => After::Text(kept.trim_start_matches('\u{feff}').to_owned()),
-                None if kept.is_none() && is_empty(file.format, &pruned) => After::Gone,
-                None => After::Text(pruned),
+            let pruned = take(file, &text, true).map_err(refuse)?;
+            let after = match kept.filter(|kept| leads_to(file, kept, &bare)) {
+                Some(kept) => After::Text(kept),
+                None if !kept_path(&file.path).exists() && is_empty(file.format, &pruned) => After::Gone,
+                None => written(&pruned),
             };
             (after, false)
         }
     };
-    let after = match after {
-        After::Text(text) => After::Text(format!("{mark}{text}")),
-        other => other,
-    };
+    if after != After::Same {
+        writable(&file.path)?;
+    }
     Ok(Change {
         path: file.path.clone(),
-        keep: keep && before.is_some(),
         before,
         after,
+        keep,
     })
+}
+
+/// Whether a text is worth keeping: it has none of our entries, and is not the kept one with nothing but ours added.
+fn is_to_be_kept(file: &ConfigFile, text: &str, bare: &str) -> Result<bool, Error> {
+    if bare == text {
+        return Ok(true);
+    }
+    // A permission may be a person's own, so it does not make a text ours, unless it is all there is and as we write it.
+    let permissions = with_parts(file, |part| matches!(part, Part::Words { .. }));
+    let only_ours = put(&permissions, "").is_ok_and(|alone| alone == text);
+    let derived = read(&kept_path(&file.path))?.is_some_and(|kept| leads_to(file, &kept, bare));
+    Ok(has_no_entry(file, text) && !only_ours && !derived)
+}
+
+/// Whether a kept text holds the same as the present one, ours apart.
+fn leads_to(file: &ConfigFile, kept: &str, bare: &str) -> bool {
+    let kept = kept.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let rest = |text: &str, prune| value(file.format, &take(file, text, prune).ok()?);
+    let same = |prune| rest(&kept, prune).is_some_and(|kept| Some(kept) == rest(bare, prune));
+    has_no_entry(file, &kept) && (same(false) || same(true))
+}
+
+/// Whether a text names neither our server nor a hook of ours.
+fn has_no_entry(file: &ConfigFile, text: &str) -> bool {
+    let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
+    take(&entries, text, false).is_ok_and(|bare| bare == text)
+}
+
+/// The same file with some of its parts.
+fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
+    ConfigFile {
+        parts: file.parts.iter().filter(|part| which(part)).cloned().collect(),
+        ..file.clone()
+    }
+}
+
+/// A changed text with the line ends of the one before: each line that was there keeps its own, others get the usual one.
+fn with_line_ends_of(before: &str, after: &str) -> String {
+    let ends = before.matches("\r\n").count();
+    if ends == 0 {
+        return after.to_owned();
+    }
+    let usual = if ends * 2 > before.matches('\n').count() { "\r\n" } else { "\n" };
+    let before: Vec<&str> = before.split_inclusive('\n').collect();
+    let plain: Vec<String> = before.iter().map(|line| line.replace("\r\n", "\n")).collect();
+    let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
+    let after: Vec<&str> = after.split_inclusive('\n').collect();
+    let difference = TextDiff::from_slices(&plain, &after);
+    let lines = difference.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete);
+    lines
+        .map(|change| match change.old_index().and_then(|at| before.get(at)) {
+            Some(line) => (*line).to_owned(),
+            None => change.value().replace('\n', usual),
+        })
+        .collect()
+}
+
+/// Refuses a file that its owner, or a program that made it, has set to be read only, and a link that leads nowhere.
+fn writable(path: &Path) -> Result<(), Error> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.permissions().readonly() => Err(invalid(
+            path,
+            "it is read-only and is left as it is; make it writable, or put in by hand what `ack-memory print-config` shows".to_owned(),
+        )),
+        Err(_) if path.is_symlink() => Err(invalid(
+            path,
+            "it is a link to a file that is not there; it is left as it is".to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What a file holds that has nothing but its parts.
@@ -134,38 +201,67 @@ impl Change {
         (self.keep && self.is_needed()).then(|| kept_path(&self.path))
     }
 
+    /// Prepares the change: the new content lies beside the file afterwards, and nothing else has changed.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or [`SettingsError`] when the file changed since it was planned.
+    pub fn prepare(&self) -> Result<Prepared<'_>, Error> {
+        if read(&self.path)? != self.before {
+            return Err(invalid(
+                &self.path,
+                "another program changed it meanwhile; nothing was written to it".to_owned(),
+            ));
+        }
+        // A link stays a link.
+        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let next = match &self.after {
+            After::Text(text) => Some(beside(&real, text).map_err(io("write", &real))?),
+            After::Same | After::Gone => None,
+        };
+        Ok(Prepared { change: self, real, next })
+    }
+}
+
+/// A change that only has to be carried out.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    change: &'a Change,
+    real: PathBuf,
+    next: Option<NamedTempFile>,
+}
+
+impl Prepared<'_> {
     /// Carries the change out: the content that was planned from is kept, and the new one stands there at once or not at
     /// all.
     ///
     /// # Errors
-    /// [`Error::Io`], or [`SettingsError`] when the file changed since it was planned.
-    pub fn write(&self) -> Result<(), Error> {
-        if read(&self.path)? != self.before {
-            return Err(Error::Settings(SettingsError::Invalid {
-                path: self.path.clone(),
-                message: "another program changed it meanwhile; nothing was written to it".to_owned(),
-                nearest: Vec::new(),
-                known: Vec::new(),
-            }));
+    /// [`Error::Io`].
+    pub fn carry_out(self) -> Result<(), Error> {
+        let kept = kept_path(&self.change.path);
+        if self.change.kept().is_some() {
+            std::fs::copy(&self.real, &kept).map_err(io("keep a copy as", &kept))?;
         }
-        // A link stays a link.
-        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        if let Some(kept) = self.kept() {
-            std::fs::copy(&real, &kept).map_err(io("keep a copy as", &kept))?;
-        }
-        let kept = kept_path(&self.path);
-        match &self.after {
-            After::Same => {}
-            After::Gone => std::fs::remove_file(&real).map_err(io("remove", &real))?,
-            After::Text(text) => {
-                replace(&real, text).map_err(io("write", &real))?;
-                if !self.keep && read(&kept)?.as_ref() == Some(text) {
+        match (&self.change.after, self.next) {
+            (After::Gone, _) => std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?,
+            (After::Text(text), Some(next)) => {
+                next.persist(&self.real).map_err(|error| io("write", &self.real)(error.error))?;
+                if !self.change.keep && read(&kept)?.as_ref() == Some(text) {
                     std::fs::remove_file(&kept).map_err(io("remove", &kept))?;
                 }
             }
+            _ => {}
         }
         Ok(())
     }
+}
+
+fn invalid(path: &Path, message: String) -> Error {
+    Error::Settings(SettingsError::Invalid {
+        path: path.to_owned(),
+        message,
+        nearest: Vec::new(),
+        known: Vec::new(),
+    })
 }
 
 fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
@@ -183,14 +279,9 @@ fn kept_path(path: &Path) -> PathBuf {
 /// A file's text; `None` where there is no file.
 fn read(path: &Path) -> Result<Option<String>, Error> {
     match std::fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
-            Error::Settings(SettingsError::Invalid {
-                path: path.to_owned(),
-                message: "it is no UTF-8 text and is left as it is".to_owned(),
-                nearest: Vec::new(),
-                known: Vec::new(),
-            })
-        }),
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| invalid(path, "it is no UTF-8 text and is left as it is".to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::Settings(SettingsError::Unreadable {
             path: path.to_owned(),
@@ -199,8 +290,8 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// Puts a text in a file's place in one step, with the permissions that the file had.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+/// A text in a file beside another, with the permissions that the other has.
+fn beside(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mut file = tempfile::Builder::new().prefix(".ack-memory-").tempfile_in(folder)?;
@@ -209,8 +300,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         file.as_file().set_permissions(metadata.permissions())?;
     }
     file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    Ok(file)
 }
 
 fn put(file: &ConfigFile, text: &str) -> Result<String, String> {

@@ -2,10 +2,10 @@
 //! commas stay.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
-use super::{Part, is_ours};
+use super::{Part, members, ours};
 
 /// JSON as clients read it, comments and trailing commas allowed.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -21,7 +21,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Puts parts into a text. What stands there of ours already is replaced.
+/// Puts parts into a text. What stands there of ours already is changed where it stands.
 ///
 /// # Errors
 /// Why the text cannot be changed: it is no JSON, or something else stands where a part belongs.
@@ -34,27 +34,25 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
                 let object = object(&top, path)?;
                 once(&object, name)?;
                 match object.get(name) {
-                    Some(known) if known.to_serde_value().as_ref() == Some(value) => {}
-                    Some(known) => known.set_value(input(value)),
+                    Some(known) => {
+                        let known = known
+                            .object_value()
+                            .ok_or_else(|| format!("`{}.{name}` is no object", path.join(".")))?;
+                        merge(&known, value)?;
+                    }
                     None => {
                         object.append(name, input(value));
                     }
                 }
             }
-            Part::Entry { path, value } => {
+            Part::Entry { path, value } => put_hook(&array(&top, path)?, value)?,
+            Part::Words { path, words } => {
                 let array = array(&top, path)?;
-                let mut kept = false;
-                for entry in array.elements() {
-                    let known = entry.to_serde_value().unwrap_or_default();
-                    if known == *value && !kept {
-                        kept = true;
-                    } else if is_ours(&known) {
-                        entry.remove();
-                    }
-                }
-                if !kept {
-                    array.ensure_multiline();
-                    array.append(input(value));
+                let broad = |known: &String| ours::is_server(known) && !words.contains(known);
+                remove_words(&array, broad);
+                let known: Vec<Value> = array.elements().iter().filter_map(CstNode::to_serde_value).collect();
+                for word in words.iter().filter(|word| !known.iter().any(|known| known == *word)) {
+                    array.append(CstInputValue::String(word.clone()));
                 }
             }
             Part::Needed { name, value } => {
@@ -68,6 +66,85 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     Ok(root.to_string())
 }
 
+/// Sets the keys that start the server, takes out those that reach another one, and adds the rest where it is missing.
+fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
+    for key in ours::REACHES {
+        if let Some(other) = known.get(key) {
+            other.remove();
+        }
+    }
+    let wanted = members(wanted);
+    let other_transport = |kind: &str| !["stdio", "local"].contains(&kind);
+    if !wanted.contains_key("type")
+        && let Some(kind) = known.get("type")
+        && kind.to_serde_value().as_ref().and_then(Value::as_str).is_some_and(other_transport)
+    {
+        kind.remove();
+    }
+    for (key, value) in &wanted {
+        once(known, key)?;
+        match known.get(key) {
+            Some(there) if !ours::STARTS.contains(&key.as_str()) || there.to_serde_value().as_ref() == Some(value) => {}
+            Some(there) => there.set_value(input(value)),
+            None => {
+                known.append(key, input(value));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The objects that call something, in an entry of a list of hooks: the entry itself, or those in its own list.
+fn handlers(entry: &CstNode) -> Vec<CstObject> {
+    let Some(entry) = entry.as_object() else { return Vec::new() };
+    match entry.array_value("hooks") {
+        Some(inner) => inner.elements().iter().filter_map(CstNode::as_object).collect(),
+        None => vec![entry],
+    }
+}
+
+fn is_hook(handler: &CstObject) -> bool {
+    handler.to_serde_value().as_ref().is_some_and(ours::is_hook)
+}
+
+/// Puts a hook into a list: over the first of ours, or at the end. Further ones of ours go.
+fn put_hook(array: &CstArray, value: &Value) -> Result<(), String> {
+    let inner = value.get("hooks").and_then(Value::as_array).and_then(|inner| inner.first());
+    let mut placed = false;
+    for entry in array.elements() {
+        for handler in handlers(&entry).iter().filter(|handler| is_hook(handler)) {
+            if placed {
+                remove_hook(&entry, handler.clone());
+            } else {
+                merge(handler, inner.unwrap_or(value))?;
+                placed = true;
+            }
+        }
+    }
+    if !placed {
+        array.ensure_multiline();
+        array.append(input(value));
+    }
+    Ok(())
+}
+
+/// Takes a hook out of its entry, and the entry with it where nothing else is called there.
+fn remove_hook(entry: &CstNode, handler: CstObject) {
+    if handlers(entry).len() > 1 {
+        handler.remove();
+    } else {
+        entry.clone().remove();
+    }
+}
+
+fn remove_words(array: &CstArray, which: impl Fn(&String) -> bool) {
+    for element in array.elements() {
+        if matches!(element.to_serde_value(), Some(Value::String(word)) if which(&word)) {
+            element.remove();
+        }
+    }
+}
+
 /// Takes parts out of a text, whatever their values. With `prune`, objects and arrays that are empty afterwards go too.
 ///
 /// # Errors
@@ -76,7 +153,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;
     for part in parts {
-        match part {
+        let path = match part {
             Part::Member { path, name, .. } => {
                 let Some(object) = find(&top, path)?.and_then(|node| node.as_object()) else {
                     continue;
@@ -85,24 +162,30 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
                 if let Some(known) = object.get(name) {
                     known.remove();
                 }
-                if prune {
-                    clear(&top, path);
-                }
+                path
             }
             Part::Entry { path, .. } => {
                 let Some(array) = find(&top, path)?.and_then(|node| node.as_array()) else {
                     continue;
                 };
                 for entry in array.elements() {
-                    if entry.to_serde_value().as_ref().is_some_and(is_ours) {
-                        entry.remove();
+                    for handler in handlers(&entry).into_iter().filter(is_hook) {
+                        remove_hook(&entry, handler);
                     }
                 }
-                if prune {
-                    clear(&top, path);
-                }
+                path
             }
-            Part::Needed { .. } => {}
+            Part::Words { path, .. } => {
+                let Some(array) = find(&top, path)?.and_then(|node| node.as_array()) else {
+                    continue;
+                };
+                remove_words(&array, |word| ours::is_word(word));
+                path
+            }
+            Part::Needed { .. } => continue,
+        };
+        if prune {
+            clear(&top, path);
         }
     }
     for part in parts {
@@ -163,7 +246,7 @@ fn array(top: &CstObject, path: &[&str]) -> Result<CstArray, String> {
 }
 
 /// What stands at a path, if anything does.
-fn find(top: &CstObject, path: &[&str]) -> Result<Option<jsonc_parser::cst::CstNode>, String> {
+fn find(top: &CstObject, path: &[&str]) -> Result<Option<CstNode>, String> {
     let Some((last, before)) = path.split_last() else {
         return Ok(None);
     };

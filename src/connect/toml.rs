@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 
-use super::{Part, members};
+use super::{Part, members, ours};
 
 /// Puts parts into a text. What stands there of ours already is replaced.
 ///
@@ -22,12 +22,7 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
                 let Some(known) = known.as_table_like_mut() else {
                     return Err(format!("`{}.{name}` is no table", path.join(".")));
                 };
-                // Keys that are ours are set; what a person added beside them stays.
-                for (key, item) in wanted.iter() {
-                    if known.get(key).map(Item::to_string).map(|text| text.trim().to_owned()) != Some(item.to_string().trim().to_owned()) {
-                        known.insert(key, item.clone());
-                    }
-                }
+                merge(known, &wanted);
             }
             None => {
                 parent.insert(name, Item::Table(wanted));
@@ -37,25 +32,51 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     Ok(document.to_string())
 }
 
+/// Sets the keys that start the server, takes out those that reach another one, and adds the rest where it is missing.
+fn merge(known: &mut dyn TableLike, wanted: &Table) {
+    for key in ours::REACHES {
+        known.remove(key);
+    }
+    for (key, item) in wanted {
+        let text = |item: &Item| item.to_string().trim().to_owned();
+        match known.get_mut(key) {
+            Some(there) if !ours::STARTS.contains(&key) || text(there) == text(item) => {}
+            Some(there) => {
+                // A comment behind the value stays.
+                let decor = there.as_value().map(|value| value.decor().clone());
+                *there = item.clone();
+                if let (Some(decor), Some(value)) = (decor, there.as_value_mut()) {
+                    *value.decor_mut() = decor;
+                }
+            }
+            None => {
+                known.insert(key, item.clone());
+            }
+        }
+    }
+}
+
 /// Takes parts out of a text. With `prune`, tables that are empty afterwards go too.
 ///
 /// # Errors
 /// As [`put`].
 pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
     let mut document = parse(text)?;
+    let mut taken = false;
     for part in parts {
         let Part::Member { path, name, .. } = part else { continue };
         if !there(document.as_table(), path) {
             continue;
         }
         let parent = table(document.as_table_mut(), path)?;
-        parent.remove(name);
+        taken |= parent.remove(name).is_some();
         let empty = parent.is_empty();
         if let ([only], true) = (path.as_slice(), empty && prune) {
-            document.as_table_mut().remove(only);
+            taken |= document.as_table_mut().remove(only).is_some();
         }
     }
-    Ok(document.to_string())
+    // Written again, a text may gain a line end.
+    Ok(if taken { document.to_string() } else { text.to_owned() })
 }
 
 /// The value of a text as JSON; `None` where it is none.
@@ -97,6 +118,7 @@ fn entry(wanted: &Value) -> Table {
         let item = match &member {
             Value::Array(entries) => value(entries.iter().filter_map(Value::as_str).collect::<Array>()),
             Value::String(text) => value(text.as_str()),
+            Value::Bool(flag) => value(*flag),
             other => value(other.to_string()),
         };
         table.insert(&key, item);

@@ -1,8 +1,9 @@
 //! What hosts send to a hook and what they accept from it, and nothing of what it means.
 //!
 //! Claude Code, Codex and Gemini CLI share one shape: `cwd` and `source` come in, `hookSpecificOutput` with
-//! `additionalContext` goes out, and any other key on the way out is refused by Codex. Cursor names its events in camel case,
-//! sends `workspace_roots`, and reads `additional_context`.
+//! `additionalContext` goes out, and any other key on the way out is refused by Codex. Gemini CLI and what was made from it
+//! send a `timestamp` too. Cursor names its events in camel case, sends `workspace_roots`, and reads `additional_context`.
+//! Copilot CLI names no event, says `sessionId`, and reads `additionalContext` alone.
 
 use serde_json::{Map, Value, json};
 
@@ -20,6 +21,16 @@ pub enum Host {
     Gemini,
     /// Cursor.
     Cursor,
+    /// GitHub's Copilot CLI.
+    Copilot,
+}
+
+impl Host {
+    /// Whether a conversation that is resumed still holds what was told at its start. Others begin with an empty history, or
+    /// put the new text in the old one's place.
+    const fn remembers(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex)
+    }
 }
 
 /// When a hook runs.
@@ -31,10 +42,21 @@ pub enum Moment {
     UserPrompt,
 }
 
+impl Moment {
+    /// The hook's name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session-start",
+            Self::UserPrompt => "user-prompt",
+        }
+    }
+}
+
 /// What the conversation holds already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Nothing: a new session, or one that was emptied or condensed (`startup`, `clear`, `compact`).
+    /// Nothing that we told: a new session, one that was emptied or condensed (`startup`, `clear`, `compact`), or one whose
+    /// host forgets our text.
     Fresh,
     /// Everything said before (`resume`, `fork`).
     Continued,
@@ -90,11 +112,18 @@ impl Event {
             let source = source.to_ascii_lowercase();
             source == "resume" || source == "fork"
         });
+        let known = ["SessionStart", "UserPromptSubmit", "BeforeAgent"].contains(&name);
+        let unknown = Self::unknown(Some(host), moment);
         Ok(Self {
-            origin: if continued { Origin::Continued } else { Origin::Fresh },
+            origin: if continued && host.remembers() {
+                Origin::Continued
+            } else {
+                Origin::Fresh
+            },
             folder: folder(&sent),
-            prompt: text("prompt").map(str::to_owned),
-            ..Self::unknown(Some(host), moment)
+            prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
+            name: if known { name.to_owned() } else { unknown.name.clone() },
+            ..unknown
         })
     }
 
@@ -102,7 +131,8 @@ impl Event {
     pub fn unknown(host: Option<Host>, moment: Moment) -> Self {
         let host = host.unwrap_or(Host::ClaudeCode);
         let name = match (moment, host) {
-            (Moment::SessionStart, Host::Cursor) => "sessionStart",
+            (Moment::SessionStart, Host::Cursor | Host::Copilot) => "sessionStart",
+            (Moment::UserPrompt, Host::Copilot) => "userPromptSubmitted",
             (Moment::SessionStart, _) => "SessionStart",
             (Moment::UserPrompt, Host::Cursor) => "beforeSubmitPrompt",
             (Moment::UserPrompt, Host::Gemini) => "BeforeAgent",
@@ -122,6 +152,7 @@ impl Event {
     pub fn output(&self, text: &str) -> Output {
         Output(match self.host {
             Host::Cursor => json!({ "additional_context": text }),
+            Host::Copilot => json!({ "additionalContext": text }),
             _ => json!({ "hookSpecificOutput": { "hookEventName": self.name, "additionalContext": text } }),
         })
     }
@@ -138,13 +169,25 @@ impl Event {
 
 fn recognise(sent: &Map<String, Value>, name: &str) -> Host {
     let camel = name.starts_with(|c: char| c.is_ascii_lowercase());
-    if camel || sent.contains_key("workspace_roots") || sent.contains_key("cursor_version") {
+    if name.is_empty() && sent.contains_key("sessionId") {
+        Host::Copilot
+    } else if camel || sent.contains_key("workspace_roots") || sent.contains_key("cursor_version") {
         Host::Cursor
-    } else if name == "BeforeAgent" {
+    } else if name == "BeforeAgent" || sent.get("timestamp").is_some_and(Value::is_string) {
         Host::Gemini
     } else {
         Host::ClaudeCode
     }
+}
+
+/// What the person wrote, without the text of hooks that Gemini CLI puts in front when it runs without a terminal.
+fn without_context(prompt: &str) -> &str {
+    let mut rest = prompt.trim_start();
+    while let Some(inside) = rest.strip_prefix("<hook_context>") {
+        // Without its end there is nothing else.
+        rest = inside.split_once("</hook_context>").map_or("", |(_, after)| after.trim_start());
+    }
+    rest
 }
 
 /// The project's folder: `cwd`, or the first workspace folder. What is no path is no folder.
@@ -178,6 +221,33 @@ mod tests {
         let prompt = json!({ "hook_event_name": "BeforeAgent", "cwd": "/p", "prompt": "why" }).to_string();
         let gemini = Event::read(prompt.as_bytes(), None, Moment::UserPrompt).unwrap();
         assert_eq!((gemini.host, gemini.prompt.as_deref()), (Host::Gemini, Some("why")));
+    }
+
+    #[test]
+    fn copilot_and_gemini_are_told_by_what_only_they_send() {
+        let copilot = read(&json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": "/p", "source": "resume" }));
+        assert_eq!((copilot.host, copilot.origin), (Host::Copilot, Origin::Fresh));
+        let gemini =
+            json!({ "session_id": "s", "hook_event_name": "SessionStart", "timestamp": "2026-11-22T10:00:00Z", "source": "resume" });
+        assert_eq!((read(&gemini).host, read(&gemini).origin), (Host::Gemini, Origin::Fresh));
+    }
+
+    #[test]
+    fn text_of_hooks_is_no_part_of_a_prompt() {
+        for (sent, expected) in [
+            (
+                "<hook_context>ack-memory: &gt; a\n&gt; b</hook_context>\n\nwhy is it slow",
+                "why is it slow",
+            ),
+            ("<hook_context>a</hook_context> <hook_context>b</hook_context>\nwhy", "why"),
+            ("<hook_context>never closed, why", ""),
+            (
+                "what does <hook_context>x</hook_context> mean",
+                "what does <hook_context>x</hook_context> mean",
+            ),
+        ] {
+            assert_eq!(without_context(sent), expected);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `print-config`, `connect`, `disconnect`: clients' files are changed where they must be, and back again.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -8,49 +9,51 @@ use tempfile::TempDir;
 use crate::cli::{Outcome, binary, run};
 use crate::support::fingerprint;
 
-const CLIENTS: [&str; 6] = ["claude-code", "claude-desktop", "codex", "cursor", "vscode", "gemini"];
+pub const CLIENTS: [&str; 7] = ["claude-code", "claude-desktop", "codex", "cursor", "vscode", "gemini", "copilot"];
 
 /// A home of its own for the program and its clients.
-struct Home(TempDir);
+pub struct Home(pub TempDir);
 
 impl Home {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::Builder::new().prefix("ack-home-").tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    fn read(&self, name: &str) -> String {
+    pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    fn json(&self, name: &str) -> Value {
+    pub fn json(&self, name: &str) -> Value {
         let text = self.read(name);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    fn run(&self, arguments: &[&str]) -> Outcome {
-        let mut command = binary();
-        for variable in ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
+    pub fn run(&self, arguments: &[&str]) -> Outcome {
+        run(self.prepared(binary()).args(arguments))
+    }
+
+    /// A program that finds this home and nothing else of the machine's clients.
+    pub fn prepared(&self, mut command: Command) -> Command {
+        for variable in ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"] {
             command.env_remove(variable);
         }
-        run(command
-            .env("HOME", self.0.path())
-            .env("APPDATA", self.path("roaming"))
-            .args(arguments))
+        command.env("HOME", self.0.path()).env("APPDATA", self.path("roaming"));
+        command
     }
 
     /// Where a client's own settings lie.
-    fn settings(&self, client: &str) -> &'static str {
+    pub fn settings(&self, client: &str) -> &'static str {
         let mac = cfg!(target_os = "macos");
         match client {
             "claude-code" => ".claude.json",
@@ -60,13 +63,14 @@ impl Home {
             "cursor" => ".cursor/mcp.json",
             "vscode" if mac => "Library/Application Support/Code/User/mcp.json",
             "vscode" => ".config/Code/User/mcp.json",
+            "copilot" => ".copilot/mcp-config.json",
             _ => ".gemini/settings.json",
         }
     }
 }
 
 /// The names and bytes of every file.
-fn contents(folder: &Path) -> Vec<(PathBuf, u64)> {
+pub fn contents(folder: &Path) -> Vec<(PathBuf, u64)> {
     let files = fingerprint(folder).into_iter().filter(|(path, _)| path.is_file());
     files.map(|(path, (_, _, content))| (path, content)).collect()
 }
@@ -118,10 +122,21 @@ fn what_clients_are_told_is_what_they_understand() {
             "{client}"
         );
     }
-    for client in ["claude-desktop", "cursor", "gemini"] {
+    for (client, more) in [
+        ("claude-desktop", json!({})),
+        ("cursor", json!({})),
+        ("gemini", json!({ "trust": true })),
+        ("copilot", json!({ "type": "local", "tools": ["*"] })),
+    ] {
         let server = &home.json(home.settings(client))["mcpServers"]["ack-memory"];
-        assert_eq!(*server, json!({ "command": binary, "args": arguments }), "{client}");
+        let mut expected = json!({ "command": binary, "args": arguments });
+        expected.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(*server, expected, "{client}");
     }
+    assert_eq!(
+        home.json(".claude/settings.json")["permissions"],
+        json!({ "allow": ["mcp__ack-memory"] })
+    );
     let codex: Value = toml::from_str(&home.read(".codex/config.toml")).unwrap();
     assert_eq!(codex["mcp_servers"]["ack-memory"], json!({ "command": binary, "args": arguments }));
     for (file, client, prompt, seconds) in [
@@ -137,6 +152,13 @@ fn what_clients_are_told_is_what_they_understand() {
             assert_eq!(entry["timeout"], seconds, "{client}");
         }
     }
+    let copilot = home.json(".copilot/hooks/ack-memory.json");
+    assert_eq!(copilot["version"], 1);
+    for (event, name) in [("sessionStart", "session-start"), ("userPromptSubmitted", "user-prompt")] {
+        let command = hook(name, "copilot");
+        let expected = json!({ "type": "command", "bash": command, "powershell": command, "timeoutSec": 10 });
+        assert_eq!(copilot["hooks"][event], json!([expected]));
+    }
     let cursor = home.json(".cursor/hooks.json");
     assert_eq!(
         cursor,
@@ -147,7 +169,7 @@ fn what_clients_are_told_is_what_they_understand() {
 #[test]
 fn a_hook_is_left_out_where_it_is_not_wanted() {
     let home = Home::new();
-    home.run(&["connect", "claude-code", "--yes", "--no-hook"]).ok();
+    home.run(&["connect", "claude-code", "--yes", "--no-hook", "--no-allow"]).ok();
     assert!(!home.path(".claude/settings.json").exists());
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let hooks = &home.json(".claude/settings.json")["hooks"];
@@ -245,6 +267,7 @@ fn a_file_that_cannot_be_read_with_certainty_is_left_alone() {
         ("claude-code", "{\"mcpServers\": []}"),
         ("claude-code", "{\"mcpServers\": {}, \"mcpServers\": {}}"),
         ("claude-code", "{'single': 1}"),
+        ("claude-code", "{\"mcpServers\": {\"ack-memory\": 5}}"),
         ("gemini", "{\"hooks\": {\"SessionStart\": {}}}"),
         ("codex", "model = "),
         ("codex", "mcp_servers = 5\n"),
@@ -280,6 +303,7 @@ fn a_project_can_be_connected_alone() {
         ("cursor", ".cursor/mcp.json"),
         ("vscode", ".vscode/mcp.json"),
         ("gemini", ".gemini/settings.json"),
+        ("copilot", ".mcp.json"),
     ] {
         home.run(&["--project", there, "connect", client, "--here", "--yes"]).ok();
         assert!(project.join(file).is_file(), "{client}");
@@ -302,6 +326,233 @@ fn links_and_permissions_stay() {
     assert!(home.path(".claude.json").is_symlink());
     assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
     assert!(home.read("dotfiles/claude.json").contains("ack-memory"));
+}
+
+#[test]
+fn tools_are_allowed_unless_that_is_not_wanted_and_the_permission_goes_again() {
+    let name = ".claude/settings.json";
+    let before = "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"], \"deny\": [\"WebFetch\"] }\n}\n";
+    let home = Home::new();
+    home.write(name, before);
+    home.run(&["connect", "claude-code", "--yes", "--no-allow"]).ok();
+    assert_eq!(home.json(name)["permissions"]["allow"], json!(["Bash(ls)"]));
+    let shown = home.run(&["connect", "claude-code"]);
+    assert!(
+        shown.err.contains("permissions.allow") && shown.err.contains("--no-allow"),
+        "{shown:?}"
+    );
+    assert!(shown.out.contains("mcp__ack-memory"), "{shown:?}");
+    home.run(&["connect", "claude-code", "--yes", "--surface", "siftcoder"]).ok();
+    assert_eq!(home.json(name)["permissions"]["allow"], json!(["Bash(ls)", "mcp__ack-memory"]));
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert_eq!(home.read(name), before);
+
+    // A rule that was there before stays there afterwards.
+    let own = "{\"permissions\":{\"allow\":[\"mcp__ack-memory\"]}}";
+    home.write(name, own);
+    home.run(&["connect", "claude-code", "--yes"]).ok();
+    assert_eq!(home.json(name)["permissions"]["allow"], json!(["mcp__ack-memory"]));
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert_eq!(home.read(name), own);
+
+    home.run(&["connect", "gemini", "--yes", "--no-allow"]).ok();
+    assert!(
+        home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]
+            .get("trust")
+            .is_none()
+    );
+}
+
+#[test]
+fn tools_of_other_servers_are_not_allowed_with_ours() {
+    let home = Home::new();
+    let root = home.path("memories");
+    let root = root.to_str().unwrap();
+    home.run(&["--root", root, "connect", "claude-code", "--yes"]).ok();
+    home.write(
+        "memories/config.toml",
+        "[upstream.files]\ncommand = [\"files\"]\ntools = { write_file = \"write_file\" }\n",
+    );
+    let shown = home.run(&["--root", root, "connect", "claude-code", "--yes"]);
+    assert!(shown.err.contains("[upstream]"), "{shown:?}");
+    let rules = ["get_context", "get_memory", "list_scopes", "query_memories"].map(|tool| format!("mcp__ack-memory__{tool}"));
+    assert_eq!(home.json(".claude/settings.json")["permissions"]["allow"], json!(rules));
+    let shown = home.run(&["--root", root, "connect", "gemini", "--yes"]);
+    assert!(shown.err.contains("`trust`"), "{shown:?}");
+    assert!(
+        home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]
+            .get("trust")
+            .is_none()
+    );
+    home.run(&["--root", root, "disconnect", "claude-code", "--yes"]).ok();
+    assert!(!home.path(".claude/settings.json").exists());
+}
+
+/// A repository with a folder inside it.
+fn repository(home: &Home) -> (PathBuf, String) {
+    let root = home.path("work/shop");
+    for part in [".git/objects", ".git/refs/heads", "src/deep"] {
+        std::fs::create_dir_all(root.join(part)).unwrap();
+    }
+    std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(root.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n").unwrap();
+    let inside = root.join("src/deep").to_str().unwrap().to_owned();
+    (root, inside)
+}
+
+#[test]
+fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
+    for (client, shared) in [
+        ("claude-code", &[".mcp.json"][..]),
+        ("vscode", &[".vscode/mcp.json"]),
+        ("cursor", &[".cursor/mcp.json", ".cursor/hooks.json"]),
+        ("codex", &[".codex/config.toml", ".codex/hooks.json"]),
+        ("gemini", &[".gemini/settings.json"]),
+        ("copilot", &[".mcp.json", ".github/hooks/ack-memory.json"]),
+    ] {
+        let home = Home::new();
+        let (root, inside) = repository(&home);
+        let before = contents(home.0.path());
+        let connect = [
+            "--project",
+            &inside,
+            "--root",
+            "/srv/memories",
+            "--scope",
+            "shop",
+            "connect",
+            client,
+            "--here",
+        ];
+        let shown = home.run(&connect);
+        for part in ["usually commit", "not on the PATH", "/srv/memories", "ACK_MEM_PATH"] {
+            assert!(shown.err.contains(part), "{client}: {part}: {}", shown.err);
+        }
+        assert_eq!(contents(home.0.path()), before);
+        home.run(&[&connect[..], &["--yes", "--prompt-hook"]].concat()).ok();
+        for name in shared {
+            let text = std::fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{client}: {name}: {error}"));
+            assert!(text.contains("ack-memory"), "{client}: {text}");
+            for machine in [
+                home.0.path().to_str().unwrap(),
+                std::env!("CARGO_BIN_EXE_ack-memory"),
+                "/srv",
+                "--root",
+            ] {
+                assert!(!text.contains(machine), "{client}: {machine} is in {text}");
+            }
+        }
+        assert!(contents(Path::new(&inside)).is_empty(), "{client}");
+        home.run(&["--project", &inside, "disconnect", client, "--here", "--yes"]).ok();
+        assert_eq!(contents(home.0.path()), before, "{client}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_on_the_path_is_named_by_its_place_there() {
+    let home = Home::new();
+    let (root, inside) = repository(&home);
+    std::fs::create_dir(home.path("bin")).unwrap();
+    let link = home.path("bin/ack-memory");
+    std::os::unix::fs::symlink(std::env!("CARGO_BIN_EXE_ack-memory"), &link).unwrap();
+    let connect = |arguments: &[&str]| run(home.prepared(binary()).env("PATH", home.path("bin")).args(arguments));
+    connect(&["connect", "gemini", "--yes"]).ok();
+    assert_eq!(
+        home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]["command"],
+        link.to_str().unwrap()
+    );
+    let here = connect(&["--project", &inside, "connect", "claude-code", "--here", "--yes"]);
+    assert!(!here.err.contains("PATH"), "{here:?}");
+    let server: Value = serde_json::from_str(&std::fs::read_to_string(root.join(".mcp.json")).unwrap()).unwrap();
+    let expected = json!({ "type": "stdio", "command": "ack-memory", "args": ["serve"] });
+    assert_eq!(server["mcpServers"]["ack-memory"], expected);
+    // What only this machine reads names it in full, and agrees to the project's server.
+    let local: Value = serde_json::from_str(&std::fs::read_to_string(root.join(".claude/settings.local.json")).unwrap()).unwrap();
+    assert!(
+        local["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+            .as_str()
+            .unwrap()
+            .starts_with(link.to_str().unwrap())
+    );
+    assert_eq!(local["enabledMcpjsonServers"], json!(["ack-memory"]));
+    assert_eq!(local["permissions"]["allow"], json!(["mcp__ack-memory"]));
+}
+
+#[test]
+fn what_would_be_told_twice_is_said() {
+    let home = Home::new();
+    let (_, inside) = repository(&home);
+    let connect = |more: &[&str]| {
+        let outcome = home.run(&[&["--project", &inside, "connect", "claude-code"][..], more].concat());
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        outcome.err
+    };
+    home.write(".claude/settings.json", "{\"enabledPlugins\":{\"ack-memory@team\":true}}");
+    assert!(connect(&[]).contains("claude plugin disable ack-memory@team"));
+    assert!(!connect(&["--no-hook"]).contains("plugin"));
+    home.write(".claude/settings.json", "{\"enabledPlugins\":{\"ack-memory@team\":false}}");
+    assert!(!connect(&["--yes"]).contains("plugin"));
+    assert!(connect(&["--here"]).contains("told twice"));
+    assert!(!connect(&["--here", "--no-hook"]).contains("told twice"));
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert!(!connect(&["--here", "--yes"]).contains("told twice"));
+    assert!(connect(&[]).contains("told twice"));
+}
+
+#[test]
+fn codex_is_said_to_ask_for_trust_when_its_hook_is_new() {
+    let home = Home::new();
+    assert!(home.run(&["connect", "codex", "--yes"]).ok().contains("trusted"));
+    assert!(
+        !home
+            .run(&["--root", "/elsewhere", "connect", "codex", "--yes", "--no-hook"])
+            .ok()
+            .contains("trusted")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_question_is_asked_before_it_is_answered() {
+    use std::io::{Read, Write};
+    use std::sync::mpsc::channel;
+    use std::time::{Duration, Instant};
+
+    let home = Home::new();
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let out = home.path("out");
+    let mut command = home.prepared(binary());
+    command
+        .args(["connect", "gemini"])
+        .stdin(terminal.slave.try_clone().unwrap())
+        .stdout(std::fs::File::create(&out).unwrap())
+        .stderr(terminal.slave);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut keyboard = std::fs::File::from(terminal.master.try_clone().unwrap());
+    let mut screen = std::fs::File::from(terminal.master);
+    let (send, shown) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = [0; 512];
+        while let Ok(length @ 1..) = screen.read(&mut bytes) {
+            let _ = send.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
+        }
+    });
+    let (mut text, began) = (String::new(), Instant::now());
+    while !text.contains("[y/N]") {
+        assert!(began.elapsed() < Duration::from_secs(20), "no question: {text}");
+        text += &shown.recv_timeout(Duration::from_secs(20)).unwrap_or_default();
+    }
+    assert!(text.contains("trust"), "what has to be known comes first: {text}");
+    assert!(!home.path(".gemini").exists());
+    keyboard.write_all(b"y\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(home.read(".gemini/settings.json").contains("ack-memory"));
+    assert!(
+        home.read("out").contains("gemini is connected"),
+        "the question does not stand in the output"
+    );
 }
 
 #[test]

@@ -142,6 +142,97 @@ fn cursor_gets_its_own_shape() {
 }
 
 #[test]
+fn copilot_is_known_by_what_it_sends_and_gets_its_own_shape() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let whole = added(start(root.path(), &event(&folder, "startup")));
+    for source in ["new", "resume"] {
+        let sent =
+            json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": folder, "source": source, "initialPrompt": "hello" });
+        let named = ["hook", "session-start", "--client", "copilot"];
+        for arguments in [&named[..2], &named[..]] {
+            let answer = ack_with_input(root.path(), arguments, sent.to_string().as_bytes()).json();
+            assert_eq!(answer, json!({ "additionalContext": whole }), "{source}");
+        }
+    }
+    let prompt = json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": folder,
+        "prompt": "our migration with ALTER TABLE waits for a lock and blocks all readers, what now?" });
+    let answer = ack_with_input(root.path(), &["hook", "user-prompt"], prompt.to_string().as_bytes()).json();
+    assert!(answer["additionalContext"].as_str().unwrap().contains("lock_timeout"), "{answer}");
+}
+
+#[test]
+fn a_host_that_forgets_the_first_text_is_told_all_again() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let told = |client: &str, source: &str| {
+        let sent = event(&folder, source).to_string();
+        added(ack_with_input(
+            root.path(),
+            &["hook", "session-start", "--client", client],
+            sent.as_bytes(),
+        ))
+    };
+    for (client, again) in [("claude-code", false), ("codex", false), ("gemini", true)] {
+        assert_eq!(told(client, "resume") == told(client, "startup"), again, "{client}");
+    }
+    // Gemini CLI and what was made from it send the time; nobody else of this shape does.
+    let mut sent = event(&folder, "resume");
+    sent["timestamp"] = json!("2026-11-22T10:00:00.000Z");
+    assert_eq!(added(start(root.path(), &sent)), told("gemini", "startup"));
+}
+
+#[test]
+fn our_own_text_before_a_prompt_is_not_searched_for() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let ask = |prompt: &str| {
+        let sent = json!({ "hook_event_name": "BeforeAgent", "cwd": folder, "prompt": prompt }).to_string();
+        ack_with_input(root.path(), &["hook", "user-prompt", "--client", "gemini"], sent.as_bytes()).ok()
+    };
+    let ours = added(start(root.path(), &event(&folder, "startup")))
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let asked = "our migration with ALTER TABLE waits for a lock and blocks all readers, what now?";
+    let alone = ask(asked);
+    assert!(alone.contains("lock_timeout"), "{alone}");
+    assert_eq!(ask(&format!("<hook_context>{ours}</hook_context>\n\n{asked}")), alone);
+    assert_eq!(
+        ask(&format!(
+            "<hook_context>{ours}</hook_context>\n\nwrite a poem about the sea in spring"
+        )),
+        ""
+    );
+}
+
+#[test]
+fn the_plugin_is_silent_where_the_settings_call_the_hook_too() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let home = crate::connect::Home::new();
+    let told = |arguments: &[&str]| {
+        let sent = event(&folder, "startup").to_string();
+        let mut command = home.prepared(binary());
+        command.arg("--root").arg(root.path()).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), sent.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let plugin = ["hook", "session-start", "--client", "claude-code", "--plugin"];
+    let alone = told(&plugin);
+    assert!(alone.contains("ledger-api"), "{alone}");
+    home.run(&["connect", "claude-code", "--yes"]).ok();
+    assert_eq!(told(&plugin), "");
+    assert_eq!(told(&plugin[..4]), alone);
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert_eq!(told(&plugin), alone);
+    home.run(&["--project", folder.to_str().unwrap(), "connect", "claude-code", "--here", "--yes"])
+        .ok();
+    assert_eq!(told(&plugin), "");
+}
+
+#[test]
 fn nothing_makes_a_session_fail() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");

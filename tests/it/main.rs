@@ -8,6 +8,7 @@ mod cancel;
 mod changes;
 mod cli;
 mod connect;
+mod connect_files;
 mod context;
 mod curation;
 mod detection;

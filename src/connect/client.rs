@@ -1,0 +1,298 @@
+//! The clients: where each keeps its files, and what it has to find there.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{Allowed, Client, ConfigFile, Format, Hooks, Launch, NAME, Part, Places, Wanted, quoted};
+
+/// Seconds a host may wait for a hook; it takes a fraction of one.
+const HOOK_SECONDS: u32 = 10;
+
+impl Client {
+    /// Every client.
+    pub const ALL: [Self; 7] = [
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Codex,
+        Self::Cursor,
+        Self::VsCode,
+        Self::Gemini,
+        Self::Copilot,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeDesktop => "claude-desktop",
+            Self::Codex => "codex",
+            Self::Cursor => "cursor",
+            Self::VsCode => "vscode",
+            Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+        }
+    }
+
+    /// Which hooks it can call: when a session starts, and on a prompt. Cursor's hook on prompts adds nothing to them.
+    pub const fn hooks(self) -> Hooks {
+        let (session_start, user_prompt) = match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot => (true, true),
+            Self::Cursor => (true, false),
+            Self::ClaudeDesktop | Self::VsCode => (false, false),
+        };
+        Hooks {
+            session_start,
+            user_prompt,
+        }
+    }
+
+    /// The command of its own that registers the server, if it has one.
+    pub fn own_command(self, launch: &Launch) -> Option<String> {
+        let (binary, arguments) = launch.server();
+        let call = |before: &[&str]| {
+            let words = before
+                .iter()
+                .map(|word| (*word).to_owned())
+                .chain([binary.clone()])
+                .chain(arguments.clone());
+            words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+        };
+        match self {
+            Self::ClaudeCode => Some(call(&["claude", "mcp", "add", "--scope", "user", NAME, "--"])),
+            Self::Codex => Some(call(&["codex", "mcp", "add", NAME, "--"])),
+            Self::Copilot => Some(call(&["copilot", "mcp", "add", NAME, "--"])),
+            _ => None,
+        }
+    }
+
+    /// What its user has to know before anything is written.
+    pub const fn warning(self, here: bool) -> Option<&'static str> {
+        match self {
+            Self::ClaudeCode if !here => {
+                Some("Claude Code writes to ~/.claude.json while it runs: end it first, or use its own command (`print-config`).")
+            }
+            Self::ClaudeDesktop => Some("Claude Desktop may write to this file while it runs: end it first."),
+            _ => None,
+        }
+    }
+
+    /// What its user has to do afterwards, where hooks were set up or not.
+    pub const fn next_step(self, hooks: bool) -> Option<&'static str> {
+        match self {
+            Self::Codex if hooks => Some(
+                "Codex runs a new or changed hook only once it is trusted: its next start asks for that, and /hooks in a session \
+                 shows it. Until then sessions start without memories.",
+            ),
+            Self::ClaudeDesktop => Some("Claude Desktop reads this file when it starts."),
+            _ => None,
+        }
+    }
+
+    /// What the permission means to it, where it is written.
+    pub const fn permission(self) -> Option<&'static str> {
+        match self {
+            Self::ClaudeCode => Some(
+                "`permissions.allow` lets Claude Code call the tools without asking; without it `claude -p` refuses each call. They \
+                 only read. --no-allow leaves it out.",
+            ),
+            Self::Gemini => Some(
+                "`trust` lets Gemini CLI call the tools without asking; without it `gemini -p` offers none. They only read. \
+                 --no-allow leaves it out.",
+            ),
+            _ => None,
+        }
+    }
+
+    /// The files that connect it, with what belongs into each. `None` where it has no files of a project's own.
+    pub fn files(self, places: &Places, launch: &Launch, wanted: &Wanted) -> Option<Vec<ConfigFile>> {
+        let (server, settings) = self.paths(places)?;
+        // What lies in a project may be committed, but for Claude Code's local settings.
+        let shared = places.project.as_ref().map(|_| launch.shared());
+        let local = if self == Self::ClaudeCode { None } else { shared.as_ref() };
+        let mut files = vec![ConfigFile {
+            path: server,
+            format: if self == Self::Codex { Format::Toml } else { Format::Json },
+            parts: vec![self.server(shared.as_ref().unwrap_or(launch), &wanted.allowed, shared.is_some())],
+        }];
+        let mut parts = self.words(&wanted.allowed, shared.is_some());
+        let able = self.hooks();
+        let mut hooks = Vec::new();
+        if wanted.hooks.session_start && able.session_start {
+            hooks.push(self.hook("session-start", local.unwrap_or(launch)));
+        }
+        if wanted.hooks.user_prompt && able.user_prompt {
+            hooks.push(self.hook("user-prompt", local.unwrap_or(launch)));
+        }
+        if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
+            parts.push(Part::Needed {
+                name: "version",
+                value: json!(1),
+            });
+        }
+        parts.extend(hooks);
+        let Some(path) = settings.filter(|_| !parts.is_empty()) else {
+            return Some(files);
+        };
+        match files.first_mut().filter(|file| file.path == path) {
+            Some(file) => file.parts.extend(parts),
+            None => files.push(ConfigFile {
+                path,
+                format: Format::Json,
+                parts,
+            }),
+        }
+        Some(files)
+    }
+
+    /// The file that calls its hooks, if it has one.
+    pub fn hook_file(self, places: &Places) -> Option<PathBuf> {
+        let (_, settings) = self.paths(places)?;
+        settings.filter(|_| self.hooks().session_start)
+    }
+
+    /// The files that may say which plugins of Claude Code are enabled.
+    pub fn plugin_files(self, places: &Places) -> Vec<PathBuf> {
+        if self != Self::ClaudeCode {
+            return Vec::new();
+        }
+        let folder = places.claude.clone().unwrap_or_else(|| places.home.join(".claude"));
+        let project = places
+            .project
+            .iter()
+            .flat_map(|project| ["settings.json", "settings.local.json"].map(|name| project.join(".claude").join(name)));
+        [folder.join("settings.json")].into_iter().chain(project).collect()
+    }
+
+    /// The server's entry.
+    fn server(self, launch: &Launch, allowed: &Allowed, here: bool) -> Part {
+        let (command, arguments) = launch.server();
+        let value = match self {
+            Self::ClaudeCode | Self::VsCode => json!({ "type": "stdio", "command": command, "args": arguments }),
+            // It shares `.mcp.json` with Claude Code, which knows no `local`.
+            Self::Copilot if here => json!({ "type": "stdio", "command": command, "args": arguments, "tools": ["*"] }),
+            Self::Copilot => json!({ "type": "local", "command": command, "args": arguments, "tools": ["*"] }),
+            Self::Gemini if *allowed == Allowed::Server => json!({ "command": command, "args": arguments, "trust": true }),
+            _ => json!({ "command": command, "args": arguments }),
+        };
+        let key = match self {
+            Self::Codex => "mcp_servers",
+            Self::VsCode => "servers",
+            _ => "mcpServers",
+        };
+        Part::Member {
+            path: vec![key],
+            name: NAME,
+            value,
+        }
+    }
+
+    /// What lets Claude Code call the tools.
+    fn words(self, allowed: &Allowed, here: bool) -> Vec<Part> {
+        let words = match (self, allowed) {
+            (Self::ClaudeCode, Allowed::Server) => vec![format!("mcp__{NAME}")],
+            (Self::ClaudeCode, Allowed::Tools(tools)) => tools.iter().map(|tool| format!("mcp__{NAME}__{tool}")).collect(),
+            _ => return Vec::new(),
+        };
+        let rules = Part::Words {
+            path: vec!["permissions", "allow"],
+            words,
+        };
+        // A server that a project names is not started before somebody agreed.
+        let enabled = here.then(|| Part::Words {
+            path: vec!["enabledMcpjsonServers"],
+            words: vec![NAME.to_owned()],
+        });
+        [rules].into_iter().chain(enabled).collect()
+    }
+
+    /// The entry of a hook.
+    fn hook(self, hook: &str, launch: &Launch) -> Part {
+        let command = launch.hook(hook, self);
+        let event = match (self, hook) {
+            (Self::Cursor, _) | (Self::Copilot, "session-start") => "sessionStart",
+            (Self::Copilot, _) => "userPromptSubmitted",
+            (_, "session-start") => "SessionStart",
+            (Self::Gemini, _) => "BeforeAgent",
+            _ => "UserPromptSubmit",
+        };
+        let value = match self {
+            Self::Cursor => json!({ "command": command }),
+            Self::Copilot => {
+                // PowerShell takes a quoted word for a text unless it is told to call it.
+                let powershell = if command.starts_with(['\'', '"']) {
+                    format!("& {command}")
+                } else {
+                    command.clone()
+                };
+                json!({ "type": "command", "bash": command, "powershell": powershell, "timeoutSec": HOOK_SECONDS })
+            }
+            // Gemini CLI counts milliseconds.
+            Self::Gemini => {
+                json!({ "hooks": [{ "type": "command", "name": NAME, "command": command, "timeout": HOOK_SECONDS * 1_000 }] })
+            }
+            _ => json!({ "hooks": [{ "type": "command", "command": command, "timeout": HOOK_SECONDS }] }),
+        };
+        Part::Entry {
+            path: vec!["hooks", event],
+            value,
+        }
+    }
+
+    /// The file that names the server, and the one for hooks and permissions.
+    fn paths(self, places: &Places) -> Option<(PathBuf, Option<PathBuf>)> {
+        let home = |path: &str| places.home.join(path);
+        Some(match (self, &places.project) {
+            (Self::ClaudeCode, Some(project)) => (project.join(".mcp.json"), Some(project.join(".claude/settings.local.json"))),
+            (Self::ClaudeCode, None) => match &places.claude {
+                Some(folder) => (folder.join(".claude.json"), Some(folder.join("settings.json"))),
+                None => (home(".claude.json"), Some(home(".claude/settings.json"))),
+            },
+            (Self::ClaudeDesktop, Some(_)) => return None,
+            (Self::ClaudeDesktop, None) => (places.settings.join("Claude/claude_desktop_config.json"), None),
+            (Self::Codex, project) => {
+                let folder = match (project, &places.codex) {
+                    (Some(project), _) => project.join(".codex"),
+                    (None, Some(folder)) => folder.clone(),
+                    (None, None) => home(".codex"),
+                };
+                (folder.join("config.toml"), Some(folder.join("hooks.json")))
+            }
+            (Self::Cursor, project) => {
+                let folder = project.as_deref().unwrap_or(&places.home).join(".cursor");
+                (folder.join("mcp.json"), Some(folder.join("hooks.json")))
+            }
+            (Self::VsCode, Some(project)) => (project.join(".vscode/mcp.json"), None),
+            (Self::VsCode, None) => (places.settings.join("Code/User/mcp.json"), None),
+            (Self::Gemini, project) => {
+                let file = project.as_deref().unwrap_or(&places.home).join(".gemini/settings.json");
+                (file.clone(), Some(file))
+            }
+            (Self::Copilot, Some(project)) => (project.join(".mcp.json"), Some(project.join(".github/hooks/ack-memory.json"))),
+            (Self::Copilot, None) => {
+                let folder = places.copilot.clone().unwrap_or_else(|| home(".copilot"));
+                (folder.join("mcp-config.json"), Some(folder.join("hooks/ack-memory.json")))
+            }
+        })
+    }
+}
+
+impl ConfigFile {
+    /// Whether others who work on the project read it too.
+    pub fn is_shared(&self) -> bool {
+        !self.path.ends_with(".claude/settings.local.json")
+    }
+
+    /// Whether it calls hooks.
+    pub fn calls_hooks(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Entry { .. }))
+    }
+
+    /// Whether it holds a permission.
+    pub fn allows(&self) -> bool {
+        let trusted = |value: &Value| value.get("trust").is_some();
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Words { .. }) || matches!(part, Part::Member { value, .. } if trusted(value)))
+    }
+}

@@ -1,0 +1,168 @@
+//! What of a client's configuration is ours: known by what it does, not by where the program lay when it was written.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Client, NAME};
+
+/// The keys of an entry that say how the program is started. They are replaced; any other key of an entry is its owner's as
+/// soon as it stands there.
+pub const STARTS: [&str; 5] = ["type", "command", "args", "bash", "powershell"];
+/// The keys by which a server on HTTP is reached; beside a command they mean another server, or are refused.
+pub const REACHES: [&str; 8] = [
+    "url",
+    "httpUrl",
+    "serverUrl",
+    "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token",
+    "bearer_token_env_var",
+];
+
+/// Whether a text in a list of permissions or servers names our server, or tools of it.
+pub fn is_word(word: &str) -> bool {
+    word == NAME || is_server(word) || word.strip_prefix("mcp__ack-memory__").is_some()
+}
+
+/// Whether a permission is for all tools of our server.
+pub fn is_server(word: &str) -> bool {
+    word == "mcp__ack-memory"
+}
+
+/// Whether an object runs one of our hooks: any version of the program, from any place.
+pub fn is_hook(handler: &Value) -> bool {
+    let command = |key| handler.get(key).and_then(Value::as_str);
+    ["command", "bash", "powershell"].into_iter().filter_map(command).any(runs_hook)
+}
+
+/// Whether settings call the hook that an event names (`session-start`, `user-prompt`).
+pub fn calls_hook(settings: &Value, hook: &str) -> bool {
+    let events = settings.get("hooks").and_then(Value::as_object);
+    let entries = events
+        .into_iter()
+        .flat_map(|events| events.values())
+        .filter_map(Value::as_array)
+        .flatten();
+    let handlers = entries.flat_map(|entry| match entry.get("hooks").and_then(Value::as_array) {
+        Some(inner) => inner.iter().collect(),
+        None => vec![entry],
+    });
+    let asked = |handler: &&Value| {
+        let command = |key: &&str| handler.get(*key).and_then(Value::as_str);
+        ["command", "bash"].iter().filter_map(command).any(|command| command.contains(hook))
+    };
+    handlers.filter(asked).any(is_hook)
+}
+
+/// The enabled plugin of Claude Code that brings the same server and hook, by its settings.
+pub fn enabled_plugin(settings: &Value) -> Option<&str> {
+    let plugins = settings.get("enabledPlugins").and_then(Value::as_object)?;
+    let ours =
+        |(name, enabled): &(&String, &Value)| name.split('@').next() == Some(NAME) && !matches!(enabled, Value::Bool(false) | Value::Null);
+    plugins.iter().find(ours).map(|(name, _)| name.as_str())
+}
+
+/// Whether a shell command is `…ack-memory … hook session-start …` or `… hook user-prompt …`. A program of another name is
+/// ours where the arguments are those that `connect` writes and no other program has.
+fn runs_hook(command: &str) -> bool {
+    words(command)
+        .split(|word| ["&&", "||", ";", "|", "&"].contains(&word.as_str()))
+        .any(|call| {
+            let hook = call.windows(2).position(
+                |pair| matches!(pair, [hook, name] if hook == "hook" && ["session-start", "user-prompt"].contains(&name.as_str())),
+            );
+            let Some(at) = hook else { return false };
+            let (before, after) = call.split_at(at);
+            let named = |word: &String| {
+                let name = Path::new(word).file_stem().and_then(|name| name.to_str());
+                name.is_some_and(|name| name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version))
+            };
+            let client = after
+                .windows(2)
+                .any(|pair| matches!(pair, [flag, name] if flag == "--client" && Client::ALL.iter().any(|client| client.name() == name)));
+            let place = before
+                .get(1..)
+                .is_some_and(|flags| flags.iter().any(|flag| flag == "--root" || flag == "--db"));
+            before.iter().any(named) || (client && place)
+        })
+}
+
+/// What stands behind the name of a program that was installed beside others: `0.2`, `v2`, `x86_64-linux`.
+fn is_version(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
+}
+
+/// The words of a shell command, without their quotation marks. A backslash is a part of a path on Windows.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut letters = command.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some(_), _) => word.get_or_insert_default().push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, '\\') if letters.peek().is_some_and(|next| !next.is_alphanumeric()) => {
+                word.get_or_insert_default().extend(letters.next());
+            }
+            (None, ';') => {
+                words.extend(word.take());
+                words.push(";".to_owned());
+            }
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            (None, _) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_is_known_by_what_it_does() {
+        for ours in [
+            "ack-memory hook session-start",
+            "/usr/bin/ack-memory hook session-start --client codex",
+            "/opt/x/ack-memory-0.2 --root /m hook user-prompt --client gemini",
+            "'/Users/a b/bin/ack-memory' --root '/m y' --scope api hook session-start --client claude-code",
+            "\"C:\\Program Files\\ack\\ack-memory.exe\" --db C:\\m.db hook session-start --client cursor",
+            "C:\\bin\\ack-memory.exe hook session-start",
+            "& 'C:\\Program Files\\ack-memory.exe' hook session-start --client copilot",
+            "/home/a/.cargo/bin/am --root /m hook session-start --client claude-code",
+            "cd /x && timeout 5 ack-memory hook user-prompt",
+            "FOO=1 /a\\ b/ack-memory hook session-start; true",
+        ] {
+            assert!(runs_hook(ours), "{ours}");
+        }
+        for other in [
+            "icm hook session-start",
+            "other hook session-start --client claude-code",
+            "other --root /m hook session-start",
+            "cd ~/src/ack-memory && claude-mem hook session-start",
+            "ack-memory-viewer hook session-start",
+            "ack-memory query hook",
+            "echo 'ack-memory hook session-start'",
+            "my-ack-memory hook session-start",
+            "ack-memory hook-session-start",
+        ] {
+            assert!(!runs_hook(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_plugin_counts_while_it_is_enabled() {
+        let on = serde_json::json!({ "enabledPlugins": { "other@x": true, "ack-memory@team": true } });
+        assert_eq!(enabled_plugin(&on), Some("ack-memory@team"));
+        let off = serde_json::json!({ "enabledPlugins": { "ack-memory@team": false, "ack-memory-x@team": true } });
+        assert_eq!(enabled_plugin(&off), None);
+    }
+}

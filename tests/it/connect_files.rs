@@ -1,0 +1,276 @@
+//! What `connect` and `disconnect` leave of a file as they found it: keys, places, bytes, modes and links.
+
+use serde_json::{Value, json};
+
+use crate::cli::{binary, run};
+use crate::connect::{CLIENTS, Home, contents};
+
+/// The file as it was kept.
+fn kept(name: &str) -> String {
+    format!("{name}.before-ack-memory")
+}
+
+#[test]
+fn keys_that_somebody_added_to_our_entry_stay() {
+    for client in ["claude-code", "cursor", "gemini", "copilot", "vscode"] {
+        let home = Home::new();
+        let name = home.settings(client);
+        let key = if client == "vscode" { "servers" } else { "mcpServers" };
+        home.run(&["--root", "/first", "connect", client, "--yes"]).ok();
+        let mut settings = home.json(name);
+        let own = json!({ "env": { "ACK_MEM_LOG": "debug" }, "trust": false, "alwaysLoad": true, "timeout": 5, "tools": ["get_memory"] });
+        settings[key]["ack-memory"]
+            .as_object_mut()
+            .unwrap()
+            .extend(own.as_object().unwrap().clone());
+        home.write(name, &settings.to_string());
+        home.run(&["--root", "/second", "connect", client, "--yes"]).ok();
+        let entry = home.json(name)[key]["ack-memory"].clone();
+        for (key, value) in own.as_object().unwrap() {
+            assert_eq!(entry[key], *value, "{client}: {key}");
+        }
+        assert_eq!(entry["args"][1], "/second", "{client}");
+    }
+    let home = Home::new();
+    home.run(&["--root", "/first", "connect", "codex", "--yes"]).ok();
+    let own = "enabled = false # for now\nstartup_timeout_sec = 3\ntool_timeout_sec = 9\n\n[mcp_servers.ack-memory.env]\nA = \"b\"\n";
+    let text = home.read(".codex/config.toml").replace("\n\n", "\n") + own;
+    home.write(".codex/config.toml", &text);
+    home.run(&["--root", "/second", "connect", "codex", "--yes"]).ok();
+    assert_eq!(home.read(".codex/config.toml"), text.replace("/first", "/second"));
+}
+
+#[test]
+fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
+    let home = Home::new();
+    let http =
+        r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"x"},"timeout":5}}}"#;
+    for client in ["claude-code", "cursor"] {
+        home.write(home.settings(client), http);
+        home.run(&["connect", client, "--yes"]).ok();
+        let entry = home.json(home.settings(client))["mcpServers"]["ack-memory"].clone();
+        let mut keys: Vec<&str> = entry
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .filter(|key| *key != "type")
+            .collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["args", "command", "timeout"], "{client}: {entry}");
+        assert_ne!(entry["type"], "http", "{client}");
+    }
+    home.write(
+        ".codex/config.toml",
+        "[mcp_servers.ack-memory]\nurl = \"http://127.0.0.1:1/mcp\"\nbearer_token_env_var = \"T\"\nenabled = true\n",
+    );
+    home.run(&["connect", "codex", "--yes"]).ok();
+    let codex: Value = toml::from_str(&home.read(".codex/config.toml")).unwrap();
+    let entry = codex["mcp_servers"]["ack-memory"].as_object().unwrap();
+    assert!(entry.contains_key("command") && entry.contains_key("enabled"), "{entry:?}");
+    assert!(
+        !entry.contains_key("url") && !entry.contains_key("bearer_token_env_var"),
+        "{entry:?}"
+    );
+}
+
+#[test]
+fn a_hook_is_replaced_where_it_stands_and_leaves_what_stands_beside_it() {
+    let home = Home::new();
+    home.run(&["--root", "/first", "connect", "codex", "--yes"]).ok();
+    let name = ".codex/hooks.json";
+    let mut hooks = home.json(name);
+    let list = hooks["hooks"]["SessionStart"].as_array_mut().unwrap();
+    let other = |command: &str| json!({ "type": "command", "command": command });
+    list[0]["hooks"].as_array_mut().unwrap().insert(0, other("first"));
+    list[0]["matcher"] = json!("startup");
+    list.push(json!({ "hooks": [other("last")] }));
+    home.write(name, &serde_json::to_string_pretty(&hooks).unwrap());
+
+    home.run(&["--root", "/second", "connect", "codex", "--yes"]).ok();
+    let command = hooks["hooks"]["SessionStart"][0]["hooks"][1]["command"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    hooks["hooks"]["SessionStart"][0]["hooks"][1]["command"] = json!(command.replace("/first", "/second"));
+    assert_eq!(home.json(name), hooks);
+    let before = contents(home.0.path());
+    home.run(&["--root", "/second", "connect", "codex", "--yes"]).ok();
+    assert_eq!(contents(home.0.path()), before);
+
+    home.run(&["disconnect", "codex", "--yes"]).ok();
+    let expected = json!({ "hooks": { "SessionStart": [
+        { "hooks": [other("first")], "matcher": "startup" },
+        { "hooks": [other("last")] },
+    ] } });
+    assert_eq!(home.json(name), expected);
+}
+
+#[test]
+fn hooks_of_ours_that_stand_there_twice_become_one() {
+    let home = Home::new();
+    let ours = |root: &str| json!({ "type": "command", "command": format!("/old/ack-memory --root {root} hook session-start") });
+    let hooks = json!({ "hooks": { "SessionStart": [{ "hooks": [ours("/a"), ours("/b")] }, { "hooks": [ours("/c")] }] } });
+    home.write(".claude/settings.json", &hooks.to_string());
+    home.run(&["connect", "claude-code", "--yes"]).ok();
+    let list = home.json(".claude/settings.json")["hooks"]["SessionStart"].clone();
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list[0]["hooks"].as_array().unwrap().len(), 1, "{list}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("my bin")).unwrap();
+    let renamed = home.path("my bin/memories");
+    std::fs::copy(std::env!("CARGO_BIN_EXE_ack-memory"), &renamed).unwrap();
+    let theirs = json!({ "hooks": { "SessionStart": [{ "hooks": [
+        { "type": "command", "command": "other hook session-start --client claude-code" },
+        { "type": "command", "command": "cd ~/ack-memory && other hook session-start" },
+    ] }] } });
+    home.write(".claude/settings.json", &theirs.to_string());
+    let program = home.prepared(std::process::Command::new(&renamed));
+    for variable in ack_memory::config::ENVIRONMENT.map(|(variable, _)| variable) {
+        assert!(std::env::var_os(variable).is_none(), "{variable} is set");
+    }
+    let mut program = program;
+    run(program.args(["connect", "claude-code", "--yes", "--prompt-hook"])).ok();
+    let mut settings = home.json(".claude/settings.json");
+    assert_eq!(settings["hooks"]["SessionStart"].as_array().unwrap().len(), 2, "{settings}");
+    settings["model"] = json!("m");
+    home.write(".claude/settings.json", &settings.to_string());
+    // By the program under its own name.
+    run(home.prepared(binary()).args(["disconnect", "claude-code", "--yes"])).ok();
+    let mut expected = theirs;
+    expected["model"] = json!("m");
+    assert_eq!(home.json(".claude/settings.json"), expected);
+}
+
+#[test]
+fn every_byte_comes_back_whatever_ends_lines() {
+    let jsonc = "// mine\n{\n  \"b\": 1, // why\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  },\n  \"a\": [1,2]\n}";
+    let toml = "# mine\nmodel   = \"m\"  # why\nlong = \"\"\"\na\nb\"\"\"\n\n[mcp_servers.other]\ncommand = 'x'";
+    let mixed = |text: &str| text.replacen('\n', "\r\n", 3);
+    for client in CLIENTS {
+        let plain = match client {
+            "codex" => toml.to_owned(),
+            "vscode" => jsonc.replace("mcpServers", "servers"),
+            _ => jsonc.to_owned(),
+        };
+        let marked = format!("\u{feff}{}\r\n", plain.replace('\n', "\r\n"));
+        for before in [
+            plain.clone(),
+            plain.clone() + "\n",
+            plain.replace('\n', "\r\n"),
+            mixed(&plain),
+            marked,
+        ] {
+            let home = Home::new();
+            let name = home.settings(client);
+            home.write(name, &before);
+            home.run(&["--root", "/first", "connect", client, "--yes", "--prompt-hook"]).ok();
+            let after = home.read(name);
+            // Each line that was there stands there as it was, commas apart.
+            for line in before
+                .trim_end()
+                .split_inclusive('\n')
+                .map(|line| line.trim_start_matches('\u{feff}'))
+            {
+                let line = line.trim_end_matches(['}', ']']);
+                assert!(after.contains(line.trim_end()), "{client}: {line:?} is not in {after:?}");
+            }
+            if before.matches('\n').count() == before.matches("\r\n").count() && before.contains('\n') {
+                assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{client}: {after:?}");
+            }
+            assert_eq!(before.starts_with('\u{feff}'), after.starts_with('\u{feff}'));
+            assert_eq!(home.read(&kept(name)), before, "{client}");
+            // The kept text is that of before the first connection, however often it is connected.
+            home.run(&["--root", "/second", "connect", client, "--yes", "--no-hook"]).ok();
+            assert_eq!(home.read(&kept(name)), before, "{client}");
+            home.run(&["disconnect", client, "--yes"]).ok();
+            assert_eq!(home.read(name), before, "{client}");
+            assert_eq!(contents(home.0.path()).len(), 1, "{client}");
+        }
+    }
+}
+
+#[test]
+fn without_what_was_kept_only_our_lines_go() {
+    let before = "# mine\r\nmodel = \"m\"\r\n\r\n[mcp_servers.other]\r\ncommand = 'x'\r\n";
+    let home = Home::new();
+    home.write(".codex/config.toml", before);
+    home.run(&["connect", "codex", "--yes"]).ok();
+    std::fs::remove_file(home.path(&kept(".codex/config.toml"))).unwrap();
+    home.run(&["disconnect", "codex", "--yes"]).ok();
+    assert_eq!(home.read(".codex/config.toml"), before);
+}
+
+#[test]
+fn a_kept_text_survives_a_second_connection_that_adds_more() {
+    let before = "{\n  // mine\n  \"model\": \"m\"\n}\n";
+    let home = Home::new();
+    home.write(".claude/settings.json", before);
+    for more in [&["--no-hook"][..], &[], &["--prompt-hook"]] {
+        home.run(&[&["connect", "claude-code", "--yes"][..], more].concat()).ok();
+        assert_eq!(home.read(&kept(".claude/settings.json")), before, "{more:?}");
+    }
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert_eq!(home.read(".claude/settings.json"), before);
+    assert_eq!(contents(home.0.path()).len(), 1);
+    // A file that was made for the permission goes with it.
+    let home = Home::new();
+    home.run(&["connect", "claude-code", "--yes", "--no-hook"]).ok();
+    home.run(&["connect", "claude-code", "--yes"]).ok();
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert!(contents(home.0.path()).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_stay_links_and_modes_stay_modes_there_and_back() {
+    use std::os::unix::fs::PermissionsExt;
+    for client in ["claude-code", "codex", "gemini"] {
+        let home = Home::new();
+        let name = home.settings(client);
+        let before = if client == "codex" { "model = \"m\"\r\n" } else { "{\r\n}\r\n" };
+        let real = home.write("dotfiles/settings", before);
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&real, home.path(name)).unwrap();
+        let mode = || std::fs::metadata(&real).unwrap().permissions().mode() & 0o777;
+        home.run(&["connect", client, "--yes"]).ok();
+        assert!(home.path(name).is_symlink(), "{client}");
+        assert_eq!(mode(), 0o640, "{client}");
+        assert!(home.read("dotfiles/settings").contains("ack-memory"), "{client}");
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert!(home.path(name).is_symlink(), "{client}");
+        assert_eq!((mode(), home.read("dotfiles/settings").as_str()), (0o640, before), "{client}");
+        // The link and what it leads to.
+        assert_eq!(contents(home.0.path()).len(), 2, "{client}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_written_is_said_and_nothing_is_half_done() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let path = home.write(".claude/settings.json", "{}\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let error = home.run(&["connect", "claude-code", "--yes"]).fails(1);
+    assert!(error.contains("read-only") && error.contains("settings.json"), "{error}");
+    assert!(!home.path(".claude.json").exists());
+    assert_eq!(home.read(".claude/settings.json"), "{}\n");
+
+    // A link to a file that is not there: in the place of the file, and of its folder.
+    for link in [".claude/settings.json", ".claude"] {
+        let home = Home::new();
+        std::fs::create_dir_all(home.path(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(home.path("nowhere/at/all"), home.path(link)).unwrap();
+        let error = home.run(&["connect", "claude-code", "--yes"]).fails(1);
+        assert!(error.contains(".claude"), "{error}");
+        assert!(!home.path(".claude.json").exists(), "{link}");
+        assert!(home.path(link).is_symlink());
+    }
+}
