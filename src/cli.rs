@@ -14,6 +14,7 @@ mod model;
 mod render;
 mod serve;
 mod show;
+mod signals;
 mod words;
 
 use std::io::Write;
@@ -28,6 +29,7 @@ use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::error::{Error, SettingsError};
 use crate::memory::StatusFilter;
 use crate::service::Service;
+use crate::store::copies;
 
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {
@@ -47,7 +49,13 @@ pub fn run() -> ExitCode {
         }
     };
     let json = cli.global.json;
-    match dispatch(cli) {
+    // A server has its own way of ending.
+    if !matches!(cli.command, Command::Serve(_)) {
+        signals::watch();
+    }
+    let done = dispatch(cli);
+    copies::end();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error, json);

@@ -315,7 +315,7 @@ impl Config {
             }
         };
         let path = root.value.join("config.toml");
-        let (file, settings) = if path.is_file() {
+        let (file, settings) = if path.exists() {
             let settings: Basics = load_toml(&path, &KEYS)?;
             (Some(path), settings)
         } else {
@@ -364,7 +364,7 @@ impl Config {
         let file: ConfigFile = load_toml(path, &KEYS).map_err(SettingsError::of_offer)?;
         let wrong = |table: &str, mut problem: Problem| {
             problem.path.insert(0, table.to_owned());
-            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let text = crate::files::read_text(path, crate::scope::manifest::LARGEST).unwrap_or_default();
             SettingsError::Offer {
                 path: path.clone(),
                 message: format!(

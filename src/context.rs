@@ -19,7 +19,7 @@ use crate::config::expand_home;
 use crate::error::Error;
 use crate::memory::StatusFilter;
 use crate::service::validate::{max_tokens, number};
-use crate::service::{Service, answer, note_missing_status, open, scopes};
+use crate::service::{Service, answer, note_locks, note_missing_status, open, scopes};
 use crate::text;
 
 /// Memories of a list where a request names no number.
@@ -90,6 +90,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
             ),
         ));
     }
+    note_locks(opened.iter().map(|(scope, _)| *scope), &mut notes);
     let mut response = ContextResponse {
         project: ProjectInfo {
             name: text::line(&selection.current.name, 200),

@@ -203,6 +203,24 @@ pub enum StoreError {
         /// How often it was tried.
         attempts: u32,
     },
+    /// Beside the database stands something in the place of a file.
+    #[error("cannot read `{}`: {source}", path.display())]
+    NotAFile {
+        /// What is no file.
+        path: PathBuf,
+        /// What it is.
+        source: std::io::Error,
+    },
+    /// It has to be read from a private copy, and none can be made.
+    #[error("no private copy of `{}` can be made in `{}`: {source}", path.display(), folder.display())]
+    NoCopy {
+        /// The file.
+        path: PathBuf,
+        /// The temporary folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Any other failure of the file system.
     #[error("cannot read `{}`: {source}", path.display())]
     Io {
@@ -244,7 +262,7 @@ impl StoreError {
             Self::Locked { .. } => "store_locked",
             Self::Corrupt { .. } => "store_corrupt",
             Self::Unsteady { .. } => "store_unsteady",
-            Self::Io { .. } | Self::Sqlite { .. } => "store_unreadable",
+            Self::NotAFile { .. } | Self::NoCopy { .. } | Self::Io { .. } | Self::Sqlite { .. } => "store_unreadable",
         }
     }
 
@@ -260,6 +278,8 @@ impl StoreError {
             Self::Locked { .. } => "try again when the other program has finished its write",
             Self::Corrupt { .. } => "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`",
             Self::Unsteady { .. } => "try again; another program rewrites it without pause",
+            Self::NotAFile { .. } => "move it away: SQLite keeps files of its own under this name",
+            Self::NoCopy { .. } => "make room there, or set TMPDIR to a folder with room that may be written",
             Self::Io { .. } | Self::Sqlite { .. } => "check the file's permissions; `ack-memory doctor` shows how each scope was opened",
         }
     }

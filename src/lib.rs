@@ -15,6 +15,7 @@
 //! - [`api`]: the contract. Requests, answers, notes and the error body, exactly as they travel; no logic.
 //! - [`memory`]: the vocabulary. The record, its status, names. [`text`] makes stored text safe, [`time`] reads dates,
 //!   [`uri`] writes and reads the addresses of scopes and memories.
+//! - [`files`]: reading what should be a file, and is perhaps a pipe or a device.
 //! - [`error`]: what can go wrong, each with a stable code and the next step. [`cancel`]: how a request is told to stop.
 //! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
 //! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
@@ -44,8 +45,8 @@
 //!   says in that snapshot. The in-memory index orders and filters; it never vouches for a status.
 //! - The vector table is a cache: what an index takes from it is compared with the store row by row, by the hash of all
 //!   values and the status, before anything is answered; what a search finds in it later counts only for rows that passed.
-//! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, or as a private
-//!   copy. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
+//! - A store is opened for reading only in [`store::open`], in place through a file layer that cannot write, as a private
+//!   copy, or as an image in memory. [`import`] and [`demo`] write native stores, and no request of an agent reaches them.
 //! - Only [`mcp`] names rmcp, only [`mcp::http`] hyper, and only [`mcp::upstream`] reqwest; it starts processes and opens
 //!   connections that `config.toml` describes, each process with a shell that ends it where we are killed, and nothing else does. rusqlite is named in [`store`], in what builds stores ([`import`], [`demo`]) and where errors
 //!   and versions are reported. Only [`table`] names LanceDB and arrow.
@@ -93,6 +94,7 @@ pub mod demo;
 pub mod encoder;
 pub mod error;
 pub mod eval;
+pub mod files;
 pub mod hook;
 pub mod import;
 mod linger;

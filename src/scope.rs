@@ -65,6 +65,8 @@ struct Indexed {
     index: Index,
     table_stamp: TableStamp,
     table: TableState,
+    /// When it was begun to be brought up to date for the last time, on the clock of requests.
+    begun: u64,
 }
 
 /// What became of a scope's vector table when its index was made.
@@ -135,7 +137,8 @@ impl Scope {
     /// # Errors
     /// Why the store cannot be read.
     pub fn index_within(&self, patience: Duration) -> Result<IndexGuard<'_>, StoreError> {
-        self.used.store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        let asked = CLOCK.fetch_add(1, Ordering::SeqCst);
+        self.used.store(asked, Ordering::Relaxed);
         let stamp = self.store.stamp()?;
         let table_stamp = TableStamp::of(&self.lance_folder());
         {
@@ -147,7 +150,15 @@ impl Scope {
         }
         {
             let mut slot = self.index.write().unwrap_or_else(PoisonError::into_inner);
-            self.refresh(&mut slot, table_stamp, patience)?;
+            // Whoever waited here while another request read the store shares what that one found, unless it began too early.
+            let shares = |indexed: &Indexed| indexed.stamp.is_some() && indexed.begun > asked && indexed.table_stamp == table_stamp;
+            if !slot.as_ref().is_some_and(shares) {
+                let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
+                self.refresh(&mut slot, table_stamp, patience)?;
+                if let Some(indexed) = slot.as_mut() {
+                    indexed.begun = begun;
+                }
+            }
         }
         Ok(IndexGuard(self.index.read().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -196,6 +207,7 @@ impl Scope {
                         index,
                         table_stamp,
                         table: state,
+                        begun: 0,
                     });
                     return Ok(());
                 }
@@ -223,12 +235,13 @@ impl Scope {
         }
         let (stamp, index) = self
             .store
-            .snapshot(|snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
+            .whole(PATIENCE, |snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
         *slot = Some(Indexed {
             stamp: Some(stamp),
             index,
             table_stamp,
             table,
+            begun: 0,
         });
         Ok(())
     }

@@ -28,6 +28,7 @@ use crate::error::{Error, StoreError};
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope, TableState};
 use crate::store::PATIENCE;
+use crate::time;
 
 /// How many large scopes may lose their tables during one request.
 const TRIES: usize = 4;
@@ -230,6 +231,21 @@ pub(crate) fn open<'a>(
     match first {
         Some(error) if open.is_empty() => Err(error.into()),
         _ => Ok(open),
+    }
+}
+
+/// The notes on scopes that were read beside a writer that keeps its lock.
+pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
+    for scope in scopes {
+        let Some(read) = scope.store.read_beside_lock() else { continue };
+        notes.push(Note::about(
+            NoteKind::StoreLocked,
+            &scope.name,
+            format!(
+                "another program keeps this store locked: as of {}, without what it has not committed",
+                time::show(read)
+            ),
+        ));
     }
 }
 

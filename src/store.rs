@@ -1,14 +1,17 @@
 //! Reading memory stores: SQLite databases of several programs, opened so that nothing of theirs changes.
 //!
 //! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of the database. The
-//! modules below each know one thing: [`open`] how to open, `idle` what stays open between two reads, `halves` how two threads
+//! modules below each know one thing: [`open`] how to open, [`copies`] what is read elsewhere, `image` how a whole store is read
+//! without holding back its writer, `idle` what stays open between two reads, `halves` how two threads
 //! go through a large table, [`layout`] what is there, [`record`] what a row means, [`read`] the questions that are asked,
 //! [`outline`] the one that is asked of a whole store before anything of it is indexed.
 
 pub mod ack;
 pub mod claude_mem;
+pub mod copies;
 mod halves;
 mod idle;
+mod image;
 pub mod layout;
 pub mod open;
 pub mod outline;
@@ -20,12 +23,15 @@ pub mod vfs;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-use tempfile::TempDir;
+use jiff::Timestamp;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode};
 
+use self::copies::{Copy, Files};
 use self::layout::Layout;
 use self::open::{Beside, Opening, Stamp};
 use crate::error::StoreError;
@@ -33,14 +39,21 @@ use crate::memory::Unreviewed;
 
 /// How long a read tries to get at a store that changes under it.
 pub const PATIENCE: Duration = Duration::from_secs(4);
+/// How long a lock is waited for under which nothing happens. Whoever asks next waits no longer.
+const LOCKED: Duration = Duration::from_millis(250);
+/// After so long without being asked for, a lock may be another one.
+const FORGOTTEN: Duration = Duration::from_secs(10);
 /// How many readings without locks may be disturbed before a copy is made.
 const DISTURBANCES: u32 = 3;
 /// A reading that takes longer than this and is disturbed would be disturbed again, by the same writer: a copy is made next.
 const SLOW: Duration = Duration::from_millis(250);
 /// A database of so many bytes is read in less time than it takes to open it once more.
 const SMALL: u64 = 1 << 20;
-/// The largest database, in bytes, of which a copy is made so soon.
+/// The largest database, in bytes, of which a copy is made so soon, or because of a lock.
 const COPIED_AT_ONCE: u64 = 256 << 20;
+/// The largest value, in bytes, that is read of a row as it is, and what SQLite itself allows.
+const VALUE: i32 = 8 << 20;
+const ANY_VALUE: i32 = 1_000_000_000;
 
 /// One memory store.
 #[derive(Debug)]
@@ -50,20 +63,28 @@ pub struct Store {
     /// Held while files are looked at and while a connection holds locks, see [`open`]. Shared by every store of this
     /// process that names the same file.
     gate: Arc<Mutex<()>>,
-    copy: Mutex<Option<PrivateCopy>>,
+    /// The copy that was read last, and of which state it is.
+    copy: Mutex<Option<(Stamp, Arc<Copy>)>>,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
+    lock: Mutex<LockState>,
+    /// A value was too large to be read as it is: from now on rows are read with their values cut.
+    cut: AtomicBool,
 }
 
-/// A schema is known by the file's identity in the stamp and SQLite's schema cookie.
-type LayoutKey = (u64, i64);
-
-#[derive(Debug)]
-struct PrivateCopy {
-    stamp: Stamp,
-    path: PathBuf,
-    /// Removed when the copy is.
-    _folder: TempDir,
+/// What is known of a writer that holds its lock.
+#[derive(Debug, Default)]
+struct LockState {
+    /// The files under the lock, since when they have been seen like this, and when last.
+    seen: Option<(Stamp, Instant, Instant)>,
+    /// The state that was read last while nobody held a lock.
+    free: Option<Stamp>,
+    /// When the store was last read beside a lock, unless it has been read without one since.
+    beside: Option<Timestamp>,
 }
+
+/// A schema is known by the file's identity in the stamp and SQLite's schema cookie; its layout also depends on whether values
+/// are cut.
+type LayoutKey = (u64, i64, bool);
 
 /// One state of a store, open for reading.
 pub struct Snapshot<'a> {
@@ -99,13 +120,14 @@ impl Store {
             path,
             unreviewed,
             gate,
-            copy: Mutex::new(None),
-            layout: Mutex::new(None),
+            copy: Mutex::default(),
+            layout: Mutex::default(),
+            lock: Mutex::default(),
+            cut: AtomicBool::new(false),
         }
     }
 
-    /// Closes what is open between two reads, and removes the private copy, if there is one and no read is making it at this
-    /// moment.
+    /// Closes what is open between two reads, and removes the private copy, if there is one and nobody is reading it.
     pub fn close(&self) {
         idle::forget(&self.real_path());
         if let Ok(mut copy) = self.copy.try_lock() {
@@ -166,11 +188,29 @@ impl Store {
         self.attempt(patience, Reach::All, read)
     }
 
+    /// When this store was last read while a writer kept its lock, unless it has been read without one since: what the writer
+    /// has not committed is not among the answers.
+    pub fn read_beside_lock(&self) -> Option<Timestamp> {
+        lock(&self.lock).beside
+    }
+
     fn attempt<T>(
         &self,
         patience: Duration,
         reach: Reach,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self.try_for(patience, reach, &mut read) {
+            Err(error) if is_too_large(&error) && !self.cut.swap(true, Ordering::Relaxed) => self.try_for(patience, reach, &mut read),
+            result => result,
+        }
+    }
+
+    fn try_for<T>(
+        &self,
+        patience: Duration,
+        reach: Reach,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let started = Instant::now();
         let path = self.real_path();
@@ -199,22 +239,9 @@ impl Store {
                 Opening::AtRest if disturbed < DISTURBANCES => {
                     drop(gate);
                     let began = Instant::now();
-                    let (result, connection) = match idle::take(&path, &stamp).map_or_else(|| self.connect(&path, opening), Ok) {
-                        Ok(connection) => match self.read_from(&connection, None, opening, &stamp, &mut read) {
-                            Ok((value, false)) => (Ok(value), Some(connection)),
-                            Ok((value, true)) => (Ok(value), None),
-                            Err(error) => (Err(error), None),
-                        },
-                        Err(error) => (Err(error), None),
-                    };
-                    let gate = lock(&self.gate);
-                    let after = open::inspect(&path);
-                    drop(gate);
-                    if after.is_ok_and(|(after, opening)| after == stamp && opening == Opening::AtRest) {
-                        let ended = connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
-                        if let Some(connection) = ended {
-                            idle::put(&path, stamp, connection);
-                        }
+                    if let Some(result) = self.in_place(&path, opening, &stamp, read) {
+                        self.was_read(Some(&stamp));
+                        *lock(&self.copy) = None;
                         return result;
                     }
                     disturbed += 1;
@@ -225,50 +252,158 @@ impl Store {
                 }
                 // It changes faster than it can be read: a copy is made faster than a reading.
                 Opening::AtRest => {
-                    let Some(copy) = self.private_copy(&path, &stamp, Beside::Nothing)? else {
-                        continue;
-                    };
-                    drop(gate);
-                    return self.read_once(&copy, Opening::Copied, reach, &stamp, &mut read);
+                    if let Some(copy) = self.private_copy(&path, &stamp, Beside::Nothing)? {
+                        drop(gate);
+                        self.was_read(None);
+                        return self.read_copy(&copy, &stamp, read);
+                    }
                 }
-                Opening::Locked => last = Some(StoreError::Locked { path: self.path.clone() }),
-                Opening::Live => match self.read_once(&path, opening, reach, &stamp, &mut read) {
+                Opening::Locked | Opening::Kept => {
+                    drop(gate);
+                    last = Some(StoreError::Locked { path: self.path.clone() });
+                    if let Some(result) = self.beside_lock(&path, opening, &stamp, read)? {
+                        return result;
+                    }
+                }
+                Opening::Live => match self.live(&path, reach, &stamp, gate, read) {
                     Err(error) if passing(&error) => last = Some(error),
-                    result => return result,
+                    result => {
+                        self.was_read(None);
+                        *lock(&self.copy) = None;
+                        return result;
+                    }
                 },
                 // A log without its shared memory is seen for a moment while a writer opens or closes.
                 Opening::Copied if attempts < 4 => {}
                 Opening::Copied => {
-                    let Some(copy) = self.private_copy(&path, &stamp, Beside::LogOrJournal)? else {
-                        continue;
-                    };
-                    drop(gate);
-                    return self.read_once(&copy, opening, reach, &stamp, &mut read);
+                    if let Some(copy) = self.private_copy(&path, &stamp, Beside::LogOrJournal)? {
+                        drop(gate);
+                        self.was_read(None);
+                        return self.read_copy(&copy, &stamp, read);
+                    }
                 }
             }
         }
     }
 
-    fn read_once<T>(
+    /// Notes a reading without a lock in the way; of a state that is whole in itself, which one.
+    fn was_read(&self, free: Option<&Stamp>) {
+        *lock(&self.lock) = LockState {
+            free: free.cloned(),
+            ..LockState::default()
+        };
+    }
+
+    /// Reads a database that a writer keeps locked, where that shows what was committed last; `None` as long as it is worth
+    /// waiting.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] where nothing happens under the lock and nobody can tell what was committed.
+    fn beside_lock<T>(
         &self,
         path: &Path,
         opening: Opening,
-        reach: Reach,
         stamp: &Stamp,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<Result<T, StoreError>>, StoreError> {
+        let mut state = lock(&self.lock);
+        let now = Instant::now();
+        let known = state.seen.take().filter(|(seen, ..)| seen == stamp);
+        let since = known.filter(|(_, _, last)| last.elapsed() < FORGOTTEN).map_or(now, |(_, since, _)| since);
+        state.seen = Some((stamp.clone(), since, now));
+        if since.elapsed() < LOCKED {
+            return Ok(None);
+        }
+        // As long as the database itself is as it was when nobody held a lock, nothing of the change is in it.
+        let whole = opening == Opening::Kept || state.free.as_ref().is_some_and(|free| free.same_database(stamp));
+        drop(state);
+        let result = if whole {
+            self.in_place(path, opening, stamp, read)
+        } else if stamp.has_journal() && stamp.bytes() <= COPIED_AT_ONCE {
+            let gate = lock(&self.gate);
+            let copy = self.private_copy(path, stamp, Beside::LogOrJournal)?;
+            drop(gate);
+            copy.map(|copy| self.read_copy(&copy, stamp, read))
+        } else {
+            return Err(StoreError::Locked { path: self.path.clone() });
+        };
+        if result.is_some() {
+            lock(&self.lock).beside = Some(Timestamp::now());
+        }
+        Ok(result)
+    }
+
+    /// Reads without locks; `None` where the files changed meanwhile.
+    fn in_place<T>(
+        &self,
+        path: &Path,
+        opening: Opening,
+        stamp: &Stamp,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Option<Result<T, StoreError>> {
+        let open = || open::connect(path, Opening::AtRest).map_err(|error| StoreError::sqlite(&self.path, error));
+        let (result, connection) = match idle::take(path, stamp).map_or_else(open, Ok) {
+            Ok(connection) => match self.read_from(&connection, None, Opening::AtRest, stamp, read) {
+                Ok((value, false)) => (Ok(value), Some(connection)),
+                Ok((value, true)) => (Ok(value), None),
+                Err(error) => (Err(error), None),
+            },
+            Err(error) => (Err(error), None),
+        };
+        let gate = lock(&self.gate);
+        let after = open::inspect(path);
+        drop(gate);
+        // Of a lock that is taken while the database is read nobody can say what happens under it.
+        let same = after.is_ok_and(|(after, now)| after == *stamp && (now == Opening::AtRest || opening != Opening::AtRest));
+        if !same {
+            return None;
+        }
+        let ended = connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
+        if let Some(connection) = ended {
+            idle::put(path, stamp.clone(), connection);
+        }
+        Some(result)
+    }
+
+    /// Reads beside a writer with a log.
+    fn live<T>(
+        &self,
+        path: &Path,
+        reach: Reach,
+        stamp: &Stamp,
+        gate: MutexGuard<'_, ()>,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let connection = self.connect(path, opening)?;
-        let second = if opening == Opening::Live && reach == Reach::All && stamp.bytes() > SMALL {
-            self.connect(path, opening).ok()
+        let sqlite = |error| StoreError::sqlite(&self.path, error);
+        if reach == Reach::All
+            && stamp.bytes() <= image::LARGEST
+            && let Some(image) = image::read(path)
+        {
+            drop(gate);
+            open::harden(&image).map_err(sqlite)?;
+            return Ok(self.read_from(&image, None, Opening::Live, stamp, read)?.0);
+        }
+        let connection = open::connect(path, Opening::Live).map_err(sqlite)?;
+        let second = if reach == Reach::All && stamp.bytes() > SMALL {
+            open::connect(path, Opening::Live).ok()
         } else {
             None
         };
-        let (value, _) = self.read_from(&connection, second, opening, stamp, read)?;
-        Ok(value)
+        let result = self.read_from(&connection, second, Opening::Live, stamp, read);
+        drop(connection);
+        drop(gate);
+        Ok(result?.0)
     }
 
-    fn connect(&self, path: &Path, opening: Opening) -> Result<Connection, StoreError> {
-        open::connect(path, opening).map_err(|error| StoreError::sqlite(&self.path, error))
+    fn read_copy<T>(
+        &self,
+        copy: &Copy,
+        stamp: &Stamp,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let read = copy.read(|connection| self.read_from(connection, None, Opening::Copied, stamp, read));
+        let (value, _) = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
+        Ok(value)
     }
 
     /// What `read` returned, and whether it went through the whole store.
@@ -281,6 +416,10 @@ impl Store {
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, bool), StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
+        let most = if self.cut.load(Ordering::Relaxed) { ANY_VALUE } else { VALUE };
+        for connection in second.iter().chain([connection]) {
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most).map_err(sqlite)?;
+        }
         let second = second.and_then(halves::Watching::begin);
         connection.execute_batch("BEGIN").map_err(sqlite)?;
         // This reads from the database, and so settles which state is seen.
@@ -304,7 +443,8 @@ impl Store {
             .prepare_cached("PRAGMA schema_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .map_err(sqlite)?;
-        let key = (stamp.identity(), cookie);
+        let cut = self.cut.load(Ordering::Relaxed);
+        let key = (stamp.identity(), cookie, cut);
         let mut cached = lock(&self.layout);
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
             return Ok(Arc::clone(layout));
@@ -314,30 +454,37 @@ impl Store {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
         })?;
-        let layout = Arc::new(layout);
+        let layout = Arc::new(if cut { layout.with_values_cut() } else { layout });
         *cached = Some((key, Arc::clone(&layout)));
         Ok(layout)
     }
 
-    /// The path of a private copy of the state `stamp`, or `None` when the files changed while they were copied. The
-    /// caller holds the gate.
-    fn private_copy(&self, path: &Path, stamp: &Stamp, beside: Beside) -> Result<Option<PathBuf>, StoreError> {
+    /// A private copy of the state `stamp`, or `None` when the files changed while they were copied. The caller holds the
+    /// gate.
+    fn private_copy(&self, path: &Path, stamp: &Stamp, beside: Beside) -> Result<Option<Arc<Copy>>, StoreError> {
         let mut cached = lock(&self.copy);
-        if let Some(copy) = cached.as_ref().filter(|copy| copy.stamp == *stamp) {
-            return Ok(Some(copy.path.clone()));
+        if let Some((_, copy)) = cached.as_ref().filter(|(state, _)| state == stamp) {
+            return Ok(Some(Arc::clone(copy)));
         }
-        let (folder, copy) = open::copy(path, beside)?;
+        let files = Files::copy(path, beside)?;
         let (after, opening) = open::inspect(path)?;
-        if after != *stamp || opening == Opening::Locked {
+        let steady = match beside {
+            Beside::Nothing => after == *stamp && opening != Opening::Locked,
+            Beside::LogOrJournal => stamp.spans(&after),
+        };
+        if !steady {
             return Ok(None);
         }
-        *cached = Some(PrivateCopy {
-            stamp: stamp.clone(),
-            path: copy.clone(),
-            _folder: folder,
-        });
+        let copy = files.open().map_err(|error| StoreError::sqlite(&self.path, error))?;
+        let copy = Arc::new(copy);
+        *cached = Some((stamp.clone(), Arc::clone(&copy)));
         Ok(Some(copy))
     }
+}
+
+/// Whether a value is larger than what is read as it is.
+fn is_too_large(error: &StoreError) -> bool {
+    matches!(error, StoreError::Sqlite { source, .. } if source.sqlite_error_code() == Some(ErrorCode::TooBig))
 }
 
 /// Whether an error comes from a writer that opens, closes or recovers the database at this moment.
@@ -374,6 +521,6 @@ fn gate(path: &Path) -> Arc<Mutex<()>> {
 }
 
 /// Locks a mutex. A panic in another thread leaves these values usable: each is replaced as a whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -67,6 +67,8 @@ pub enum NoteKind {
     NoCurrentScope,
     /// Nothing is there to search yet.
     NoScopes,
+    /// A writer keeps a scope's store locked: the answer is of what was committed before.
+    StoreLocked,
     /// The status of a memory changed between two pages or two reads.
     ChangedMeanwhile,
 }

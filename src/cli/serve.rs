@@ -1,6 +1,6 @@
 //! `serve`: over standard input and output, or over HTTP with a bearer token, which is made at first use.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,13 +11,15 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use super::args::ServeArgs;
-use super::{write_err, write_out};
+use super::{signals, write_err, write_out};
 use crate::config::{Config, ENV_TOKEN};
 use crate::error::Error;
+use crate::files;
 use crate::mcp::http::gate::Token;
 use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
 use crate::mcp::upstream::Report;
 use crate::service::Service;
+use crate::store::copies;
 
 /// Name of the file that a token is kept in.
 const TOKEN_FILE: &str = "http-token";
@@ -35,17 +37,19 @@ enum Kept {
 
 /// Runs `serve`.
 pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
+    std::thread::spawn(copies::sweep);
     let offer = config.offer(args.surface, &|name| std::env::var_os(name))?;
     let report: Report = Arc::new(|line: &str| write_err(&format!("{line}\n")));
     let Some(address) = args.http else {
         let service = Service::for_the_process(config);
         let result = crate::mcp::serve_stdio(service, offer, report);
         service.close();
-        return result.map_err(|source| Error::Io {
+        let ended = result.map_err(|source| Error::Io {
             action: "serve on",
             path: "standard input and output".into(),
             source,
-        });
+        })?;
+        return ended.map_or(Ok(()), |signal| signals::end(signal));
     };
     if args.no_token && !address.ip().is_loopback() {
         return Err(ServeError::Open(address).into());
@@ -132,7 +136,7 @@ fn read(path: &Path) -> Result<Token, Error> {
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(io)?;
+    let file = files::open(path).map_err(io)?;
     let mode = file.metadata().map_err(io)?.permissions().mode();
     if mode & 0o077 != 0 {
         write_err(&format!(

@@ -13,6 +13,10 @@ use tempfile::NamedTempFile;
 
 use super::{ConfigFile, Format, Part, json, toml};
 use crate::error::{Error, SettingsError};
+use crate::files;
+
+/// Most bytes of a client's file.
+const LARGEST: u64 = 64 << 20;
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,7 +282,7 @@ fn kept_path(path: &Path) -> PathBuf {
 
 /// A file's text; `None` where there is no file.
 fn read(path: &Path) -> Result<Option<String>, Error> {
-    match std::fs::read(path) {
+    match files::read(path, LARGEST) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
             .map_err(|_| invalid(path, "it is no UTF-8 text and is left as it is".to_owned())),

@@ -19,7 +19,7 @@ use crate::query::filter::Belonging;
 use crate::query::fold::Signature;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
-use crate::service::{Service, answer};
+use crate::service::{Service, answer, note_locks};
 use crate::store::outline::{Outline, Outlines};
 use crate::store::read::RowKey;
 use crate::{text, time};
@@ -159,6 +159,7 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
             oldest: read.outlines.oldest_pending.and_then(instant),
             ids: Vec::new(),
         });
+    note_locks(read.iter().map(|read| read.scope), &mut notes);
     context.recent_sessions = read.into_iter().flat_map(|read| read.sessions).collect();
     context
         .recent_sessions

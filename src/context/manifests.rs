@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::files;
+
 /// Largest manifest that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
 /// Most names that are told.
@@ -156,8 +158,7 @@ fn json_file(path: &Path) -> Option<Value> {
 }
 
 fn text_file(path: &Path) -> Option<String> {
-    let small = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST);
-    small.then(|| std::fs::read_to_string(path).ok()).flatten()
+    files::read_text(path, LARGEST).ok()
 }
 
 #[cfg(test)]

@@ -25,13 +25,13 @@ use hyper_util::server::graceful::GracefulShutdown;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::gate::{Gate, Refusal, Token};
 use super::message::{failure, mended};
 use super::raw;
+use super::signals::Signals;
 use super::upstream::{Report, Upstreams};
 use super::{Server, runtime};
 use crate::config::Offer;
@@ -162,7 +162,7 @@ impl Listening {
         self.address
     }
 
-    /// Answers requests until the process is told to stop (SIGINT or SIGTERM); what is under way then is finished first.
+    /// Answers requests until the process is told to stop (SIGINT, SIGTERM or SIGHUP); what is under way then is finished first.
     ///
     /// # Errors
     /// When the runtime cannot be started.
@@ -182,7 +182,7 @@ impl Listening {
     }
 
     async fn accept(self, server: Server) -> std::io::Result<()> {
-        let mut stop = Stop::new()?;
+        let mut stop = Signals::new()?;
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.limits;
         let site = Arc::new(Site::new(server, self.gate, limits));
@@ -195,7 +195,7 @@ impl Listening {
             };
             let (accepted, place) = tokio::select! {
                 next = next => next,
-                () = stop.wait() => break,
+                _ = stop.wait() => break,
             };
             let Ok((stream, _)) = accepted else {
                 // Out of descriptors, or the client is gone already.
@@ -224,31 +224,9 @@ impl Listening {
         tokio::select! {
             () = open.shutdown() => {}
             () = tokio::time::sleep(FAREWELL) => {}
-            () = stop.wait() => {}
+            _ = stop.wait() => {}
         }
         Ok(())
-    }
-}
-
-/// The signals that end the server.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Stop {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn wait(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }
 

@@ -23,6 +23,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::repository::Repository;
 use super::untracked;
+use crate::files;
 
 /// Largest index that is read, in bytes: some two hundred thousand files.
 const LARGEST_INDEX: u64 = 24 << 20;
@@ -100,7 +101,7 @@ impl Changes {
         let last_commit = log.and_then(|metadata| metadata.modified()).ok();
         let mut found: Vec<Difference<'_>> = staged(&turns, &index, last_commit);
         let (folders, runs) = folders(&turns, top, Instant::now() + budget / FOLDERS_SHARE);
-        let likeliest = folders.iter().map(|folder| (folder.path, files(&turns, runs.get(folder.path))));
+        let likeliest = folders.iter().map(|folder| (folder.path, names(&turns, runs.get(folder.path))));
         let new = untracked::find(
             &index,
             repository,
@@ -152,12 +153,19 @@ fn index(repository: &Repository) -> Option<gix_index::File> {
     let kind = if repository.sha256 { Kind::Sha256 } else { Kind::Sha1 };
     match std::fs::metadata(&path) {
         // Its checksum would take longer than reading it; what is broken in a way that matters cannot be decoded.
-        Ok(metadata) if metadata.len() <= LARGEST_INDEX => {
+        Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_INDEX && !is_shared_elsewhere(repository) => {
             gix_index::File::at(path, kind, true, gix_index::decode::Options::default()).ok()
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(gix_index::File::from_state(State::new(kind), path)),
         _ => None,
     }
+}
+
+/// Whether a part of a split index, which is read with it, is no file.
+fn is_shared_elsewhere(repository: &Repository) -> bool {
+    let entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
+    let mut shared = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
+    shared.any(|entry| files::check(&entry.path()).is_err())
 }
 
 /// A folder that holds files which git tracks, or folders with such files.
@@ -213,7 +221,7 @@ fn folders<'a>(turns: &[Turn<'a>], top: &Path, end: Instant) -> (Vec<Folder<'a>>
 }
 
 /// The names of a folder's files.
-fn files<'a>(turns: &[Turn<'a>], runs: Option<&Vec<Range<usize>>>) -> HashSet<&'a str> {
+fn names<'a>(turns: &[Turn<'a>], runs: Option<&Vec<Range<usize>>>) -> HashSet<&'a str> {
     let runs = runs.into_iter().flatten().filter_map(|run| turns.get(run.clone()));
     runs.flatten()
         .map(|turn| turn.path.rsplit('/').next().unwrap_or_default())
@@ -313,7 +321,7 @@ fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant)
         let content = if difference.entry.mode == Mode::SYMLINK {
             std::fs::read_link(path).map(|target| target.to_string_lossy().into_owned().into_bytes())
         } else {
-            std::fs::read(path)
+            files::read(&path, READ.1)
         };
         let hash = content
             .ok()

@@ -6,7 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SettingsError;
+use crate::files;
 use crate::memory::{Unreviewed, Visibility, nearest};
+
+/// Most bytes of a file of settings.
+pub const LARGEST: u64 = 1 << 20;
 
 /// The keys of `scope.toml`. All are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,16 +55,7 @@ impl Manifest {
 /// # Errors
 /// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
 pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> Result<T, SettingsError> {
-    // A pipe would keep the reader waiting for good.
-    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(SettingsError::Invalid {
-            path: path.to_owned(),
-            message: "not a file".to_owned(),
-            nearest: Vec::new(),
-            known: Vec::new(),
-        });
-    }
-    let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Unreadable {
+    let text = files::read_text(path, LARGEST).map_err(|source| SettingsError::Unreadable {
         path: path.to_owned(),
         source,
     })?;

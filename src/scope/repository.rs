@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files;
+
+/// Most bytes that are read of one of git's own files.
+const LARGEST: u64 = 1 << 20;
+
 /// What is known of the repository that holds a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
@@ -28,6 +33,9 @@ pub struct Repository {
 impl Repository {
     /// Finds the repository that holds `folder`, if there is one.
     pub fn discover(folder: &Path) -> Option<Self> {
+        if !is_open(folder) {
+            return None;
+        }
         let (found, _) = gix_discover::upwards(folder).ok()?;
         let (git_dir, work_tree) = found.into_repository_and_work_tree_directories();
         let git_dir = absolute(folder, git_dir);
@@ -39,12 +47,12 @@ impl Repository {
             _ if common == git_dir => work_tree.clone(),
             _ => common.clone(),
         };
-        let branch = std::fs::read_to_string(git_dir.join("HEAD")).ok();
+        let branch = files::read_text(&git_dir.join("HEAD"), LARGEST).ok();
         let branch = branch
             .as_deref()
             .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
             .map(str::to_owned);
-        let config = gix_config::File::from_path_no_includes(common.join("config"), gix_config::Source::Local).ok();
+        let config = settings_file(&common.join("config"), gix_config::Source::Local);
         let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
         let ignore_case = config.as_ref().and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
         Some(Self {
@@ -67,9 +75,42 @@ impl Repository {
     }
 }
 
+/// One of git's files of settings, without what it includes.
+pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
+    let text = files::read(path, LARGEST).ok()?;
+    let origin = gix_config::file::Metadata::from(source).at(path);
+    gix_config::File::from_bytes_no_includes(&text, origin, gix_config::file::init::Options::default()).ok()
+}
+
+/// Whether a repository can be looked for from a folder on: on its way up the library opens git's files whatever they are, and
+/// a pipe among them would keep it waiting.
+fn is_open(folder: &Path) -> bool {
+    for place in real(folder).ancestors() {
+        let dot_git = place.join(".git");
+        let linked = if dot_git.is_file() { linked(place, &dot_git) } else { None };
+        let folders = [place, linked.as_deref().unwrap_or(&dot_git)];
+        let read = ["HEAD", "commondir", "gitdir"];
+        let mut files = folders.iter().flat_map(|folder| read.map(|name| folder.join(name)));
+        if files::is_special(&dot_git) || files.any(|file| files::is_special(&file)) {
+            return false;
+        }
+        // A whole repository is where the search ends.
+        if ["HEAD", "objects", "refs"].iter().all(|name| dot_git.join(name).exists()) {
+            return true;
+        }
+    }
+    true
+}
+
+/// The folder that a file names which stands for a `.git` folder.
+fn linked(place: &Path, file: &Path) -> Option<PathBuf> {
+    let text = files::read_text(file, LARGEST).ok()?;
+    Some(place.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
 /// The folder a linked worktree shares with its main repository (`commondir`, gitrepository-layout(5)).
 fn common_dir(git_dir: &Path) -> PathBuf {
-    match std::fs::read_to_string(git_dir.join("commondir")) {
+    match files::read_text(&git_dir.join("commondir"), LARGEST) {
         Ok(text) => real(&git_dir.join(text.trim())),
         Err(_) => git_dir.to_owned(),
     }

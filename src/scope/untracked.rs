@@ -15,8 +15,9 @@ use gix_ignore::search::{Ignore, pattern_matching_relative_path};
 use gix_index::State;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::repository::Repository;
+use super::repository::{Repository, settings_file};
 use crate::config::expand_home;
+use crate::files;
 
 /// Most files that are told.
 const MOST: usize = 8;
@@ -229,17 +230,17 @@ impl<'a> Rules<'a> {
 fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
     let metadata = std::fs::symlink_metadata(file).ok()?;
     // As for git, a `.gitignore` that is a link says nothing.
-    if metadata.len() > LARGEST_PATTERNS || (top.is_some() && !metadata.is_file()) {
+    if top.is_some() && !metadata.is_file() {
         return None;
     }
-    let content = std::fs::read(file).ok()?;
+    let content = files::read(file, LARGEST_PATTERNS).ok()?;
     List::from_bytes(&content, file.to_owned(), top, Ignore::default()).ok()
 }
 
 /// The user's own file of patterns: what `core.excludesFile` names, or the one that git looks for without it.
 fn excludes_file(repository: &Repository, home: Option<&Path>) -> Option<PathBuf> {
     let named = |path: &Path| {
-        let config = gix_config::File::from_path_no_includes(path.to_owned(), gix_config::Source::User).ok()?;
+        let config = settings_file(path, gix_config::Source::User)?;
         Some(PathBuf::from(config.string("core.excludesFile")?.to_string()))
     };
     let settings = home.map(|home| home.join(".config/git"));

@@ -2,7 +2,7 @@
 
 use super::search::Search;
 use super::validate::QuerySpec;
-use super::{Service, answer, note_missing_status, open};
+use super::{Service, answer, note_locks, note_missing_status, open};
 use crate::api::{
     Detail, GetRequest, GetResponse, Include, MAX_IDS, MemoryDetail, MissingMemory, Note, NoteKind, RelatedEntry, Timeline, TimelineEntry,
 };
@@ -96,6 +96,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         }
     }
     response.notes.extend(failed.into_iter().map(|(_, note)| note));
+    note_locks(opened.iter().map(|(scope, _)| *scope), &mut response.notes);
     let memories: Vec<(String, &Memory)> = found.iter().map(|(memory, detail)| (detail.memory.scope.clone(), memory)).collect();
     answer::note_repairs(&memories, &mut response.notes);
     if filter != StatusFilter::Approved {

@@ -2,7 +2,7 @@
 
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
-use super::{Service, answer, note_missing_status, open};
+use super::{Service, answer, note_locks, note_missing_status, open};
 use crate::api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, fold_name, nearest};
@@ -42,6 +42,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
     }
     search.notes(&selection, &page, &mut notes);
+    note_locks(opened.iter().map(|(scope, _)| *scope), &mut notes);
     if page.hits.is_empty() && cursor.is_none() {
         response.suggestions = search.suggestions(request, &page);
     }

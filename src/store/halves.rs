@@ -7,6 +7,7 @@
 //! when it begins itself. The same answer twice means that all three saw one state.
 
 use rusqlite::Connection;
+use rusqlite::limits::Limit;
 
 use super::Snapshot;
 use super::layout::Source;
@@ -99,7 +100,10 @@ impl Snapshot<'_> {
         }
         let second = self.second.take().or_else(|| {
             let path = self.path.canonicalize().unwrap_or_else(|_| self.path.to_owned());
-            open::connect(&path, Opening::AtRest).ok()
+            let second = open::connect(&path, Opening::AtRest).ok()?;
+            let most = self.connection.limit(Limit::SQLITE_LIMIT_LENGTH).ok()?;
+            second.set_limit(Limit::SQLITE_LIMIT_LENGTH, most).ok()?;
+            Some(second)
         });
         Ok(second.map(|second| (second, first.midpoint(last))))
     }

@@ -198,6 +198,8 @@ pub struct Source {
     pub narrative: Vec<(&'static str, String)>,
     /// The type of every row, where the table has no column for it.
     pub kind: Option<&'static str>,
+    /// Whether large values are read cut, see [`Layout::with_values_cut`].
+    pub cut: bool,
 }
 
 impl Source {
@@ -216,7 +218,13 @@ impl Source {
             columns,
             narrative: Vec::new(),
             kind: None,
+            cut: false,
         }
+    }
+
+    /// SQL that reads a value.
+    fn value(&self, expression: &str) -> String {
+        if self.cut { cut(expression) } else { expression.to_owned() }
     }
 
     /// The column of a field, quoted.
@@ -227,14 +235,14 @@ impl Source {
     /// The select list that [`super::record`] decodes: `rowid`, id, every field, the parts of the narrative.
     pub fn select_list(&self) -> String {
         let key = self.row_number.unwrap_or("0");
-        let mut list = format!("{key}, {}", self.id.expression());
+        let mut list = format!("{key}, {}", self.shown_id());
         for column in &self.columns {
             list.push_str(", ");
-            list.push_str(column.as_deref().unwrap_or("NULL"));
+            list.push_str(&column.as_deref().map_or_else(|| "NULL".to_owned(), |column| self.value(column)));
         }
         for (_, column) in &self.narrative {
             list.push_str(", ");
-            list.push_str(column);
+            list.push_str(&self.value(column));
         }
         list
     }
@@ -242,12 +250,21 @@ impl Source {
     /// As [`Source::select_list`], with NULL in the place of every field that is not among `fields`, and of the narrative.
     pub fn select_only(&self, fields: &[Field]) -> String {
         let key = self.row_number.unwrap_or("0");
-        let mut list = format!("{key}, {}", self.id.expression());
+        let mut list = format!("{key}, {}", self.shown_id());
         for field in Field::ALL {
+            let column = self.column(field).filter(|_| fields.contains(&field));
             list.push_str(", ");
-            list.push_str(self.column(field).filter(|_| fields.contains(&field)).unwrap_or("NULL"));
+            list.push_str(&column.map_or_else(|| "NULL".to_owned(), |column| self.value(column)));
         }
         list
+    }
+
+    /// SQL that yields the id as text.
+    fn shown_id(&self) -> String {
+        match &self.id {
+            IdScheme::Column(column) if self.cut => format!("CAST({} AS TEXT)", cut(column)),
+            other => other.expression(),
+        }
     }
 
     /// SQL that orders rows by the time they were written, as well as the columns allow.
@@ -262,6 +279,20 @@ impl Source {
             many => format!("coalesce({})", many.join(", ")),
         }
     }
+}
+
+/// The largest value that is read as it is where values are cut, the largest that is read at all, and what is read of it,
+/// which is more than any record keeps.
+const CUT: [u32; 3] = [8 << 20, 64 << 20, (2 << 20) + 1];
+
+/// SQL that reads of a large value its beginning, and of one that is too large even for that something that is no text. How
+/// long it is, SQLite knows without reading it.
+fn cut(expression: &str) -> String {
+    let [whole, most, beginning] = CUT;
+    format!(
+        "CASE WHEN coalesce(octet_length({expression}), 0) <= {whole} THEN {expression} \
+         WHEN octet_length({expression}) <= {most} THEN substr({expression}, 1, {beginning}) ELSE X'FF' END"
+    )
 }
 
 /// A table of sessions.
@@ -339,6 +370,18 @@ impl Layout {
     /// Whether any source lets the store decide about status.
     pub fn has_status(&self) -> bool {
         self.sources.iter().all(|source| source.column(Field::Status).is_some())
+    }
+
+    /// The same for a store with values so large that reading them would take too much memory: they are read cut.
+    #[must_use]
+    pub fn with_values_cut(mut self) -> Self {
+        self.sources.iter_mut().for_each(|source| source.cut = true);
+        let titles = self.sessions.iter_mut().filter_map(|source| source.title.as_mut());
+        let contents = self.overviews.iter_mut().flat_map(|source| &mut source.content);
+        for value in titles.chain(contents.map(|(_, column)| column)) {
+            *value = cut(value);
+        }
+        self
     }
 
     /// One line a source: the table and what maps to what. For `doctor`.

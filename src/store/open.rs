@@ -14,20 +14,23 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::libc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use tempfile::TempDir;
 
 use super::vfs;
 use crate::error::StoreError;
+use crate::files;
 
 /// How often the files are looked at again while the database changes.
 const LOOKS: u32 = 16;
 /// Pages that a connection keeps, in KiB (a negative `cache_size`): a read goes through a store once, or to a few of its rows.
 const CACHE: i32 = -256;
+/// Times of change closer together than this may be written as the same.
+const CLOCK_TICK: Duration = Duration::from_millis(50);
 /// How long a read may wait for a lock, where locks are used at all.
-const BUSY: Duration = Duration::from_millis(1_500);
+const BUSY: Duration = Duration::from_millis(250);
 
 /// How a database is opened for one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +40,14 @@ pub enum Opening {
     /// A write-ahead log with its shared-memory file is there: `mode=ro` with a read-only shared-memory file, which
     /// sees every committed row and writes nothing.
     Live,
-    /// A log or a rollback journal that only a writable folder could process, or a database that changes under every
-    /// read: the files are copied to a private temporary folder and read there.
+    /// A log or a rollback journal that only a writable folder could process, a log whose writer keeps everybody out, or a
+    /// database that changes under every read: the files are copied to a private temporary folder and read there.
     Copied,
-    /// A writer holds the lock under which it changes the database. It cannot be read now; a shared lock of ours would
-    /// make the writer's commit fail, so none is taken.
+    /// A writer holds the lock under which it changes the database, and may be changing it. A shared lock of ours would
+    /// make its commit fail, so none is taken.
     Locked,
+    /// A writer holds that lock, and its journal says that it changes nothing: the database is as it was committed last.
+    Kept,
 }
 
 impl Opening {
@@ -53,6 +58,7 @@ impl Opening {
             Self::Live => "live write-ahead log (mode=ro, shared memory read-only)",
             Self::Copied => "a private copy (it could not be read in place)",
             Self::Locked => "not, because a writer holds its lock",
+            Self::Kept => "between two changes of a writer that keeps its lock (immutable=1, verified unchanged)",
         }
     }
 }
@@ -69,9 +75,34 @@ pub struct Stamp {
     /// The wal-index header (bytes 0-95 of `-shm`): it changes with every commit, also where a log is overwritten in
     /// place within one tick of the file system's clock.
     shared_memory: Vec<u8>,
+    /// The journal that would have to be rolled back: without it, the same database holds what was a change under way.
+    journal: Option<FileStamp>,
 }
 
 impl Stamp {
+    /// Whether the database itself is as it was.
+    pub fn same_database(&self, other: &Self) -> bool {
+        (self.main, self.counters) == (other.main, other.counters)
+    }
+
+    /// Whether a copy that was begun at `self` and was whole at `after` is of one state: the log may have grown behind what was
+    /// copied of it, while nothing of it was written into the database.
+    pub fn spans(&self, after: &Self) -> bool {
+        if self == after {
+            return true;
+        }
+        // A file that was written moments ago may have been written again without showing it.
+        let old = self.main.modified.and_then(|modified| modified.elapsed().ok());
+        let settled = old.is_some_and(|age| age > CLOCK_TICK);
+        let same_log = !self.log_header.is_empty() && self.log_header == after.log_header;
+        settled && same_log && self.same_database(after) && self.journal == after.journal
+    }
+
+    /// Whether a journal would have to be rolled back.
+    pub const fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
     /// The identity of the database file: another file under the same name has another one.
     pub const fn identity(&self) -> u64 {
         self.main.identity
@@ -164,7 +195,7 @@ impl Main {
         if !fs::metadata(path).map_err(io)?.is_file() {
             return Err(StoreError::NotADatabase { path: path.to_owned() });
         }
-        let file = File::open(path).map_err(io)?;
+        let file = files::open(path).map_err(io)?;
         let stamp = FileStamp::of(&file.metadata().map_err(io)?);
         let header = beginning(&file, 100).map_err(io)?;
         Ok(Self { file, stamp, header })
@@ -174,6 +205,14 @@ impl Main {
 /// What lies beside a database, and what it makes of it.
 fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
     let header = &main.header;
+    // SQLite opens these by itself, whatever they are.
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let path = beside(path, suffix);
+        match files::check(&path) {
+            Err(source) if source.kind() == std::io::ErrorKind::InvalidInput => return Err(StoreError::NotAFile { path, source }),
+            _ => {}
+        }
+    }
     let log_path = beside(path, "-wal");
     let log_file = fs::metadata(&log_path).ok();
     let log_length = log_file.as_ref().map_or(0, fs::Metadata::len);
@@ -183,7 +222,11 @@ fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
     if !header.starts_with(b"SQLite format 3\0") {
         return Err(StoreError::NotADatabase { path: path.to_owned() });
     }
-    let journal = head(&beside(path, "-journal"), 1).is_ok_and(|first| first.first().is_some_and(|byte| *byte != 0));
+    let journal_path = beside(path, "-journal");
+    let journal = head(&journal_path, 1).ok();
+    let hot = journal
+        .as_ref()
+        .is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
     let shared_path = beside(path, "-shm");
     let shared_memory = if log_length > 0 {
         head(&shared_path, 96).unwrap_or_default()
@@ -191,16 +234,21 @@ fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
         Vec::new()
     };
     let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
-    let lock = if uses_log { WriterLock::None } else { writer_lock(&main.file) };
-    let opening = match (uses_log && log_length > 0, lock) {
+    let opening = match (uses_log && log_length > 0, writer_lock(&main.file)) {
+        // Whoever keeps a log to itself needs no shared memory, and what lies there may be of another time.
+        (true, WriterLock::Changing) => Opening::Copied,
         (true, _) if shared_path.exists() => Opening::Live,
         (true, _) => Opening::Copied,
+        (false, _) if uses_log && !hot => Opening::AtRest,
+        // Before the first change of the database itself a journal is there, and has its mark.
+        (false, WriterLock::Changing) if journal.is_some() && !hot => Opening::Kept,
         (false, WriterLock::Changing) => Opening::Locked,
         // A journal without its writer's lock was left behind by a crash; only a rollback makes sense of the database.
-        (false, WriterLock::None) if journal => Opening::Copied,
+        (false, WriterLock::None) if hot => Opening::Copied,
         // A writer that has only announced itself has not touched the database yet.
         (false, WriterLock::None | WriterLock::Announced) => Opening::AtRest,
     };
+    let unfinished = hot && matches!(opening, Opening::Locked | Opening::Copied);
     let mut counters = [0; 8];
     for (slot, byte) in counters
         .iter_mut()
@@ -218,6 +266,7 @@ fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
             Vec::new()
         },
         shared_memory,
+        journal: fs::metadata(journal_path).ok().filter(|_| unfinished).as_ref().map(FileStamp::of),
     };
     Ok((stamp, opening))
 }
@@ -228,104 +277,70 @@ fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
 /// What SQLite said.
 pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
-        Opening::AtRest => "mode=ro&immutable=1",
+        Opening::AtRest | Opening::Kept | Opening::Copied => "mode=ro&immutable=1",
         Opening::Live => "mode=ro&readonly_shm=1",
-        // The copy is ours: a journal may have to be rolled back in it.
-        Opening::Copied => "mode=rw",
         Opening::Locked => return Err(failure(rusqlite::ffi::SQLITE_BUSY, "a writer holds the lock")),
     };
-    let access = if opening == Opening::Copied {
-        OpenFlags::SQLITE_OPEN_READ_WRITE
-    } else {
-        OpenFlags::SQLITE_OPEN_READ_ONLY
-    };
-    let flags = access | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let uri = uri(path, parameters);
-    let connection = if opening == Opening::Copied {
-        Connection::open_with_flags(uri, flags)?
-    } else if vfs::register() {
-        Connection::open_with_flags_and_vfs(uri, flags, vfs::NAME)?
-    } else {
+    if !vfs::register() {
         return Err(failure(
             rusqlite::ffi::SQLITE_CANTOPEN,
             "the read-only file layer could not be registered",
         ));
-    };
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags_and_vfs(uri(path, parameters), flags, vfs::NAME)?;
+    harden(&connection)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// Has a connection trust nothing that a database says, and keep little in memory.
+///
+/// # Errors
+/// What SQLite said.
+pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    connection.pragma_update(None, "cache_size", CACHE)?;
-    if opening != Opening::Copied {
-        connection.pragma_update(None, "query_only", true)?;
-    }
-    Ok(connection)
+    connection.pragma_update(None, "cache_size", CACHE)
+}
+
+/// Makes a private copy complete in itself: its journal is rolled back, or its log written into it.
+///
+/// # Errors
+/// What SQLite said.
+pub fn settle(copy: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(uri(copy, "mode=rw"), flags)?;
+    harden(&connection)?;
+    // Nobody else reads it, and what is lost with the machine is made anew.
+    connection.execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
 }
 
 fn failure(code: i32, message: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
 }
 
-/// Copies a database into a private temporary folder, with what lies beside it and is needed to make sense of it.
-///
-/// # Errors
-/// [`StoreError::Io`]. The caller checks by the stamp that nothing changed meanwhile.
-pub fn copy(path: &Path, beside_it: Beside) -> Result<(TempDir, PathBuf), StoreError> {
-    let io = |source| StoreError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let folder = tempfile::Builder::new().prefix("ack-memory-").tempdir().map_err(io)?;
-    let target = folder.path().join("store.db");
-    // The log first: a checkpoint in between then changes the main file, and the stamp shows it.
-    let suffixes: &[&str] = if beside_it == Beside::LogOrJournal {
-        &["-wal", "-journal"]
-    } else {
-        &[]
-    };
-    for suffix in suffixes {
-        let source = beside(path, suffix);
-        if source.exists() {
-            fs::copy(&source, beside(&target, suffix)).map_err(io)?;
-        }
-    }
-    fs::copy(path, &target).map_err(io)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        for suffix in ["", "-wal", "-journal"] {
-            let file = beside(&target, suffix);
-            if file.exists() {
-                fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).map_err(io)?;
-            }
-        }
-    }
-    Ok((folder, target))
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+/// The path of what SQLite keeps beside a database.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
 /// Looks for a writer's locks on SQLite's lock bytes, without locking. This also sees writers that keep no journal file.
-#[cfg(unix)]
 fn writer_lock(file: &File) -> WriterLock {
-    use nix::libc;
     const PENDING: libc::off_t = 0x4000_0000;
     const RESERVED: libc::off_t = PENDING + 1;
     const SHARED: libc::off_t = PENDING + 2;
-    let held = |start: libc::off_t, length: libc::off_t| {
-        let mut probe = libc::flock {
-            l_type: libc::F_RDLCK.try_into().unwrap_or_default(),
-            l_whence: libc::SEEK_SET.try_into().unwrap_or_default(),
-            l_start: start,
-            l_len: length,
-            l_pid: 0,
-        };
-        nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != libc::F_UNLCK
-    };
+    let held = |start, length| is_held(file, libc::F_RDLCK, start, length);
     if held(PENDING, 1) || held(SHARED, 510) {
         WriterLock::Changing
     } else if held(RESERVED, 1) {
@@ -335,13 +350,26 @@ fn writer_lock(file: &File) -> WriterLock {
     }
 }
 
-#[cfg(not(unix))]
-fn writer_lock(_file: &File) -> WriterLock {
-    WriterLock::None
+/// Whether another process has the shared memory of a log open, so that it is of the log that is there now.
+pub fn is_shared(shared: &File) -> bool {
+    // Whoever opens it holds its 128th byte (`UNIX_SHM_DMS` in SQLite's os_unix.c).
+    is_held(shared, libc::F_WRLCK, 128, 1)
+}
+
+/// Whether another process holds a lock that a lock of this kind would have to wait for.
+fn is_held(file: &File, kind: impl TryInto<libc::c_short>, start: libc::off_t, length: libc::off_t) -> bool {
+    let mut probe = libc::flock {
+        l_type: kind.try_into().unwrap_or_default(),
+        l_whence: libc::SEEK_SET.try_into().unwrap_or_default(),
+        l_start: start,
+        l_len: length,
+        l_pid: 0,
+    };
+    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != libc::F_UNLCK
 }
 
 fn head(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
-    beginning(&File::open(path)?, most)
+    beginning(&files::open(path)?, most)
 }
 
 fn beginning(mut file: &File, most: usize) -> std::io::Result<Vec<u8>> {

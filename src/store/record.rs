@@ -169,7 +169,10 @@ fn narrative(row: &Row<'_>, source: &Source, repaired: &mut Vec<&'static str>) -
             repaired.push("narrative");
         }
         let Some(value) = value else { continue };
-        let (kept, _) = text::cut(&value, NARRATIVE_CAP);
+        let (kept, shortened) = text::cut(&value, NARRATIVE_CAP);
+        if shortened {
+            repaired.push("narrative");
+        }
         let part = text::block(&kept);
         // Two columns of one row often hold the same text.
         if part.is_empty() || whole.contains(&part) {

@@ -516,7 +516,7 @@ fn a_signal_lets_what_is_under_way_finish_and_idle_connections_go() {
         crate::support::insert(&transaction, &rows);
         transaction.commit().unwrap();
     }
-    for signal in ["TERM", "INT"] {
+    for signal in ["TERM", "INT", "HUP"] {
         let http = Http::start(root.path());
         // Used once and kept open, and never used.
         http.request("tools/list", json!({}));

@@ -180,6 +180,11 @@ impl Server {
         assert!(answer.get("result").is_some(), "{answer}");
     }
 
+    /// The process.
+    pub const fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
     /// The number of the process.
     pub fn id(&self) -> u32 {
         self.child.id()

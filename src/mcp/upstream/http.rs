@@ -75,7 +75,7 @@ fn read(path: &std::path::Path) -> Result<String, String> {
     use std::io::Read;
     let shown = text::line(&path.display().to_string(), 120);
     let mut token = String::new();
-    let file = std::fs::File::open(path).map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
+    let file = crate::files::open(path).map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
     file.take(LONGEST_TOKEN)
         .read_to_string(&mut token)
         .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;

@@ -1,0 +1,38 @@
+//! Signals that end a command before it is done: what it made outside its memory goes with it.
+
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::mcp::signals::is_ignored;
+use crate::store::copies;
+
+/// From now on a thread waits for the signals that end this process, and ends it. To be called before any other thread is
+/// started, so that none of them is interrupted instead.
+pub fn watch() {
+    let mut set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
+    if !is_ignored(Signal::SIGHUP as i32) {
+        set.add(Signal::SIGHUP);
+    }
+    if set.thread_block().is_err() {
+        return;
+    }
+    let wait = move || {
+        if let Ok(signal) = set.wait() {
+            end(signal as i32);
+        }
+    };
+    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_err() {
+        // Then they end the process as they always do.
+        let _ = set.thread_unblock();
+    }
+}
+
+/// Ends the process as a shell expects it after a signal.
+#[expect(
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "a signal ends the process wherever it stands"
+)]
+pub fn end(signal: i32) -> ! {
+    copies::end();
+    std::process::exit(128 + signal)
+}

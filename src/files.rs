@@ -1,0 +1,99 @@
+//! Reading what should be a file.
+//!
+//! Where a file is expected, somebody may have put a named pipe, a socket or a device, and opening one of these can wait for
+//! its other end for good. So nothing is opened before it was seen to be a regular file, it is opened without waiting, and
+//! what was opened is asked once more. How much is read is bounded.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{Error, ErrorKind, Read, Result};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::libc;
+
+/// Opens a regular file for reading; a link is followed.
+///
+/// # Errors
+/// What the system said, or what stands there instead of a file.
+pub fn open(path: &Path) -> Result<File> {
+    check(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
+    expect(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Whether a library that opens a path by itself may be given it: there is a regular file.
+///
+/// # Errors
+/// As [`open`].
+pub fn check(path: &Path) -> Result<()> {
+    expect(std::fs::metadata(path)?.file_type())
+}
+
+/// Whether something else than a regular file or a folder stands at a path. Of what cannot be looked at nobody can say so.
+pub fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// The content of a regular file.
+///
+/// # Errors
+/// As [`open`], and where it holds more than `most` bytes.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("it holds more than {most} bytes")));
+    }
+    Ok(content)
+}
+
+/// The text in a regular file.
+///
+/// # Errors
+/// As [`read`], and where it is no UTF-8.
+pub fn read_text(path: &Path, most: u64) -> Result<String> {
+    String::from_utf8(read(path, most)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no UTF-8 text"))
+}
+
+fn expect(kind: FileType) -> Result<()> {
+    let what = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        "a folder"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    Err(Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_are_read_and_only_so_much_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "five5").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        assert_eq!(read_text(&at("link"), 5).unwrap(), "five5");
+        assert_eq!(read(&at("file"), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(open(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for (name, what) in [("pipe", "a named pipe"), ("socket", "a socket"), (".", "a folder")] {
+            let error = read(&at(name), 5).unwrap_err().to_string();
+            assert!(error.contains(what), "{name}: {error}");
+        }
+        assert!(open(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
+        assert!(is_special(&at("pipe")) && !is_special(&at("file")) && !is_special(folder.path()));
+    }
+}

@@ -1,0 +1,162 @@
+//! A database with a log as an image in memory, read without a lock.
+//!
+//! A reader of a log holds back whoever wants to write the log into the database, for as long as it reads. Going through a
+//! whole store takes long enough for several clients to starve that. So of a store that is small enough the pages are read
+//! first, which takes a fraction of the time and holds nothing back: those of the log as far as it is committed, the others
+//! from the database. The wal-index in the shared memory says how far that is (<https://www.sqlite.org/walformat.html>), and
+//! afterwards whether anybody meanwhile wrote something newer than that into the database, or began the log anew: then the image
+//! is of no use.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Result};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::open::{beside, is_shared};
+use crate::files;
+
+/// The largest image, in bytes.
+pub const LARGEST: u64 = 32 << 20;
+/// Bytes of the wal-index that are looked at: its header, twice, and how far the log was written into the database.
+const INDEX: usize = 136;
+/// Bytes of the log's header and of the header of each of its frames.
+const LOG_HEADER: u64 = 32;
+const FRAME_HEADER: u64 = 24;
+
+/// What the wal-index says of the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    page: u64,
+    /// Committed frames.
+    frames: u32,
+    /// Pages of the database.
+    pages: u32,
+    salts: [u8; 8],
+    /// So many frames have been written into the database, or are being written.
+    attempted: u32,
+}
+
+/// A connection to an image of the state that was committed last, or `None` where it cannot be had at this moment. The caller
+/// holds the gate, see [`super::open`].
+pub fn read(path: &Path) -> Option<Connection> {
+    let (database, log) = (files::open(path).ok()?, files::open(&beside(path, "-wal")).ok()?);
+    let shared = files::open(&beside(path, "-shm")).ok()?;
+    if !is_shared(&shared) {
+        return None;
+    }
+    let extent = extent(&shared)?;
+    let length = extent.page.checked_mul(u64::from(extent.pages))?;
+    if length == 0 || length > LARGEST {
+        return None;
+    }
+    let pages = Pages {
+        database,
+        newest: newest(&log, &extent).ok()?,
+        log,
+        extent,
+        next: 1,
+        page: Vec::new(),
+        given: 0,
+    };
+    #[expect(clippy::disallowed_methods, reason = "the image is what is in memory")]
+    let mut connection = Connection::open_in_memory().ok()?;
+    let log = pages.log.try_clone().ok()?;
+    connection
+        .deserialize_read_exact("main", pages, usize::try_from(length).ok()?, true)
+        .ok()?;
+    let after = self::extent(&shared)?;
+    let mut header = [0; 24];
+    log.read_exact_at(&mut header, 0).ok()?;
+    let same_log = header.get(16..24) == Some(&extent.salts) && after.salts == extent.salts;
+    (same_log && after.attempted <= extent.frames).then_some(connection)
+}
+
+/// What the wal-index says now; `None` where it is being written or makes no sense.
+fn extent(shared: &File) -> Option<Extent> {
+    let mut bytes = [0; INDEX];
+    shared.read_exact_at(&mut bytes, 0).ok()?;
+    let (first, second) = (bytes.get(..48)?, bytes.get(48..96)?);
+    let is_made = first.get(12) == Some(&1);
+    if first != second || !is_made {
+        return None;
+    }
+    let number = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let size = u16::from_ne_bytes(bytes.get(14..16)?.try_into().ok()?);
+    Some(Extent {
+        // 65,536 does not fit and is written as 1.
+        page: if size == 1 { 1 << 16 } else { u64::from(size) },
+        frames: number(16)?,
+        pages: number(20)?,
+        salts: bytes.get(32..40)?.try_into().ok()?,
+        attempted: number(128)?,
+    })
+}
+
+/// The frame that holds the newest state of each page in the log.
+fn newest(log: &File, extent: &Extent) -> Result<HashMap<u32, u64>> {
+    let mut newest = HashMap::new();
+    for frame in 0..u64::from(extent.frames) {
+        let place = LOG_HEADER + frame * (FRAME_HEADER + extent.page);
+        let mut header = [0; 16];
+        log.read_exact_at(&mut header, place)?;
+        let [a, b, c, d, .., s1, s2, s3, s4, s5, s6, s7, s8] = header;
+        if [s1, s2, s3, s4, s5, s6, s7, s8] != extent.salts {
+            return Err(std::io::Error::other("a frame of another log"));
+        }
+        newest.insert(u32::from_be_bytes([a, b, c, d]), place + FRAME_HEADER);
+    }
+    Ok(newest)
+}
+
+/// The pages of the image, one after the other.
+struct Pages {
+    database: File,
+    log: File,
+    extent: Extent,
+    newest: HashMap<u32, u64>,
+    next: u32,
+    page: Vec<u8>,
+    /// Bytes of the page that have been given out.
+    given: usize,
+}
+
+impl Read for Pages {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if self.given == self.page.len() {
+            if self.next > self.extent.pages {
+                return Ok(0);
+            }
+            self.turn()?;
+        }
+        let rest = self.page.get(self.given..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.given += count;
+        Ok(count)
+    }
+}
+
+impl Pages {
+    fn turn(&mut self) -> Result<()> {
+        self.page.resize(usize::try_from(self.extent.page).unwrap_or_default(), 0);
+        match self.newest.get(&self.next) {
+            Some(place) => self.log.read_exact_at(&mut self.page, *place)?,
+            None => self
+                .database
+                .read_exact_at(&mut self.page, u64::from(self.next - 1) * self.extent.page)?,
+        }
+        // An image has no log, and its header must not announce one.
+        if self.next == 1
+            && let Some(versions) = self.page.get_mut(18..20)
+        {
+            versions.fill(1);
+        }
+        (self.next, self.given) = (self.next + 1, 0);
+        Ok(())
+    }
+}

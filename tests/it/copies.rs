@@ -1,0 +1,204 @@
+//! Private copies of stores: nobody else may read them while they are made, and none outlives its process.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::cli::binary;
+use crate::mcp::{Server, command};
+use crate::store_support::Other;
+use crate::support::{Root, memory};
+
+/// A store that can only be read from a copy: a log whose shared memory is gone.
+fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
+    let path = root.store(scope, &[memory("m1", "first marker", json!({ "narrative": "n".repeat(narrative) }))]);
+    Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = wal").unwrap();
+    let mut other = Other::open(&path);
+    other.sql("INSERT INTO memories (id, title, status) VALUES ('m2', 'marker in the log', 'approved')");
+    other.kill();
+    fs::remove_file(path.with_extension("db-shm")).unwrap();
+    path
+}
+
+fn left(folder: &Path) -> Vec<PathBuf> {
+    let mut left: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    left.sort();
+    left
+}
+
+fn end(child: &mut Child, signal: &str) -> ExitStatus {
+    let id = child.id().to_string();
+    let killed = Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap();
+    assert!(killed.success());
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "SIG{signal} does not end it");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A process that makes a large copy, at the moment when it is making it.
+fn copying(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Child {
+    let mut child = binary()
+        .arg("--root")
+        .arg(root.path())
+        .args(arguments)
+        .env("TMPDIR", temporary.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    let has_file = || left(temporary.path()).iter().any(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()));
+    while !has_file() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended and no copy was seen");
+        assert!(started.elapsed() < Duration::from_secs(20), "no copy is made");
+    }
+    child
+}
+
+#[test]
+fn nobody_else_may_read_a_copy_while_it_is_made() {
+    let root = Root::new();
+    unfinished(&root, "one", 48 << 20);
+    let temporary = tempfile::tempdir().unwrap();
+    let done = AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut seen = BTreeSet::new();
+            while !done.load(Ordering::Relaxed) {
+                for entry in walkdir::WalkDir::new(temporary.path()).min_depth(1).into_iter().flatten() {
+                    if let Ok(metadata) = entry.metadata() {
+                        seen.insert((entry.depth(), metadata.mode() & 0o777));
+                    }
+                }
+            }
+            seen
+        });
+        let output = Command::new("sh")
+            .args(["-c", "umask 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ack-memory"), "--root"])
+            .arg(root.path())
+            .args(["query", "marker"])
+            .env("TMPDIR", temporary.path())
+            .current_dir("/")
+            .output()
+            .unwrap();
+        done.store(true, Ordering::Relaxed);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        watcher.join().unwrap()
+    });
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [(1, 0o700), (2, 0o600)]);
+}
+
+#[test]
+fn a_server_leaves_no_copy_however_it_ends() {
+    let root = Root::new();
+    unfinished(&root, "one", 100);
+    for (signal, code) in [("TERM", Some(143)), ("INT", Some(130)), ("HUP", Some(129)), ("KILL", None)] {
+        let temporary = tempfile::tempdir().unwrap();
+        let mut server = command(root.path());
+        server.env("TMPDIR", temporary.path());
+        let mut server = Server::spawn(server);
+        server.initialize("2025-06-18");
+        let answer = server.call("query_memories", json!({ "query": "log" }));
+        assert_eq!(answer["structuredContent"]["total"], 1, "{answer}");
+        assert_eq!(left(temporary.path()), [PathBuf::new(); 0], "what is open has no name");
+        let status = end(server.child(), signal);
+        assert_eq!(status.code(), code, "SIG{signal}: {status}");
+        assert_eq!(left(temporary.path()), [PathBuf::new(); 0], "SIG{signal}");
+    }
+}
+
+#[test]
+fn a_command_that_is_ended_takes_its_half_made_copy_with_it() {
+    let root = Root::new();
+    unfinished(&root, "one", 64 << 20);
+    for (arguments, signal, code) in [
+        (["query", "marker"], "TERM", 143),
+        (["query", "marker"], "INT", 130),
+        (["hook", "session-start"], "HUP", 129),
+    ] {
+        let temporary = tempfile::tempdir().unwrap();
+        let status = end(&mut copying(&root, &temporary, &arguments), signal);
+        assert_eq!(status.code(), Some(code), "{arguments:?}: {status}");
+        assert_eq!(left(temporary.path()), [PathBuf::new(); 0], "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_by_the_next_one_and_nothing_else() {
+    let root = Root::new();
+    unfinished(&root, "one", 64 << 20);
+    let temporary = tempfile::tempdir().unwrap();
+    let status = end(&mut copying(&root, &temporary, &["query", "marker"]), "KILL");
+    assert_eq!(status.signal(), Some(9));
+    assert_eq!(left(temporary.path()).len(), 1, "a killed process can remove nothing");
+    let make = |name: &str, mode: u32| {
+        let folder = temporary.path().join(name);
+        fs::DirBuilder::new().mode(mode).create(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(folder.join("0.db"), "kept").unwrap();
+        folder
+    };
+    // Another process holds one, one others may write to, one belongs to somebody else, one has another name.
+    let held = make("ack-memory-copies-held00", 0o700);
+    let lock = fs::File::open(&held).unwrap();
+    lock.lock().unwrap();
+    let mut kept = vec![held, make("ack-memory-copies-open00", 0o755), make("ack-memory-other", 0o700)];
+    let foreign = make("ack-memory-copies-other0", 0o700);
+    if std::os::unix::fs::chown(&foreign, Some(65_534), None).is_ok() {
+        kept.push(foreign);
+    }
+    kept.sort();
+    let link = temporary.path().join("ack-memory-copies-link00");
+    std::os::unix::fs::symlink(&kept[0], &link).unwrap();
+    kept.push(link);
+    kept.sort();
+    let output = binary()
+        .arg("--root")
+        .arg(root.path())
+        .args(["query", "marker"])
+        .env("TMPDIR", temporary.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert_eq!(left(temporary.path()), kept);
+    assert!(kept.iter().all(|folder| folder.join("0.db").exists()));
+}
+
+#[test]
+fn more_copies_than_may_be_held_open_are_read_too_and_go_with_the_process() {
+    let root = Root::new();
+    let first = unfinished(&root, "one", 100);
+    for number in 0..56 {
+        let folder = root.scope_folder(&format!("more-{number}"));
+        for name in ["memory.db", "memory.db-wal"] {
+            fs::copy(first.with_file_name(name), folder.join(name)).unwrap();
+        }
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let mut server = command(root.path());
+    server.env("TMPDIR", temporary.path());
+    let mut server = Server::spawn(server);
+    server.initialize("2025-06-18");
+    for _ in 0..2 {
+        let answer = server.call("query_memories", json!({ "query": "log" }));
+        assert_eq!(answer["structuredContent"]["total"], 57, "{answer}");
+    }
+    let [folder] = &left(temporary.path())[..] else { panic!("{:?}", left(temporary.path())) };
+    assert!((1..=9).contains(&left(folder).len()), "{:?}", left(folder));
+    assert_eq!(end(server.child(), "TERM").code(), Some(143));
+    assert_eq!(left(temporary.path()), [PathBuf::new(); 0]);
+}

@@ -1,0 +1,78 @@
+//! Values of many megabytes: what is read of them is bounded, and what was left out is said.
+
+use std::process::Stdio;
+
+use ack_memory::api::NoteKind;
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::mcp::{Server, command};
+use crate::store_support::{get, got, ids, noted, words};
+use crate::support::{Root, memory};
+
+/// A store with a narrative of so many MiB and one that everybody can read.
+fn store(mebibytes: usize) -> Root {
+    let root = Root::new();
+    let path = root.store(
+        "one",
+        &[
+            memory("huge", "A huge marker", json!({ "facts": ["kept"] })),
+            memory("small", "A small marker", json!({ "narrative": "few words" })),
+        ],
+    );
+    let connection = Connection::open(&path).unwrap();
+    // 16 bytes a time.
+    let text = format!("replace(hex(zeroblob({})), '00', 'sixteen letters ')", mebibytes << 16);
+    connection
+        .execute(&format!("UPDATE memories SET narrative = 'zebra ' || {text} WHERE id = 'huge'"), [])
+        .unwrap();
+    root
+}
+
+#[test]
+fn a_large_value_is_cut_and_its_row_is_told() {
+    let root = store(20);
+    let service = root.service();
+    let answer = service.query_memories(&words("zebra")).unwrap();
+    assert_eq!(ids(&answer), ["huge"], "its beginning is found");
+    assert!(noted(&answer, NoteKind::RepairedValues), "{:?}", answer.notes);
+    let answer = service.query_memories(&words("marker")).unwrap();
+    assert_eq!(answer.total, 2);
+    let whole = got(&service, "huge");
+    assert_eq!(whole["facts"], json!(["kept"]));
+    // A change of something else in such a row is seen.
+    let writer = Connection::open(root.scope_folder("one").join("memory.db")).unwrap();
+    writer.execute("UPDATE memories SET title = 'giraffe' WHERE id = 'huge'", []).unwrap();
+    assert_eq!(ids(&service.query_memories(&words("giraffe")).unwrap()), ["huge"]);
+    writer.execute("UPDATE memories SET status = 'rejected' WHERE id = 'huge'", []).unwrap();
+    assert!(ids(&service.query_memories(&words("giraffe")).unwrap()).is_empty());
+    assert_eq!(get(&service, "huge").unwrap_err().code(), "memory_not_served");
+}
+
+#[test]
+fn a_value_that_no_memory_should_hold_takes_no_memory() {
+    let peak = |root: &Root| {
+        let mut command = command(root.path());
+        command.stderr(Stdio::null());
+        let mut server = Server::spawn(command);
+        server.initialize("2025-06-18");
+        for (tool, arguments) in [
+            ("query_memories", json!({ "query": "marker" })),
+            ("get_memory", json!({ "id": "huge", "include": ["timeline", "history", "links"] })),
+            ("list_scopes", json!({})),
+            ("get_context", json!({})),
+        ] {
+            let answer = server.call(tool, arguments);
+            assert_ne!(answer["isError"], true, "{tool}: {answer}");
+            if tool == "query_memories" {
+                assert_eq!(answer["structuredContent"]["total"], 2, "{answer}");
+            }
+        }
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() >> 10
+    };
+    let (little, much) = (peak(&store(0)), peak(&store(200)));
+    println!("peak: {little} MiB, with a value of 200 MiB {much} MiB");
+    assert!(much < little + 60, "{much} MiB where it takes {little} without the value");
+}
