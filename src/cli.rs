@@ -27,6 +27,7 @@ use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryAr
 use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, QueryRequest};
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::error::{Error, SettingsError};
+use crate::heap;
 use crate::memory::StatusFilter;
 use crate::service::Service;
 use crate::store::copies;
@@ -34,6 +35,7 @@ use crate::store::copies;
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {
     use_every_processor();
+    heap::set(give_memory_back);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
@@ -85,6 +87,17 @@ fn use_every_processor() {
     if processors < 4 && std::env::var_os(THREADS).is_none() {
         // SAFETY: the process has started no thread yet, so nothing reads the environment at the same time.
         unsafe { std::env::set_var(THREADS, processors.to_string()) };
+    }
+}
+
+/// Has glibc give back what is free in all its arenas; by itself it keeps what lies below anything that is in use. Other
+/// allocators have no such question.
+#[expect(unsafe_code, reason = "glibc takes this request from C alone")]
+fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it takes no pointer, and any thread may call it at any time.
+    unsafe {
+        nix::libc::malloc_trim(0);
     }
 }
 

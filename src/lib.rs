@@ -15,7 +15,7 @@
 //! - [`api`]: the contract. Requests, answers, notes and the error body, exactly as they travel; no logic.
 //! - [`memory`]: the vocabulary. The record, its status, names. [`text`] makes stored text safe, [`time`] reads dates,
 //!   [`uri`] writes and reads the addresses of scopes and memories.
-//! - [`files`]: reading what should be a file, and is perhaps a pipe or a device.
+//! - [`files`]: reading what should be a file, and is perhaps a pipe or a device. [`heap`]: giving freed memory back to the system.
 //! - [`error`]: what can go wrong, each with a stable code and the next step. [`cancel`]: how a request is told to stop.
 //! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
 //! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
@@ -59,7 +59,8 @@
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
 //!   store and comparing a working tree take a few more ([`query::inverted`], [`store::read`], [`table`], [`scope::changes`]), and
 //!   LanceDB has a runtime of its own that such a thread waits for.
-//! - `unsafe` code is in [`store::vfs`] alone, but for one line of [`cli`], which tells LanceDB of the processors.
+//! - `unsafe` code is in [`store::vfs`] alone, but for two lines of [`cli`], which tell LanceDB of the processors and the
+//!   allocator to give memory back.
 
 #![deny(unsafe_code, missing_docs)]
 #![cfg_attr(
@@ -95,6 +96,7 @@ pub mod encoder;
 pub mod error;
 pub mod eval;
 pub mod files;
+pub mod heap;
 pub mod hook;
 pub mod import;
 mod linger;

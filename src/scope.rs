@@ -21,6 +21,7 @@ use self::manifest::Manifest;
 use crate::config::{Config, expand_home};
 use crate::encoder::Encoder;
 use crate::error::{SettingsError, StoreError};
+use crate::heap;
 use crate::memory::{Visibility, fold_name};
 use crate::query::inverted::Index;
 use crate::query::inverted::follow::Listing;
@@ -174,6 +175,8 @@ impl Scope {
         let looked = slot.as_ref().is_some_and(|indexed| indexed.table_stamp == table_stamp);
         let mut table = TableState::Absent;
         if !looked && table_stamp.is_some() {
+            // The index that is there goes first: two of them would take twice the memory.
+            give_up(slot);
             // Reading the table and listing the rows of the store take about as long, so both are done at once.
             let mut read = None;
             let refreshed = self.store.whole(patience, |snapshot| {
@@ -202,13 +205,14 @@ impl Scope {
                 if let (Some(mut index), Some(changes)) = (index, changes)
                     && index.apply(changes)
                 {
-                    *slot = Some(Indexed {
+                    let indexed = Indexed {
                         stamp: Some(stamp),
                         index,
                         table_stamp,
                         table: state,
                         begun: 0,
-                    });
+                    };
+                    put(slot, indexed);
                     return Ok(());
                 }
                 table = state;
@@ -230,19 +234,21 @@ impl Scope {
                 return Ok(());
             }
         }
-        if let Some(indexed) = slot.take() {
-            table = indexed.table;
+        if let Some(indexed) = slot.as_mut() {
+            table = indexed.table.clone();
         }
+        give_up(slot);
         let (stamp, index) = self
             .store
             .whole(PATIENCE, |snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
-        *slot = Some(Indexed {
+        let indexed = Indexed {
             stamp: Some(stamp),
             index,
             table_stamp,
             table,
             begun: 0,
-        });
+        };
+        put(slot, indexed);
         Ok(())
     }
 
@@ -263,6 +269,23 @@ impl Scope {
             Ok((index, info)) => (TableState::Used(info), Some(index)),
             Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
         }
+    }
+}
+
+/// Puts a new index in its place, and gives back what making it took.
+fn put(slot: &mut Option<Indexed>, indexed: Indexed) {
+    let made = indexed.index.bytes();
+    *slot = Some(indexed);
+    if made >= heap::WORTH {
+        heap::give_back();
+    }
+}
+
+/// Frees an index, and gives its memory back where that is worth it.
+fn give_up(slot: &mut Option<Indexed>) {
+    let freed = slot.take().map_or(0, |indexed| indexed.index.bytes());
+    if freed >= heap::WORTH {
+        heap::give_back();
     }
 }
 
@@ -329,7 +352,7 @@ impl Registry {
             if !needed.iter().any(|other| Arc::ptr_eq(other, scope))
                 && let Ok(mut slot) = scope.index.try_write()
             {
-                *slot = None;
+                give_up(&mut slot);
                 whole -= size;
             }
         }

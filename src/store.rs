@@ -35,6 +35,7 @@ use self::copies::{Copy, Files};
 use self::layout::Layout;
 use self::open::{Beside, Opening, Stamp};
 use crate::error::StoreError;
+use crate::heap;
 use crate::memory::Unreviewed;
 
 /// How long a read tries to get at a store that changes under it.
@@ -309,7 +310,9 @@ impl Store {
         let mut state = lock(&self.lock);
         let now = Instant::now();
         let known = state.seen.take().filter(|(seen, ..)| seen == stamp);
-        let since = known.filter(|(_, _, last)| last.elapsed() < FORGOTTEN).map_or(now, |(_, since, _)| since);
+        let since = known
+            .filter(|(_, _, last)| last.elapsed() < FORGOTTEN)
+            .map_or(now, |(_, since, _)| since);
         state.seen = Some((stamp.clone(), since, now));
         if since.elapsed() < LOCKED {
             return Ok(None);
@@ -381,7 +384,12 @@ impl Store {
         {
             drop(gate);
             open::harden(&image).map_err(sqlite)?;
-            return Ok(self.read_from(&image, None, Opening::Live, stamp, read)?.0);
+            let result = self.read_from(&image, None, Opening::Live, stamp, read);
+            drop(image);
+            if stamp.bytes() >= heap::WORTH as u64 {
+                heap::give_back();
+            }
+            return Ok(result?.0);
         }
         let connection = open::connect(path, Opening::Live).map_err(sqlite)?;
         let second = if reach == Reach::All && stamp.bytes() > SMALL {

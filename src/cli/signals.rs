@@ -27,11 +27,7 @@ pub fn watch() {
 }
 
 /// Ends the process as a shell expects it after a signal.
-#[expect(
-    clippy::exit,
-    clippy::disallowed_methods,
-    reason = "a signal ends the process wherever it stands"
-)]
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "a signal ends the process wherever it stands")]
 pub fn end(signal: i32) -> ! {
     copies::end();
     std::process::exit(128 + signal)

@@ -21,7 +21,11 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hang_up: if is_ignored(hang_up.as_raw_value()) { None } else { Some(signal(hang_up)?) },
+            hang_up: if is_ignored(hang_up.as_raw_value()) {
+                None
+            } else {
+                Some(signal(hang_up)?)
+            },
         })
     }
 

@@ -151,7 +151,11 @@ impl Files {
             place,
         };
         // The log first: a checkpoint in between then changes the main file, and the stamp shows it.
-        let suffixes: &[&str] = if what == Beside::LogOrJournal { &["-wal", "-journal", ""] } else { &[""] };
+        let suffixes: &[&str] = if what == Beside::LogOrJournal {
+            &["-wal", "-journal", ""]
+        } else {
+            &[""]
+        };
         for suffix in suffixes {
             let from = beside(path, suffix);
             let mut source = match files::open(&from) {
@@ -160,8 +164,14 @@ impl Files {
                 Err(source) => return Err(StoreError::Io { path: from, source }),
             };
             copy.unsettled |= !suffix.is_empty();
-            let target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside(&copy.main, suffix));
-            target.and_then(|mut target| std::io::copy(&mut source, &mut target)).map_err(no_copy)?;
+            let target = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(beside(&copy.main, suffix));
+            target
+                .and_then(|mut target| std::io::copy(&mut source, &mut target))
+                .map_err(no_copy)?;
         }
         Ok(copy)
     }

@@ -224,9 +224,7 @@ fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
     }
     let journal_path = beside(path, "-journal");
     let journal = head(&journal_path, 1).ok();
-    let hot = journal
-        .as_ref()
-        .is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
+    let hot = journal.as_ref().is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
     let shared_path = beside(path, "-shm");
     let shared_memory = if log_length > 0 {
         head(&shared_path, 96).unwrap_or_default()
@@ -287,10 +285,8 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
             "the read-only file layer could not be registered",
         ));
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags_and_vfs(uri(path, parameters), flags, vfs::NAME)?;
     harden(&connection)?;
     connection.pragma_update(None, "query_only", true)?;
@@ -314,14 +310,13 @@ pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
 /// # Errors
 /// What SQLite said.
 pub fn settle(copy: &Path) -> rusqlite::Result<()> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(uri(copy, "mode=rw"), flags)?;
     harden(&connection)?;
     // Nobody else reads it, and what is lost with the machine is made anew.
-    connection.execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
+    connection
+        .execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
 }
 
 fn failure(code: i32, message: &str) -> rusqlite::Error {

@@ -32,7 +32,9 @@ fn checkpoints_beside_eight_busy_clients() {
     let transaction = writer.transaction().unwrap();
     for row in 0..ROWS {
         let text = format!("narrative {row} ").repeat(60);
-        transaction.execute(insert, params![format!("m{row}"), format!("title {row}"), text]).unwrap();
+        transaction
+            .execute(insert, params![format!("m{row}"), format!("title {row}"), text])
+            .unwrap();
     }
     transaction.commit().unwrap();
     let (done, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -69,7 +71,9 @@ fn checkpoints_beside_eight_busy_clients() {
             if last.elapsed() > Duration::from_millis(200) {
                 last = Instant::now();
                 checkpoints += 1;
-                busy += writer.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0)).unwrap();
+                busy += writer
+                    .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0))
+                    .unwrap();
             }
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -20,7 +20,10 @@ use crate::support::{Root, memory};
 
 /// A store that can only be read from a copy: a log whose shared memory is gone.
 fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
-    let path = root.store(scope, &[memory("m1", "first marker", json!({ "narrative": "n".repeat(narrative) }))]);
+    let path = root.store(
+        scope,
+        &[memory("m1", "first marker", json!({ "narrative": "n".repeat(narrative) }))],
+    );
     Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = wal").unwrap();
     let mut other = Other::open(&path);
     other.sql("INSERT INTO memories (id, title, status) VALUES ('m2', 'marker in the log', 'approved')");
@@ -61,7 +64,11 @@ fn copying(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Child {
         .spawn()
         .unwrap();
     let started = Instant::now();
-    let has_file = || left(temporary.path()).iter().any(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()));
+    let has_file = || {
+        left(temporary.path())
+            .iter()
+            .any(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()))
+    };
     while !has_file() {
         assert!(child.try_wait().unwrap().is_none(), "it ended and no copy was seen");
         assert!(started.elapsed() < Duration::from_secs(20), "no copy is made");
@@ -197,7 +204,9 @@ fn more_copies_than_may_be_held_open_are_read_too_and_go_with_the_process() {
         let answer = server.call("query_memories", json!({ "query": "log" }));
         assert_eq!(answer["structuredContent"]["total"], 57, "{answer}");
     }
-    let [folder] = &left(temporary.path())[..] else { panic!("{:?}", left(temporary.path())) };
+    let [folder] = &left(temporary.path())[..] else {
+        panic!("{:?}", left(temporary.path()))
+    };
     assert!((1..=9).contains(&left(folder).len()), "{:?}", left(folder));
     assert_eq!(end(server.child(), "TERM").code(), Some(143));
     assert_eq!(left(temporary.path()), [PathBuf::new(); 0]);

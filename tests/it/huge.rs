@@ -42,9 +42,13 @@ fn a_large_value_is_cut_and_its_row_is_told() {
     assert_eq!(whole["facts"], json!(["kept"]));
     // A change of something else in such a row is seen.
     let writer = Connection::open(root.scope_folder("one").join("memory.db")).unwrap();
-    writer.execute("UPDATE memories SET title = 'giraffe' WHERE id = 'huge'", []).unwrap();
+    writer
+        .execute("UPDATE memories SET title = 'giraffe' WHERE id = 'huge'", [])
+        .unwrap();
     assert_eq!(ids(&service.query_memories(&words("giraffe")).unwrap()), ["huge"]);
-    writer.execute("UPDATE memories SET status = 'rejected' WHERE id = 'huge'", []).unwrap();
+    writer
+        .execute("UPDATE memories SET status = 'rejected' WHERE id = 'huge'", [])
+        .unwrap();
     assert!(ids(&service.query_memories(&words("giraffe")).unwrap()).is_empty());
     assert_eq!(get(&service, "huge").unwrap_err().code(), "memory_not_served");
 }

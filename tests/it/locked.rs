@@ -19,7 +19,11 @@ fn read(mode: &str) -> (Root, PathBuf, Service) {
         "one",
         &[
             memory("m1", "first marker", json!({})),
-            memory("m2", "second marker", json!({ "narrative": "several pages of its own ".repeat(800) })),
+            memory(
+                "m2",
+                "second marker",
+                json!({ "narrative": "several pages of its own ".repeat(800) }),
+            ),
             memory("m3", "third marker", json!({ "status": "rejected" })),
         ],
     );
@@ -33,7 +37,11 @@ fn read(mode: &str) -> (Root, PathBuf, Service) {
 }
 
 fn asked(service: &Service) -> QueryResponse {
-    service.query_memories(&words("marker torn")).unwrap()
+    let request = QueryRequest {
+        detail: None,
+        ..words("marker torn")
+    };
+    service.query_memories(&request).unwrap()
 }
 
 fn sorted(answer: &QueryResponse) -> Vec<String> {
@@ -54,7 +62,11 @@ fn at_once(service: &Service) -> QueryResponse {
             scope.spawn(|| asked(service));
         }
     });
-    assert!(started.elapsed() < Duration::from_millis(1_500), "nine others: {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_millis(1_500),
+        "nine others: {:?}",
+        started.elapsed()
+    );
     answer
 }
 
@@ -73,7 +85,15 @@ fn a_store_that_was_read_before_it_was_locked_is_answered_with_a_note() {
         let locks: Vec<_> = answer.notes.iter().filter(|note| note.kind == NoteKind::StoreLocked).collect();
         assert_eq!(locks.len(), 1, "{mode}: {:?}", answer.notes);
         assert_eq!(locks[0].scope.as_deref(), Some("one"));
-        assert_eq!(get(&service, "m1").unwrap().notes.iter().filter(|note| note.kind == NoteKind::StoreLocked).count(), 1);
+        assert_eq!(
+            get(&service, "m1")
+                .unwrap()
+                .notes
+                .iter()
+                .filter(|note| note.kind == NoteKind::StoreLocked)
+                .count(),
+            1
+        );
         assert_eq!(get(&service, "m3").unwrap_err().code(), "memory_not_served", "{mode}");
         assert_eq!(fingerprint(root.path()), before, "{mode}");
         other.sql("ROLLBACK");
@@ -100,7 +120,10 @@ fn what_a_writer_has_spilled_into_a_locked_store_is_not_told() {
             let before = fingerprint(root.path());
             let answer = at_once(service);
             assert_eq!(sorted(&answer), ["m2"], "{mode}");
-            assert!(noted(&answer, NoteKind::StoreLocked) && answer.results[0].title == "second marker", "{mode}");
+            assert!(
+                noted(&answer, NoteKind::StoreLocked) && answer.results[0].title == "second marker",
+                "{mode}"
+            );
             assert_eq!(fingerprint(root.path()), before, "{mode}");
         }
         other.sql("COMMIT");
@@ -127,7 +150,11 @@ fn where_nobody_can_tell_what_was_committed_the_lock_is_the_error_at_once() {
                 scope.spawn(|| assert_eq!(refused().code(), "store_locked"));
             }
         });
-        assert!(started.elapsed() < Duration::from_millis(1_000), "eight others: {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_millis(1_000),
+            "eight others: {:?}",
+            started.elapsed()
+        );
     }
     other.sql("ROLLBACK");
     assert_eq!(asked(&read_before).total, 2);
@@ -144,7 +171,11 @@ fn a_writer_that_keeps_its_lock_between_commits_hides_none_of_them() {
                 "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
             ));
             let answer = at_once(&service);
-            assert!(sorted(&answer).contains(&format!("n{number}")), "{mode} {number}: {:?}", ids(&answer));
+            assert!(
+                sorted(&answer).contains(&format!("n{number}")),
+                "{mode} {number}: {:?}",
+                ids(&answer)
+            );
             assert!(noted(&answer, NoteKind::StoreLocked), "{mode}");
         }
         other.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm1'");
@@ -184,7 +215,10 @@ fn many_threads_read_beside_a_writer_that_keeps_its_log_to_itself() {
                     "INSERT INTO memories (id, title, status) VALUES ('w{number}', '{word} found', 'approved')"
                 ));
                 let answer = service.query_memories(&words(&word)).unwrap();
-                assert!(ids(&answer).contains(&format!("w{number}")), "{open}: committed and not found: {number}");
+                assert!(
+                    ids(&answer).contains(&format!("w{number}")),
+                    "{open}: committed and not found: {number}"
+                );
             }
             done.store(true, std::sync::atomic::Ordering::Relaxed);
             for reader in readers {
