@@ -15,7 +15,7 @@ program() {
 # target stdio|http: the command or the address of the server, in the array `server`.
 target() {
   case "$1" in
-    stdio) server=("$BINARY" --root "$ROOT" serve) ;;
+    stdio) server=("$here/tap.sh" "$PWD/lines" ${FAULT:+node "$here/fault.mjs" "$FAULT" stdio} "$BINARY" --root "$ROOT" serve) ;;
     http) server=("$GUARDED") ;;
   esac
 }
@@ -24,12 +24,19 @@ python() {
   local major="$1"
   target "$2"
   "$INTO/python-$major/bin/python" -W ignore "$here/session.py" "$2" "$3" "${server[@]}"
+  protocol_only "$2"
 }
 
 typescript() {
   local major="$1"
   target "$2"
   node "$here/session.mjs" "$major" "$INTO/typescript-$major" "$2" "$3" "${server[@]}"
+  protocol_only "$2"
+}
+
+# protocol_only stdio|http: the server has written messages and nothing else.
+protocol_only() {
+  [ "$1" = http ] || node "$here/lines.mjs" lines
 }
 
 conformance() {
@@ -57,9 +64,11 @@ inspect() {
     printf 'ended with %s instead of %s, or without %s: %s\n%s\n' "$ended" "$outcome" "$text" "$*" "${said:0:3000}"
     return 1
   fi
+  protocol_only "$transport"
 }
 
 inspector() {
+  transport="$1"
   era="$2"
   header=()
   target "$1"
@@ -158,7 +167,7 @@ stores_unchanged() {
 
 cd "$HOME/project"
 case "$name" in
-  conformance-* | inspector-* | claude-code*) PATH="$NEWER_NODE:$PATH" ;;
+  conformance-* | inspector-* | claude-code* | session-*) PATH="$NEWER_NODE:$PATH" ;;
 esac
 IFS=- read -r first second third fourth <<< "$name"
 case "$name" in
@@ -168,6 +177,8 @@ case "$name" in
   inspector-*) inspector "$second" "$third" ;;
   claude-code) claude_code ;;
   claude-code-plugin) claude_code_plugin ;;
+  http-guarded) node "$here/guard.mjs" "$GUARDED" ;;
+  session-*) node "$here/agent.mjs" "${name#session-}" ;;
   mcpb-manifest) mcpb_manifest ;;
   codex) codex ;;
   gemini) gemini ;;

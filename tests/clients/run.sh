@@ -9,8 +9,9 @@ set -euo pipefail
 
 usage() {
   cat <<'EOF'
-usage: tests/clients/run.sh [--only NAME]... [--into DIR] [--within SECONDS] [--all] [--list] BINARY
+usage: tests/clients/run.sh [--self-test] [--only NAME]... [--into DIR] [--within SECONDS] [--all] [--list] BINARY
 
+  --self-test  plant faults between the server and the checks, and see that the checks notice each
   --only NAME  only checks whose names begin with NAME; may be repeated
   --into DIR   where the clients are installed (default: a folder of the user's in the temporary folder)
   --within S   begin no check after so many seconds
@@ -25,6 +26,7 @@ into=""
 within=""
 all=false
 list=false
+self_test=false
 binary=""
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -33,6 +35,7 @@ while [ $# -gt 0 ]; do
     --within) within="${2:?--within wants seconds}"; shift ;;
     --all) all=true ;;
     --list) list=true ;;
+    --self-test) self_test=true ;;
     -h | --help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
     *) binary="$1" ;;
@@ -149,7 +152,11 @@ install() {
     claude) node_22 && npm_package claude @anthropic-ai/claude-code ;;
     mcpb) npm_package mcpb @anthropic-ai/mcpb ;;
     codex) npm_package codex @openai/codex ;;
-    gemini) npm_package gemini @google/gemini-cli ;;
+    gemini) node_22 && npm_package gemini @google/gemini-cli ;;
+    opencode) npm_package opencode opencode-ai ;;
+    copilot) node_22 && npm_package copilot @github/copilot ;;
+    qwen) node_22 && npm_package qwen @qwen-code/qwen-code ;;
+    cline) npm_package cline cline ;;
     *) reason="nobody knows how to install $1"; return 1 ;;
   esac
 }
@@ -208,46 +215,96 @@ wanted() {
   return 1
 }
 
-# check NAME SECONDS NEED: installs what is needed and runs the check of that name.
-check() {
-  local name="$1" seconds="$2" need="$3" log home started outcome=0
-  wanted "$name" || return 0
+# provided NAME NEED: whether the check is wanted and what it needs is there; says so where it is not.
+provided() {
+  wanted "$1" || return 1
   ran=$((ran + 1))
   if $list; then
-    echo "$name"
-    return 0
+    echo "$1"
+    return 1
   fi
-  if ! provide "$need"; then
-    if $all; then
-      failed=$((failed + 1))
-      line "$name" FAILED "$reason"
-    else
-      skipped=$((skipped + 1))
-      line "$name" skipped "$reason"
-    fi
-    return 0
+  provide "$2" && return 0
+  if $all; then
+    failed=$((failed + 1))
+    line "$1" FAILED "$reason"
+  else
+    skipped=$((skipped + 1))
+    line "$1" skipped "$reason"
   fi
-  log="$work/$name.log"
-  home="$work/home-$name"
+  return 1
+}
+
+# attempt NAME SECONDS CHECK: runs a check in a home folder of its own and leaves its outcome in `outcome`, what it said in `log`.
+attempt() {
+  local home="$work/home-$1"
+  log="$work/$1.log"
+  outcome=0
   mkdir -p "$home/project"
-  started=$SECONDS
-  limited "$seconds" env -i HOME="$home" PATH="$PATH" TMPDIR="$home" LANG=C.UTF-8 TERM=dumb NO_COLOR=1 CI=1 \
+  limited "$2" env -i HOME="$home" PATH="$PATH" TMPDIR="$home" LANG=C.UTF-8 TERM=dumb NO_COLOR=1 CI=1 \
     HTTP_PROXY="$nowhere" HTTPS_PROXY="$nowhere" http_proxy="$nowhere" https_proxy="$nowhere" \
     NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost \
-    BINARY="$binary" ROOT="$root" INTO="$into" NEWER_NODE="$newer_node" \
+    BINARY="$binary" ROOT="$root" INTO="$into" NEWER_NODE="$newer_node" FAULT="$fault" \
     GUARDED="$guarded" OPEN="$open" ACK_MEM_TOKEN="$token" SERVERS="${servers[*]}" BEFORE="$work/before" \
-    "$here/checks.sh" "$name" > "$log" 2>&1 < /dev/null || outcome=$?
-  case "$outcome" in
-    0)
-      passed=$((passed + 1))
-      line "$name" ok "$((SECONDS - started)) s"
-      return 0
-      ;;
-    124) line "$name" FAILED "not done after $seconds seconds" ;;
-    *) line "$name" FAILED ;;
-  esac
+    "$here/checks.sh" "$3" > "$log" 2>&1 < /dev/null || outcome=$?
+}
+fault=""
+
+# told FINE NAME SECONDS: counts what an attempt came to, and says it.
+told() {
+  if $1; then
+    passed=$((passed + 1))
+    line "$2" ok "$((SECONDS - started)) s"
+    return 0
+  fi
   failed=$((failed + 1))
+  case "$outcome" in
+    124) line "$2" FAILED "not done after $3 seconds" ;;
+    0) line "$2" FAILED "not noticed" ;;
+    *) line "$2" FAILED ;;
+  esac
   tail -n 25 "$log" | cut -c1-400 | sed 's/^/    /'
+}
+
+# check NAME SECONDS NEED: installs what is needed and runs the check of that name.
+check() {
+  local started=$SECONDS
+  provided "$1" "$3" || return 0
+  attempt "$1" "$2" "$1"
+  if [ "$outcome" -eq 0 ]; then told true "$1" "$2"; else told false "$1" "$2"; fi
+}
+
+# plant FAULT WORDS CHECK...: each of these checks fails with that fault, and says these words (a regular expression) of it. With
+# the fault `none` each passes.
+plant() {
+  local words="$2" behind="$guarded" name check started need
+  fault="$1"
+  shift 2
+  for check in "$@"; do
+    name="$fault/$check"
+    started=$SECONDS
+    case "$check" in
+      python-* | typescript-*) need="${check%-*-*}" ;;
+      session-*)
+        need="${check#session-}"
+        need="${need%-code}"
+        ;;
+      *) need=nothing ;;
+    esac
+    provided "$name" "$need" || continue
+    if [[ "$check" == *http* ]]; then
+      proxy "$behind"
+    fi
+    attempt "${name//\//-}" 60 "$check"
+    guarded="$behind"
+    if [ "$fault" = none ]; then
+      if [ "$outcome" -eq 0 ]; then told true "$name" 60; else told false "$name" 60; fi
+    elif [ "$outcome" -ne 0 ] && [ "$outcome" -ne 124 ] && grep -qE "$words" "$log"; then
+      told true "$name" 60
+    else
+      told false "$name" 60
+    fi
+  done
+  fault=""
 }
 
 # What nobody listens at: nothing gets out by way of it.
@@ -272,12 +329,30 @@ serve() {
   url="$(cat "$said.url")"
 }
 
+# proxy URL: puts the fault before a server and leaves the address to ask instead in `guarded`.
+proxy() {
+  local said="$work/proxy-$((proxies += 1))" patience=100
+  ACK_MEM_TOKEN="$token" node "$here/fault.mjs" "$fault" http "$1" > "$said" 2>&1 < /dev/null &
+  proxied+=($!)
+  until [ -s "$said" ]; do
+    patience=$((patience - 1))
+    if [ "$patience" -le 0 ]; then
+      echo "the fault $fault cannot be planted: $(last "$said")" >&2
+      exit 1
+    fi
+    sleep 0.1
+  done
+  guarded="$(cat "$said")"
+}
+proxied=()
+proxies=0
+
 finish() {
   local server
   if [ -n "$running" ]; then
     kill -TERM -- "-$running" 2> /dev/null || true
   fi
-  for server in ${servers[@]+"${servers[@]}"}; do
+  for server in ${servers[@]+"${servers[@]}"} ${proxied[@]+"${proxied[@]}"}; do
     kill "$server" 2> /dev/null || true
   done
   rm -rf "$work"
@@ -307,29 +382,70 @@ if ! $list; then
   open="$url"
 fi
 
-for transport in stdio http; do
-  check "python-1-$transport-initialize" 60 python-1
-  check "python-2-$transport-initialize" 60 python-2
-  check "python-2-$transport-discover" 60 python-2
-  check "typescript-1-$transport-initialize" 60 typescript-1
-  check "typescript-2-$transport-initialize" 60 typescript-2
-  check "typescript-2-$transport-discover" 60 typescript-2
-done
-check conformance-2025-06-18 120 conformance
-check conformance-2025-11-25 120 conformance
-check conformance-2026-07-28 120 conformance
-check claude-code 60 claude
-check claude-code-plugin 60 claude
-check mcpb-manifest 60 mcpb
-check codex 60 codex
-check gemini 60 gemini
-for transport in stdio http; do
-  check "inspector-$transport-legacy" 90 inspector
-  check "inspector-$transport-modern" 90 inspector
-done
-# After all of them: the servers are still there, and no store was touched.
-check servers-hold 20 nothing
-check stores-unchanged 20 nothing
+every_check() {
+  local transport
+  for transport in stdio http; do
+    check "python-1-$transport-initialize" 60 python-1
+    check "python-2-$transport-initialize" 60 python-2
+    check "python-2-$transport-discover" 60 python-2
+    check "typescript-1-$transport-initialize" 60 typescript-1
+    check "typescript-2-$transport-initialize" 60 typescript-2
+    check "typescript-2-$transport-discover" 60 typescript-2
+  done
+  check http-guarded 60 nothing
+  check conformance-2025-06-18 120 conformance
+  check conformance-2025-11-25 120 conformance
+  check conformance-2026-07-28 120 conformance
+  check claude-code 60 claude
+  check claude-code-plugin 60 claude
+  check mcpb-manifest 60 mcpb
+  check codex 60 codex
+  check gemini 60 gemini
+  check session-codex 200 codex
+  for transport in stdio http; do
+    check "inspector-$transport-legacy" 90 inspector
+    check "inspector-$transport-modern" 90 inspector
+  done
+  check session-opencode 200 opencode
+  check session-cline 200 cline
+  # After all of them: the servers are still there, and no store was touched.
+  check servers-hold 20 nothing
+  check stores-unchanged 20 nothing
+}
+
+# Faults that were once not noticed, and their like, each where every kind of client has to notice it. With --all there are more clients.
+every_fault() {
+  local stdio=(python-2-stdio-discover typescript-2-stdio-discover)
+  local http=(python-2-http-discover typescript-2-http-discover)
+  local both=(python-2-http-discover typescript-2-stdio-discover)
+  local sessions=(session-codex)
+  if $all; then
+    stdio+=(python-1-stdio-initialize typescript-1-stdio-initialize)
+    http+=(python-1-http-initialize typescript-1-http-initialize)
+    both=("${stdio[@]}" "${http[@]}")
+    sessions+=(session-claude-code session-gemini)
+  fi
+  local rejected=ack_60cf92_2026-07-22_003
+  plant none "" "${both[@]}" http-guarded "${sessions[@]}"
+  plant no-token "let in|is refused|is answered" "${http[@]}" http-guarded
+  plant any-token "let in|is refused|is answered" "${http[@]}" http-guarded
+  plant another-memory "asked for" "${both[@]}"
+  plant another-text "OOMKilled" "${both[@]}"
+  plant marked-rejected "rejected" "${both[@]}"
+  plant rejected-shown "$rejected" "${both[@]}" "${sessions[@]}"
+  plant rejected-as-approved "$rejected" "${both[@]}" "${sessions[@]}"
+  plant staging-as-approved "staging|waits" "${both[@]}"
+  plant text-before "no message" "${stdio[@]}"
+  plant text-between "no message" "${stdio[@]}"
+  plant answered-twice "answered twice" "${stdio[@]}"
+  plant no-tool "not offered|not in the result" "${sessions[@]}"
+  plant not-told "told of the memories once" "${sessions[@]}"
+  plant told-twice "told of the memories once" "${sessions[@]}"
+  plant told-rejected "$rejected" "${sessions[@]}"
+  plant told-anew "a short one" session-codex
+}
+
+if $self_test; then every_fault; else every_check; fi
 
 if [ "$ran" -eq 0 ]; then
   echo "no check has a name that begins so; --list prints them all" >&2

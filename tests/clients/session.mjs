@@ -8,6 +8,8 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 
+import { ANSWER, QUESTION, SAMPLES, named, served } from "./samples.mjs";
+
 const NEWEST = { initialize: "2025-11-25", discover: "2026-07-28" };
 const TOOLS = ["get_context", "get_memory", "list_scopes", "query_memories"];
 
@@ -32,11 +34,10 @@ function library() {
   return { ...installed(client), ...installed(`${client}/stdio`), options: { versionNegotiation: { mode } } };
 }
 
-function transportOf({ StdioClientTransport, StreamableHTTPClientTransport }) {
+function transportOf({ StdioClientTransport, StreamableHTTPClientTransport }, token = process.env.ACK_MEM_TOKEN) {
   if (transport === "stdio") {
     return new StdioClientTransport({ command: target[0], args: target.slice(1) });
   }
-  const token = process.env.ACK_MEM_TOKEN;
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   return new StreamableHTTPClientTransport(new URL(target[0]), { requestInit: { headers } });
 }
@@ -48,6 +49,27 @@ async function refused(what, answer, code) {
     (error) => error,
   );
   assert.equal(error.code, code, `${what}: ${error}`);
+}
+
+/** Over HTTP nobody is let in without the token. */
+async function guarded({ Client, options, ...rest }) {
+  const token = process.env.ACK_MEM_TOKEN;
+  for (const wrong of [null, "wrong", `${token}0`, token.slice(0, -1)]) {
+    const stranger = new Client({ name: "ack-memory-checks", version: "0" }, options);
+    const refused = (error) => [error.code, error.data?.status].includes(401) || /401|Unauthorized/.test(error.message);
+    const outcome = await stranger.connect(transportOf(rest, wrong)).then(() => "let in", (error) => refused(error) || error);
+    assert.equal(outcome, true, `a client with the token ${wrong}`);
+    await stranger.close();
+  }
+}
+
+/** A memory says what the sample of its id says, and may be seen by who asked. */
+function genuine(memory, may = served) {
+  const sample = SAMPLES.get(memory.id);
+  assert.ok(sample, `there is no sample ${memory.id}`);
+  assert.equal(memory.title, sample.title, memory.id);
+  assert.equal(memory.status, sample.status, `${memory.id}: status`);
+  assert.ok(may(memory.id), `${memory.id} is ${memory.status}, and is shown`);
 }
 
 async function tools(client) {
@@ -65,20 +87,36 @@ async function tools(client) {
     assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent, `${name}: text and structure`);
     return result.structuredContent;
   };
-  const found = await call("query_memories", { query: "prepared statements behind a connection pool", limit: 3 });
-  assert.ok(found.results.length > 0 && found.results.length <= 3, "something is found, within the limit");
+  const found = await call("query_memories", { query: QUESTION, limit: 3 });
+  assert.ok(found.results.length <= 3, "the limit is kept");
+  assert.ok(found.results.some((memory) => memory.id === ANSWER), `it is found: ${JSON.stringify(found)}`);
+  found.results.forEach((memory) => genuine(memory));
+  for (const status of ["staging", "all"]) {
+    const more = await call("query_memories", { status, limit: 50 });
+    assert.ok(more.results.some((memory) => memory.status === "staging"), `${status}: something waits`);
+    const asked = (id) => SAMPLES.get(id).status === "staging" || (status === "all" && served(id));
+    more.results.forEach((memory) => genuine(memory, asked));
+  }
+  // The most and the least relevant, so that no memory is answered whatever is asked.
+  for (const { id } of [found.results.at(-1), found.results[0]]) {
+    const memory = await call("get_memory", { id, include: ["timeline", "links"] });
+    assert.equal(memory.id, id, "the memory that was asked for is the one that is read");
+    genuine(memory);
+    assert.deepEqual(memory.facts, SAMPLES.get(id).facts, `${id}: facts`);
+  }
   const first = found.results[0];
-  const memory = await call("get_memory", { id: first.id, include: ["timeline", "links"] });
-  assert.ok(JSON.stringify(memory).includes(JSON.stringify(first.title)), "the memory that was found is the one that is read");
   const { scopes } = await call("list_scopes", {});
   assert.ok(scopes.some((scope) => scope.name === first.scope), "its scope is listed");
   const context = await call("get_context", { max_memories: 2 });
   assert.ok(context.recent_memories.length <= 2, "the limit is kept");
+  [...context.recent_memories, ...context.cross_project_learnings].forEach((memory) => genuine(memory));
+  const rejected = [...SAMPLES.values()].find((memory) => memory.status === "rejected" && memory.scope === first.scope);
 
   for (const [name, args, code] of [
     ["query_memories", { query: "x", limit: 5000 }, "invalid_argument"],
     ["query_memories", { qeury: "x" }, "unknown_argument"],
     ["get_memory", { id: "no-such-memory" }, "memory_not_found"],
+    ["get_memory", { id: rejected.id }, "memory_not_served"],
   ]) {
     const result = await client.callTool({ name, arguments: args });
     assert.equal(result.isError, true, JSON.stringify(result));
@@ -99,7 +137,11 @@ async function resources(client, first) {
   for (const uri of ["memory://scopes", `memory://scope/${first.scope}`, address]) {
     const { contents } = await client.readResource({ uri });
     assert.equal(contents[0].uri, uri);
-    JSON.parse(contents[0].text);
+    const read = JSON.parse(contents[0].text);
+    if (uri === address) {
+      assert.equal(read.id, first.id, "the resource is the memory of its address");
+      genuine(read);
+    }
   }
   const missing = client.readResource({ uri: "memory://scope/no-such-scope" });
   await refused("a resource that is not there", missing, era === "initialize" ? -32002 : -32602);
@@ -110,6 +152,8 @@ async function prompts(client, first) {
   assert.deepEqual(listed.map((prompt) => prompt.name), ["curate_pending", "recall"]);
   const filled = await client.getPrompt({ name: "recall", arguments: { query: first.title } });
   assert.ok(filled.messages[0].content.text.includes(first.id), "recall quotes the memory");
+  const quoted = named(filled.messages[0].content.text);
+  assert.ok(quoted.every(served), `recall quotes what nobody approved: ${quoted}`);
   await client.getPrompt({ name: "curate_pending" });
   await refused("a prompt without its argument", client.getPrompt({ name: "recall", arguments: {} }), -32602);
   const { completion } = await client.complete({
@@ -120,6 +164,9 @@ async function prompts(client, first) {
 }
 
 const { Client, options, ...rest } = library();
+if (transport === "http") {
+  await guarded({ Client, options, ...rest });
+}
 const client = new Client({ name: "ack-memory-checks", version: "0" }, options);
 await client.connect(transportOf(rest));
 if (major === "2") {

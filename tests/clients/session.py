@@ -11,11 +11,28 @@ import importlib.metadata
 import json
 import os
 import sys
+import urllib.error
+import urllib.request
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 NEWEST = {"initialize": "2025-11-25", "discover": "2026-07-28"}
 TOOLS = ["get_context", "get_memory", "list_scopes", "query_memories"]
+# The best match of this is a rejected memory, and an approved one says the same.
+QUESTION = "container killed with exit code 137, SIGKILL, mostly for memory"
+ANSWER = "ack_c03d5e_2026-05-19_008"
+SERVED = ["approved", "promoted"]
 MAJOR = int(importlib.metadata.version("mcp").split(".")[0])
+
+
+def samples():
+    """The sample memories as their files have them, by their ids: told by something else than the server."""
+    files = (Path(__file__).parent / "../../scopes-example").glob("*/memories.jsonl")
+    memories = [(file.parent.name, json.loads(line)) for file in files for line in file.read_text().splitlines() if line]
+    return {memory["id"]: memory | {"scope": scope} for scope, memory in memories}
+
+
+SAMPLES = samples()
 
 
 def wire(model):
@@ -31,6 +48,29 @@ def same(what, found, expected):
 def holds(what, condition, found):
     if not condition:
         raise AssertionError(f"{what}: {str(found)[:600]}")
+
+
+def genuine(memory, statuses=SERVED):
+    """A memory says what the sample of its id says, and may be seen by who asked."""
+    sample = SAMPLES.get(memory["id"])
+    holds("it is a sample", sample, memory)
+    same(memory["id"], (memory["title"], memory["status"]), (sample["title"], sample["status"]))
+    holds("it may be shown", sample["status"] in statuses, memory)
+
+
+def guarded(url, token):
+    """Over HTTP nobody is let in without the token."""
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "ack-memory-checks", "version": "0"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode()
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    for wrong in [None, "wrong", token + "0", token[:-1]]:
+        more = {"Authorization": f"Bearer {wrong}"} if wrong else {}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, body, headers | more), timeout=20) as answer:
+                status = answer.status
+        except urllib.error.HTTPError as error:
+            status = error.code
+        same(f"a client with the token {wrong} is refused", status, 401)
 
 
 async def connect_1(stack, transport, era, target, headers):
@@ -98,20 +138,37 @@ async def tools(session):
         same(f"{name}: text and structure", json.loads(result["content"][0]["text"]), answer)
         return answer
 
-    found = await call("query_memories", {"query": "prepared statements behind a connection pool", "limit": 3})
-    holds("something is found, within the limit", 0 < len(found["results"]) <= 3, found)
+    found = await call("query_memories", {"query": QUESTION, "limit": 3})
+    holds("the limit is kept", len(found["results"]) <= 3, found)
+    holds("it is found", ANSWER in [memory["id"] for memory in found["results"]], found)
+    for memory in found["results"]:
+        genuine(memory)
+    for status, asked in [("staging", ["staging"]), ("all", ["staging", *SERVED])]:
+        more = (await call("query_memories", {"status": status, "limit": 50}))["results"]
+        holds("something waits", any(memory["status"] == "staging" for memory in more), more)
+        for memory in more:
+            genuine(memory, asked)
+    # The most and the least relevant, so that no memory is answered whatever is asked.
+    for asked in [found["results"][-1]["id"], found["results"][0]["id"]]:
+        memory = await call("get_memory", {"id": asked, "include": ["timeline", "links"]})
+        same("the memory that was asked for is the one that is read", memory["id"], asked)
+        genuine(memory)
+        same("facts", memory["facts"], SAMPLES[asked]["facts"])
     first = found["results"][0]
-    memory = await call("get_memory", {"id": first["id"], "include": ["timeline", "links"]})
-    holds("the memory that was found is the one that is read", first["title"] in json.dumps(memory), memory)
     scopes = await call("list_scopes", {})
     holds("its scope is listed", first["scope"] in [scope["name"] for scope in scopes["scopes"]], scopes)
     context = await call("get_context", {"max_memories": 2})
     holds("the limit is kept", len(context["recent_memories"]) <= 2, context)
+    for memory in context["recent_memories"] + context["cross_project_learnings"]:
+        genuine(memory)
+    of_scope = [memory for memory in SAMPLES.values() if memory["scope"] == first["scope"]]
+    rejected = next(memory["id"] for memory in of_scope if memory["status"] == "rejected")
 
     for name, arguments, code in [
         ("query_memories", {"query": "x", "limit": 5000}, "invalid_argument"),
         ("query_memories", {"qeury": "x"}, "unknown_argument"),
         ("get_memory", {"id": "no-such-memory"}, "memory_not_found"),
+        ("get_memory", {"id": rejected}, "memory_not_served"),
     ]:
         result = wire(await session.call_tool(name, arguments))
         same(f"{arguments} is an error", result.get("isError"), True)
@@ -131,7 +188,10 @@ async def resources(session, first, era):
     for uri in ["memory://scopes", f"memory://scope/{first['scope']}", address]:
         contents = wire(await session.read_resource(uri))["contents"]
         same("the address of what is read", contents[0]["uri"], uri)
-        json.loads(contents[0]["text"])
+        read = json.loads(contents[0]["text"])
+        if uri == address:
+            same("the resource is the memory of its address", read["id"], first["id"])
+            genuine(read)
     missing = session.read_resource("memory://scope/no-such-scope")
     await refused("a resource that is not there", missing, -32002 if era == "initialize" else -32602)
 
@@ -143,6 +203,8 @@ async def prompts(session, first):
     same("prompts", listed, ["curate_pending", "recall"])
     filled = wire(await session.get_prompt("recall", {"query": first["title"]}))
     holds("recall quotes the memory", first["id"] in filled["messages"][0]["content"]["text"], filled)
+    unseen = [id for id, memory in SAMPLES.items() if memory["status"] not in SERVED]
+    holds("recall quotes nothing else", not any(id in json.dumps(filled) for id in unseen), filled)
     await session.get_prompt("curate_pending", {})
     await refused("a prompt without its argument", session.get_prompt("recall", {}), -32602)
     template = types.ResourceTemplateReference(type="ref/resource", uri="memory://scope/{name}")
@@ -152,8 +214,10 @@ async def prompts(session, first):
 
 
 async def main(transport, era, target):
-    token = os.environ.get("ACK_MEM_TOKEN")
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    token = os.environ["ACK_MEM_TOKEN"]
+    headers = {"Authorization": f"Bearer {token}"}
+    if transport == "http":
+        guarded(target[0], token)
     async with AsyncExitStack() as stack:
         connect = connect_1 if MAJOR == 1 else connect_2
         session, version, server, instructions = await connect(stack, transport, era, target, headers)
