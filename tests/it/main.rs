@@ -15,6 +15,7 @@ mod copies;
 mod curation;
 mod detection;
 mod docs;
+mod doors;
 mod eval;
 mod fifo;
 mod flows;

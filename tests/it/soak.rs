@@ -1,15 +1,16 @@
 //! A long run: eight clients of five servers ask all they can, while a writer writes and an indexer indexes the same scopes.
 //!
-//! Held: every request has exactly one answer, or was taken back; nothing that was rejected or deleted before a request is in
+//! Held: every request has exactly one answer, or was taken back; an answer is about what was asked and shows the status that was
+//! asked for; nobody is answered without the token; nothing that was rejected or deleted before a request is in
 //! its answer; memory is flat after the warm-up, descriptors and threads are bounded; a server at rest after requests that
 //! were taken back does nothing more.
 
+mod answers;
 mod figures;
 mod questions;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -110,6 +111,9 @@ impl Run {
         if failed {
             return;
         }
+        for fault in answers::faults(call, answer) {
+            self.fault(format!("{} {}: {fault}", call.method, call.params));
+        }
         // What was asked for and is not there is named as such.
         let mut shown = answer["result"]["structuredContent"].clone();
         let text = match shown.as_object_mut() {
@@ -137,7 +141,7 @@ fn from_environment(variable: &str, default: usize) -> usize {
 // The writer and the indexer.
 
 fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
-    let status = ["approved", "approved", "approved", "promoted", "staging"][number % 5];
+    let status = answers::STATUSES[number % answers::STATUSES.len()];
     let superseded_by = number.is_multiple_of(17).then(|| id(number + 2));
     let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(12)).collect();
     connection
@@ -146,7 +150,7 @@ fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 id(number),
-                format!("{} ERR_{number}", dice.words(4)),
+                format!("ERR_{number} {}", dice.words(4)),
                 text.join(". "),
                 json!([dice.words(6), dice.words(5)]).to_string(),
                 json!([WORDS[dice.roll(6)], WORDS[dice.roll(24)]]).to_string(),
@@ -178,7 +182,7 @@ fn write(run: &Run, stores: Vec<Connection>) {
             connection.execute("DELETE FROM memories WHERE id = ?1", [&oldest]).unwrap();
             let any = live.start + 2 + dice.roll(live.len() - 2);
             let (changed, rejected) = (id(any), id(any + 1));
-            let title = format!("{} ERR_{any} changed", dice.words(3));
+            let title = format!("ERR_{any} {} changed", dice.words(3));
             connection
                 .execute("UPDATE memories SET title = ?2 WHERE id = ?1", [&changed, &title])
                 .unwrap();
@@ -305,7 +309,11 @@ impl Alone {
         let Ok(line) = self.lines.recv_timeout(patience) else {
             return false;
         };
-        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let answer: Value = serde_json::from_str(&line).unwrap_or_default();
+        if answer["jsonrpc"] != "2.0" {
+            run.fault(format!("a line on standard output that is no message: {line}"));
+            return true;
+        }
         let Some((call, gone, _)) = answer["id"].as_i64().and_then(|id| self.waiting.remove(&id)) else {
             run.fault(format!("an answer to nothing, or the second one: {line}"));
             return true;
@@ -388,13 +396,12 @@ fn together(run: &Run, address: &str, seed: u64) {
         let call = ask(&mut dice, run.live(), &mut cursor);
         let gone = run.gone_so_far();
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params }).to_string();
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
+        if dice.roll(20) == 0
+            && let Some(fault) = answers::stranger(&mut dice, address, &body)
+        {
+            run.fault(format!("{} {}: {fault}", call.method, call.params));
+        }
+        let mut stream = answers::post(address, Some(&format!("Bearer {TOKEN}")), &body);
         if take_back {
             run.taken_back.fetch_add(1, Ordering::Relaxed);
             continue;

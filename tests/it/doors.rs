@@ -1,0 +1,305 @@
+//! The two doors of `serve`, with generated visitors: over HTTP nobody is answered without the token, however near to it; over
+//! standard output comes nothing but the protocol, and each request is answered once, with the memory that it asked for.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::mcp::command;
+use crate::support::{Root, memory};
+
+const TOKEN: &str = "A-token-0f-these-doors_4711";
+const PATIENCE: Duration = Duration::from_secs(30);
+const MEMORIES: usize = 5;
+/// Of these memories, this one was rejected, and this one waits.
+const REJECTED: usize = 3;
+const STAGING: usize = 4;
+
+fn marker(number: usize) -> String {
+    format!("mkq{number}z")
+}
+
+fn id(number: usize) -> String {
+    format!("door-{number}")
+}
+
+fn root() -> Root {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..MEMORIES)
+        .map(|number| {
+            let status = match number {
+                REJECTED => "rejected",
+                STAGING => "staging",
+                _ => "approved",
+            };
+            memory(&id(number), &format!("Pool {}", marker(number)), json!({ "status": status }))
+        })
+        .collect();
+    root.store("doors", &memories);
+    root
+}
+
+fn config(cases: u32) -> Config {
+    Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        ..Config::default()
+    }
+}
+
+/// A process that goes with the test, however that ends.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+// HTTP.
+
+/// What a stranger says in the place of the token.
+#[derive(Debug, Clone)]
+enum Said {
+    Nothing,
+    Header(String),
+    /// The token, but not in its place.
+    Elsewhere(&'static str),
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let cut = (0..TOKEN.len()).prop_map(|end| TOKEN[..end].to_owned());
+    let more = "[ -~]{1,4}".prop_map(|more| format!("{TOKEN}{more}"));
+    let before = "[!-~]{1,4}".prop_map(|before| format!("{before}{TOKEN}"));
+    let other = (0..TOKEN.len(), "[!-~]").prop_map(|(place, character)| {
+        let mut token = TOKEN.to_owned();
+        token.replace_range(place..=place, &character);
+        token
+    });
+    let case = prop_oneof![Just(TOKEN.to_lowercase()), Just(TOKEN.to_uppercase())];
+    let token = prop_oneof![cut, more, before, other, case, "[ -~]{0,40}"];
+    let wrong = token.prop_filter("the token itself", |token| token.trim() != TOKEN);
+    let scheme = prop_oneof![4 => Just("Bearer "), 1 => Just("bearer "), 1 => Just("Bearer"), 1 => Just("")];
+    prop_oneof![
+        1 => Just(Said::Nothing),
+        8 => (scheme, wrong).prop_map(|(scheme, token)| Said::Header(format!("{scheme}{token}"))),
+        1 => Just(Said::Header(TOKEN.to_owned())),
+        1 => Just(Said::Header(format!("Basic {TOKEN}"))),
+        1 => Just(Said::Header(format!("Basic {}", STANDARD.encode(format!("x:{TOKEN}"))))),
+        1 => Just(Said::Header(format!("Bearer {TOKEN}, Bearer x"))),
+        1 => Just(Said::Elsewhere("X-Authorization")),
+        1 => Just(Said::Elsewhere("Cookie")),
+        1 => Just(Said::Elsewhere("Mcp-Session-Id")),
+    ]
+}
+
+fn bodies() -> impl Strategy<Value = String> {
+    let requests = [
+        ("tools/list", json!({})),
+        ("tools/call", json!({ "name": "query_memories", "arguments": { "query": "pool" } })),
+        ("tools/call", json!({ "name": "get_memory", "arguments": { "id": id(0) } })),
+        ("resources/read", json!({ "uri": format!("memory://scope/doors/memory/{}", id(0)) })),
+        ("prompts/get", json!({ "name": "recall", "arguments": { "query": "pool" } })),
+    ];
+    let message = |(method, params): (&str, Value)| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    prop_oneof![
+        6 => proptest::sample::select(requests.map(message).to_vec()),
+        1 => "[ -~]{0,40}",
+    ]
+}
+
+fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let accept = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    let length = body.len();
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\n{accept}{headers}Content-Length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let status = said.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.unwrap_or_else(|| panic!("no status: {said}")), said)
+}
+
+#[test]
+fn over_http_nobody_is_answered_without_the_token_however_near_to_it() {
+    let root = root();
+    let mut server = command(root.path());
+    server
+        .args(["--http", "127.0.0.1:0"])
+        .env("ACK_MEM_TOKEN", TOKEN)
+        .stderr(Stdio::null());
+    let mut server = Process(server.spawn().unwrap());
+    let mut url = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+
+    let methods = proptest::sample::select(vec!["POST", "POST", "POST", "GET", "DELETE", "PUT", "OPTIONS", "HEAD"]);
+    let paths = proptest::sample::select(vec!["/mcp", "/mcp", "/mcp/", "/", "/mcp/../mcp", "//mcp", "/MCP"]);
+    let in_address = proptest::bool::weighted(0.1);
+    let visits = (said(), bodies(), methods, paths, in_address);
+    TestRunner::new(config(400))
+        .run(&visits, |(said, body, method, path, in_address)| {
+            let headers = match &said {
+                Said::Nothing => String::new(),
+                Said::Header(value) => format!("Authorization: {value}\r\n"),
+                Said::Elsewhere(name) => format!("{name}: {TOKEN}\r\n"),
+            };
+            let path = if in_address {
+                format!("{path}?token={TOKEN}&access_token={TOKEN}")
+            } else {
+                path.to_owned()
+            };
+            let (status, answer) = http(&address, method, &path, &headers, &body);
+            prop_assert!(status >= 400, "{}", answer);
+            prop_assert!(path != "/mcp" || method != "POST" || status == 401, "{}", answer);
+            prop_assert!(!answer.contains("mkq") && !answer.contains("query_memories"), "{}", answer);
+            prop_assert!(!answer.contains(TOKEN), "the token is told: {}", answer);
+            // Who says it is answered, or the rest would prove nothing.
+            let (status, _) = http(&address, "POST", "/mcp", &format!("Authorization: Bearer {TOKEN}\r\n"), "{}");
+            prop_assert!(status != 401);
+            Ok(())
+        })
+        .unwrap();
+    let call = json!({ "name": "get_memory", "arguments": { "id": id(0) } });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }).to_string();
+    let (status, answer) = http(&address, "POST", "/mcp", &format!("Authorization: Bearer {TOKEN}\r\n"), &body);
+    assert!(status == 200 && answer.contains(&marker(0)), "{answer}");
+}
+
+// Standard input and output.
+
+#[derive(Debug, Clone)]
+enum Line {
+    /// `get_memory` of a memory by its number.
+    Get(usize),
+    Query,
+    Failing,
+    Notification,
+    /// What is no request.
+    Garbage(Vec<u8>),
+    /// A request that ends too soon.
+    Cut(usize),
+}
+
+fn lines() -> impl Strategy<Value = Vec<Line>> {
+    let garbage = proptest::collection::vec(any::<u8>(), 0..60);
+    let text = "[ -~]{0,60}".prop_map(String::into_bytes);
+    let values = proptest::sample::select(vec!["null", "[]", "{}", "7", "\"x\"", "[[]]", "{\"jsonrpc\":\"2.0\"}", "\u{feff}"]);
+    let line = prop_oneof![
+        4 => (0..=MEMORIES).prop_map(Line::Get),
+        2 => Just(Line::Query),
+        1 => Just(Line::Failing),
+        1 => Just(Line::Notification),
+        2 => prop_oneof![garbage, text, values.prop_map(|value| value.as_bytes().to_vec())].prop_map(Line::Garbage),
+        1 => (1..60usize).prop_map(Line::Cut),
+    ];
+    proptest::collection::vec(line, 1..24)
+}
+
+/// The line with its end, and whether it has to be answered.
+fn written(number: usize, line: &Line) -> (Vec<u8>, bool) {
+    let request = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params }).to_string();
+    let call = |name: &str, arguments: Value| request("tools/call", json!({ "name": name, "arguments": arguments }));
+    let (mut bytes, answered) = match line {
+        Line::Get(memory) => (call("get_memory", json!({ "id": id(*memory) })).into_bytes(), true),
+        Line::Query => (call("query_memories", json!({ "query": "pool", "limit": 50 })).into_bytes(), true),
+        Line::Failing => (call("no_such_tool", json!({})).into_bytes(), true),
+        Line::Notification => (br#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#.to_vec(), false),
+        Line::Garbage(bytes) => (bytes.iter().copied().filter(|byte| *byte != b'\n').collect(), false),
+        Line::Cut(end) => (call("get_memory", json!({ "id": id(0) })).into_bytes()[..*end].to_vec(), false),
+    };
+    bytes.push(b'\n');
+    (bytes, answered)
+}
+
+/// What the answer to a line has to be.
+fn check(line: &Line, answer: &Value) -> Result<(), TestCaseError> {
+    let shown = &answer["result"]["structuredContent"];
+    let text = answer.to_string();
+    prop_assert!(!text.contains(&marker(REJECTED)) && !text.contains(&marker(STAGING)), "{}", text);
+    match line {
+        Line::Get(number @ 0..REJECTED) => {
+            prop_assert_eq!(&shown["id"], &id(*number));
+            let others = (0..MEMORIES).filter(|other| other != number);
+            prop_assert!(
+                text.contains(&marker(*number)) && others.map(marker).all(|other| !text.contains(&other)),
+                "{}",
+                text
+            );
+        }
+        Line::Get(_) => prop_assert!(answer["result"]["isError"] == true, "{}", text),
+        Line::Query => {
+            let results = shown["results"].as_array().unwrap();
+            prop_assert_eq!(results.len(), REJECTED);
+            prop_assert!(results.iter().all(|memory| memory["status"] == "approved"), "{}", text);
+        }
+        _ => prop_assert!(answer.get("error").is_some(), "{}", text),
+    }
+    Ok(())
+}
+
+#[test]
+fn on_standard_output_is_the_protocol_alone_and_each_answer_is_to_its_request() {
+    let root = root();
+    TestRunner::new(config(32))
+        .run(&lines(), |lines| {
+            let mut server = Process(command(root.path()).stderr(Stdio::null()).spawn().unwrap());
+            let mut input = server.0.stdin.take().unwrap();
+            let client = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "0" } });
+            writeln!(
+                input,
+                "{}",
+                json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": client })
+            )
+            .unwrap();
+            writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
+            let mut owed: Vec<usize> = Vec::new();
+            for (number, line) in lines.iter().enumerate() {
+                let (bytes, answered) = written(number, line);
+                input.write_all(&bytes).unwrap();
+                owed.extend(answered.then_some(number));
+            }
+            let (sender, said) = channel();
+            let output = BufReader::new(server.0.stdout.take().unwrap());
+            std::thread::spawn(move || output.split(b'\n').map_while(Result::ok).try_for_each(|line| sender.send(line)));
+            let mut input = Some(input);
+            loop {
+                // When input ends, what is under way may go unanswered: it ends when all that is owed has come.
+                input = input.filter(|_| !owed.is_empty());
+                let line = match said.recv_timeout(PATIENCE) {
+                    Ok(line) => String::from_utf8(line).expect("UTF-8"),
+                    Err(error) => {
+                        prop_assert_eq!(error, RecvTimeoutError::Disconnected, "not answered: {:?}", owed);
+                        break;
+                    }
+                };
+                let message: Value = serde_json::from_str(&line).map_err(|error| TestCaseError::fail(format!("{error}: {line}")))?;
+                prop_assert_eq!(&message["jsonrpc"], "2.0", "{}", line);
+                let one = message.get("result").is_some() != message.get("error").is_some();
+                prop_assert!(one || message.get("method").is_some(), "{}", line);
+                let Some(number) = message["id"].as_u64().and_then(|id| usize::try_from(id).ok()) else {
+                    prop_assert!(message["id"] == "hello" || message.get("result").is_none(), "{}", line);
+                    continue;
+                };
+                let place = owed.iter().position(|owed| *owed == number);
+                prop_assert!(place.is_some(), "nobody asked, or it is the second answer: {}", line);
+                owed.swap_remove(place.unwrap());
+                check(&lines[number], &message)?;
+            }
+            prop_assert!(owed.is_empty(), "not answered: {:?}", owed);
+            Ok(())
+        })
+        .unwrap();
+}
