@@ -9,7 +9,10 @@ mod resource;
 mod response;
 
 pub use note::{ErrorBody, Note, NoteKind};
-pub use request::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_IDS, MAX_LIMIT, MatchTags, Mode, QueryRequest};
+pub use request::{
+    ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order,
+    QueryRequest, Within,
+};
 pub use resource::{Completions, ResourceEntry, Review, ReviewItem, ScopeResource};
 pub use response::{
     Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo,

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use serde::Serialize;
 
-use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg};
-use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, QueryRequest};
+use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
+use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, Order, QueryRequest, Within};
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::error::{Error, SettingsError};
 use crate::heap;
@@ -148,6 +148,15 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
                 scope: args.in_scope,
                 status: args.status.map(status),
                 include: Some(include.collect()),
+                before: args.before,
+                after: args.after,
+                timeline_within: args.timeline_within.map(|within| match within {
+                    WithinArg::Session => Within::Session,
+                    WithinArg::Project => Within::Project,
+                    WithinArg::Scope => Within::Scope,
+                }),
+                depth: args.depth,
+                kind: (!args.kind.is_empty()).then_some(args.kind),
                 ..GetRequest::default()
             };
             match args.ids.as_slice() {
@@ -242,6 +251,7 @@ fn query_request(args: QueryArgs) -> QueryRequest {
             ModeArg::Semantic => Mode::Semantic,
             ModeArg::Lexical => Mode::Lexical,
         }),
+        order: args.oldest.then_some(Order::Oldest),
         detail: args.full.then_some(Detail::Full),
         max_tokens: args.max_tokens,
         cursor: args.cursor,

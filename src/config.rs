@@ -109,7 +109,7 @@ pub struct Limits {
 }
 
 /// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 38] = [
+pub const KEYS: [&str; 40] = [
     "default_scope",
     "limits",
     "results",
@@ -126,6 +126,8 @@ pub const KEYS: [&str; 38] = [
     "others",
     "preset",
     "is",
+    "also",
+    "default",
     "ignored",
     "allow",
     "type",

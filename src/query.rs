@@ -44,25 +44,39 @@ pub struct Ranked {
     pub rank: i64,
     /// Whether it belongs to the current project.
     pub mine: bool,
-    /// When it was written, milliseconds since 1970.
+    /// When it was written, milliseconds since 1970; negative where the older comes first.
     pub created: i64,
 }
 
-/// Orders candidates: best score first; among equals the current project's, then the newer, then by scope and id, so that
-/// the order is total. Only the first `need` places are certain to be in order, unless `need` is `None`.
+/// What is wanted of an order.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// How many first places have to be certain; without it all of them.
+    pub places: Option<usize>,
+    /// Whether the older of two equals comes first; what has no date comes last in any case.
+    pub oldest: bool,
+}
+
+/// Orders candidates: best score first; among equals the current project's, then the newer (or older), then by scope and id,
+/// so that the order is total.
 pub fn order(
     candidates: &[Scored],
     views: &[View<'_>],
     names: &[String],
     mine: impl Fn(usize, &Doc) -> bool,
-    need: Option<usize>,
+    wanted: Wanted,
 ) -> Vec<Ranked> {
-    let need = need.filter(|need| *need > 0 && need * 2 < candidates.len());
+    let need = wanted.places.filter(|need| *need > 0 && need * 2 < candidates.len());
     // Most candidates score too low to be looked at any further, or are too old where nothing was searched for.
     let listed = candidates.iter().all(|scored| scored.score == 0.0);
+    let place_in_time = |doc: &Doc| match doc.created {
+        i64::MIN => i64::MIN,
+        created if wanted.oldest => -created,
+        created => created,
+    };
     let created = |scored: &Scored| {
         let doc = views.get(scored.scope).and_then(|view| view.index.doc(scored.doc));
-        doc.map_or(i64::MIN, |doc| doc.created)
+        doc.map_or(i64::MIN, place_in_time)
     };
     let far: Box<dyn Fn(&Scored) -> bool + '_> = match need {
         None => Box::new(|_| false),
@@ -85,7 +99,7 @@ pub fn order(
                 scored: *scored,
                 rank: rank(scored.score),
                 mine: scored.score > 0.0 && mine(scored.scope, doc),
-                created: doc.created,
+                created: place_in_time(doc),
             })
         })
         .collect();

@@ -4,7 +4,7 @@
 //! modules below each know one thing: [`open`] how to open, [`copies`] what is read elsewhere, `image` how a whole store is read
 //! without holding back its writer, `idle` what stays open between two reads, `halves` how two threads
 //! go through a large table, [`layout`] what is there, [`record`] what a row means, [`read`] the questions that are asked,
-//! [`outline`] the one that is asked of a whole store before anything of it is indexed.
+//! `links` the one about provenance, [`outline`] the one that is asked of a whole store before anything of it is indexed.
 
 pub mod ack;
 pub mod claude_mem;
@@ -13,6 +13,7 @@ mod halves;
 mod idle;
 mod image;
 pub mod layout;
+pub mod links;
 pub mod open;
 pub mod outline;
 pub mod read;

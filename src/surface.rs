@@ -65,14 +65,12 @@ impl Operation {
     pub const fn description(self) -> &'static str {
         match self {
             Self::GetContext => {
-                "What matters for a project when a session starts: its own memories, recent sessions, learnings of other projects."
+                "What matters for a project when a session starts: its memories, recent sessions, learnings of other projects."
             }
-            Self::GetMemory => "Memories in full by id, with their session; optionally neighbours in time, provenance and curation log.",
-            Self::ListScopes => {
-                "The memory scopes: what they hold, tags, projects, what waits for review, health. Also which scope is current and why."
-            }
+            Self::GetMemory => "Memories in full by id, with their session.",
+            Self::ListScopes => "The memory scopes: what they hold, what waits for review, health; which one is current and why.",
             Self::QueryMemories => {
-                "Search learnings of past sessions in all projects by words, error message or identifier; or list the newest. Filters combine."
+                "Search learnings of past sessions in all projects by words, error message or identifier; or list the newest."
             }
         }
     }
@@ -99,6 +97,11 @@ impl Operation {
         }
     }
 
+    /// [`Operation::output`] with the fields of a result, for the one tool that is searched with.
+    pub fn output_with_results(self) -> Map<String, Value> {
+        schema::with_fields(self.output(), "results", &RESULT)
+    }
+
     /// The properties of [`Operation::input`].
     fn properties(self) -> &'static Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
@@ -115,6 +118,9 @@ impl Operation {
         }
     }
 }
+
+/// The fields that a listed schema names of a result: those that a concise one has.
+const RESULT: [&str; 8] = ["id", "title", "facts", "concepts", "project", "scope", "status", "type"];
 
 /// A built-in set of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -256,12 +262,19 @@ impl Surface {
             .all(|operation| self.name_of(operation) == operation.name())
     }
 
-    /// What an operation is called here: the tool with the fewest presets, or the command where no tool calls it.
+    /// What an operation is called here, or the command where no tool calls it.
     fn name_of(&self, operation: Operation) -> &str {
+        self.tool_for(operation).map_or(operation.command(), |tool| tool.name.as_str())
+    }
+
+    /// The tool that does what an operation is for: one that takes its first argument, with the fewest presets.
+    pub fn tool_for(&self, operation: Operation) -> Option<&Tool> {
+        let first = operation.properties().keys().next();
         let tools = self.tools.iter().filter(|tool| tool.operation == operation);
-        tools
-            .min_by_key(|tool| tool.preset.len())
-            .map_or(operation.command(), |tool| tool.name.as_str())
+        tools.min_by_key(|tool| {
+            let takes = |name: &String| tool.arguments.iter().any(|argument| argument.reaches(name));
+            (first.is_some_and(|name| !takes(name)), tool.preset.len())
+        })
     }
 
     /// A text of ours with the names that the four have here.
@@ -283,17 +296,10 @@ impl Surface {
         if *self == Self::default() {
             return None;
         }
-        let mut out = "Curated memories from past coding sessions, across projects: decisions, bug fixes, gotchas and how-tos that people \
-             reviewed. Read-only.\n"
-            .to_owned();
-        if self.tools.iter().any(|tool| tool.operation == Operation::QueryMemories) {
-            let _ = write!(
-                out,
-                "Search with {} before debugging an error, before choosing a tool or a pattern, and when a task resembles earlier work; \
-                 often another project has met it. Give the error message, identifier or question as it is.",
-                self.name_of(Operation::QueryMemories)
-            );
-        }
+        let mut out = match self.tool_for(Operation::QueryMemories) {
+            Some(tool) => format!("{}\n{}", when_to_search(&tool.name), HOW_TO_SEARCH),
+            None => format!("{WHAT_THERE_IS} Read-only."),
+        };
         for tool in &self.tools {
             let told = text::line(&tool.description, 110);
             if out.len() + tool.name.len() + told.len() > LONGEST_LIST {
@@ -312,6 +318,21 @@ impl Surface {
 
 /// Most bytes of instructions before their last two sentences. Claude Code cuts all of it at two kilobytes.
 const LONGEST_LIST: usize = 1_500;
+/// What the memories are.
+const WHAT_THERE_IS: &str =
+    "Curated memories of past coding sessions in all projects: decisions, bug fixes, gotchas and how-tos that people reviewed.";
+/// How the search tool is asked.
+const HOW_TO_SEARCH: &str = "Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as it is: words and \
+    meaning are searched, best first; often another project has met it.";
+
+/// The first line of the instructions, with the name of the search tool. Codex shows nothing else of them, and of it 250
+/// characters.
+fn when_to_search(tool: &str) -> String {
+    format!(
+        "Search with {tool} before you debug an error, choose a tool or a pattern, or do what resembles earlier work: it holds \
+         what past coding sessions in all projects learned, reviewed by people. Read-only."
+    )
+}
 
 /// A text with a whole word replaced wherever it stands.
 fn replaced(text: &str, word: &str, by: &str) -> String {

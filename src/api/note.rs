@@ -47,7 +47,7 @@ pub enum NoteKind {
     HiddenByStatus,
     /// A stored value was broken and was read as far as possible.
     RepairedValues,
-    /// The answer was cut to keep within `max_tokens`.
+    /// The answer was cut, to keep within `max_tokens` or a bound that the note names.
     Cut,
     /// Something asked for is not available; the note says what was done instead.
     NotAvailable,

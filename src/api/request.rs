@@ -9,6 +9,10 @@ use crate::memory::StatusFilter;
 pub const MAX_LIMIT: u32 = 50;
 /// Most ids one `get_memory` may name.
 pub const MAX_IDS: usize = 20;
+/// Most neighbours on one side of a timeline.
+pub const MAX_NEIGHBOURS: i64 = 20;
+/// Most steps that links are followed.
+pub const MAX_DEPTH: i64 = 8;
 
 /// Arguments of `query_memories`. Without `query`, the newest memories that pass the filters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +21,7 @@ pub struct QueryRequest {
     /// Words, error message, identifier or question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// Only memories with these tags.
+    /// Only with these tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Default all.
@@ -26,37 +30,40 @@ pub struct QueryRequest {
     /// Only learned in this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Only this scope. Default: all shared ones and the current.
+    /// Default: all shared and the current.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// staging: unreviewed; all: both. Default approved.
+    /// staging: unreviewed. Default approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
     /// Default 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<i64>,
-    /// Only this type, or one of: decision, bugfix.
+    /// Type, or several: decision,bugfix.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Only about files whose path contains one of these; globs allowed.
+    /// Path contains one of these; globs allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
     /// First day, YYYY-MM-DD.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Last day, included, YYYY-MM-DD.
+    /// Last day, included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// Only of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Memory id: what is near it in meaning.
+    /// Memory id: what is near it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
     /// Default hybrid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// Of lists; default newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
     /// full adds narrative, files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
@@ -64,13 +71,13 @@ pub struct QueryRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 20000))]
     pub max_tokens: Option<i64>,
-    /// next_cursor of the last page.
+    /// next_cursor of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Say how each was ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<bool>,
-    /// Id you miss: says where it was lost.
+    /// Id you miss: where it was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
 }
@@ -98,6 +105,16 @@ pub enum Mode {
     Lexical,
 }
 
+/// How memories are listed where nothing is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The newest first (the default).
+    Newest,
+    /// The oldest first, as a queue is worked off.
+    Oldest,
+}
+
 /// How much of each memory an answer holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -116,19 +133,49 @@ pub struct GetRequest {
     /// The memory's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Up to 20 ids at once.
+    /// Several at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 20))]
     pub ids: Option<Vec<String>>,
-    /// The scope that holds it, if known.
+    /// Its scope, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Default approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
-    /// timeline: neighbours in time; links: provenance; history: curation log; related: near in meaning.
+    /// Neighbours in time, near in meaning, provenance, curation log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<Include>>,
+    /// Neighbours before it, default 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 20))]
+    pub before: Option<i64>,
+    /// And after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 20))]
+    pub after: Option<i64>,
+    /// Default: the first with others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline_within: Option<Within>,
+    /// Links: steps, default 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8))]
+    pub depth: Option<i64>,
+    /// Only such links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Vec<String>>,
+}
+
+/// What holds the neighbours of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Within {
+    /// The memory's session.
+    Session,
+    /// Its project.
+    Project,
+    /// Its scope.
+    Scope,
 }
 
 /// What `get_memory` can add to a memory.
@@ -158,7 +205,7 @@ pub struct ListScopesRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContextRequest {
-    /// The project's folder. Default: the one the server runs for.
+    /// Its folder. Default: the server's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_path: Option<String>,
     /// Default true.
@@ -172,7 +219,7 @@ pub struct ContextRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 20000))]
     pub max_tokens: Option<i64>,
-    /// What the session is about, in a few words.
+    /// What the session is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Note;
+use super::{Note, Within};
 use crate::memory::{Status, StatusFilter, Visibility};
 
 /// Which scopes an answer comes from, and by which filter.
@@ -278,10 +278,10 @@ pub struct SessionContext {
 }
 
 /// Neighbours of a memory in time.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
-    /// What holds the neighbours: `session`, `project` or `scope`.
-    pub within: String,
+    /// What holds the neighbours.
+    pub within: Within,
     /// The ones before, oldest first.
     pub before: Vec<TimelineEntry>,
     /// The ones after, oldest first.
@@ -314,7 +314,7 @@ pub struct LinkEntry {
     pub to_id: String,
     /// For instance `derived_from`, `supersedes`, `contradicts`.
     pub kind: String,
-    /// Steps from the memory asked for, from 1 to 4.
+    /// Steps from the memory asked for, from 1.
     pub depth: u32,
     /// Title of the memory at the far end.
     #[serde(default, skip_serializing_if = "Option::is_none")]

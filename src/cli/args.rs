@@ -183,6 +183,9 @@ pub struct QueryArgs {
     /// Only memories of this session
     #[arg(long)]
     pub session: Option<String>,
+    /// Without a query: the oldest first
+    #[arg(long)]
+    pub oldest: bool,
     /// Show narrative and files too
     #[arg(long)]
     pub full: bool,
@@ -221,6 +224,30 @@ pub struct GetArgs {
     /// Also show these (repeatable)
     #[arg(long, value_enum)]
     pub include: Vec<IncludeArg>,
+    /// Neighbours before it in the timeline, 0 to 20 [default: 3]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub before: Option<i64>,
+    /// Neighbours after it, 0 to 20 [default: 3]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub after: Option<i64>,
+    /// What holds these neighbours [default: the first of these that has others]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub timeline_within: Option<WithinArg>,
+    /// Steps that links are followed, 1 to 8 [default: 4]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub depth: Option<i64>,
+    /// Follow only links of this kind (repeatable)
+    #[arg(long, value_name = "KIND")]
+    pub kind: Vec<String>,
+}
+
+/// What holds the neighbours of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum WithinArg {
+    Session,
+    Project,
+    Scope,
 }
 
 /// What `get` can add.

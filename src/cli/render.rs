@@ -8,7 +8,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::words::{at_a_terminal, flag};
 use crate::api::{
     ContextResponse, ErrorBody, GetResponse, HealthState, LegExplanation, ListScopesResponse, MemoryDetail, MemoryHit, Note, QueryResponse,
-    Searched,
+    Searched, Within,
 };
 use crate::memory::{Status, StatusFilter, Visibility};
 
@@ -218,7 +218,12 @@ fn memory(detail: &MemoryDetail) -> String {
     );
     line("updated", detail.updated_at.clone());
     if let Some(timeline) = &detail.timeline {
-        let _ = writeln!(out, "{indent}timeline ({}):", timeline.within);
+        let within = match timeline.within {
+            Within::Session => "session",
+            Within::Project => "project",
+            Within::Scope => "scope",
+        };
+        let _ = writeln!(out, "{indent}timeline ({within}):");
         let entries = timeline
             .before
             .iter()

@@ -185,6 +185,7 @@ impl<'a> Chooser<'a> {
             like: None,
             expect: None,
             floor: Some(FOCUS_FLOOR),
+            oldest: false,
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;
         // As many more as may be there already, in either list, under another reason or another id.

@@ -154,6 +154,10 @@ impl Server {
             Reference::Resource(template) if template.uri == MEMORY_TEMPLATE => &["name", "id"],
             Reference::Resource(template) => return Err(unknown("resource template", &template.uri, &[SCOPE_TEMPLATE, MEMORY_TEMPLATE])),
             Reference::Prompt(prompt) => match PROMPTS.iter().find(|known| known.name == prompt.name) {
+                // A further word of a question: nobody knows what a person wants to ask.
+                Some(known) if known.takes(&argument) && !known.argument_names.contains(&argument.as_str()) => {
+                    return Ok(CompleteResult::default());
+                }
                 Some(known) => known.argument_names,
                 None => return Err(unknown("prompt", &prompt.name, &PROMPTS.map(|known| known.name))),
             },

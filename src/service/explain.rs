@@ -105,7 +105,7 @@ impl Search<'_> {
             &self.views,
             &self.names,
             |scope, doc| self.is_mine(scope, doc),
-            None,
+            self.wanted(None),
         );
         let position = ranked.iter().position(|other| (other.scored.scope, other.scored.doc) == place);
         let rank = position.map_or(0, |position| position + 1);

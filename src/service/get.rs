@@ -1,33 +1,119 @@
 //! `get_memory`: memories by id, with their surroundings.
 
+use std::collections::BTreeSet;
+
 use super::search::Search;
-use super::validate::QuerySpec;
+use super::validate::{QuerySpec, number};
 use super::{Service, answer, note_locks, note_missing_status, open};
 use crate::api::{
-    Detail, GetRequest, GetResponse, Include, MAX_IDS, MemoryDetail, MissingMemory, Note, NoteKind, RelatedEntry, Timeline, TimelineEntry,
+    Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind,
+    RelatedEntry, Timeline, TimelineEntry, Within,
 };
-use crate::error::Error;
+use crate::cancel;
+use crate::error::{Error, StoreError};
 use crate::memory::{Memory, StatusFilter, nearest};
 use crate::query::inverted::docs::Doc;
 use crate::query::inverted::{DocId, Index};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::Snapshot;
+use crate::store::links::{self, Route};
 use crate::store::read::RowKey;
 use crate::{text, time};
 
-/// Neighbours on each side of a timeline.
-const NEIGHBOURS: usize = 3;
-/// Steps that links are followed.
+/// Neighbours on each side of a timeline, where nothing else is said.
+const NEIGHBOURS: u32 = 3;
+/// Steps that links are followed, where nothing else is said.
 const LINK_DEPTH: u32 = 4;
 /// Memories near in meaning.
 const RELATED: usize = 5;
 /// Tokens that one answer may take.
 const BUDGET: usize = 11_000;
 
+/// What to tell of each memory, after every check.
+struct Asked {
+    filter: StatusFilter,
+    /// Neighbours before and after it, and what holds them.
+    timeline: Option<(usize, usize, Option<Within>)>,
+    /// Steps along links, and the kinds of links, none meaning all.
+    links: Option<(u32, Vec<String>)>,
+    related: bool,
+    history: bool,
+}
+
+impl Asked {
+    /// Checks the arguments. Those about a timeline or links ask for it by themselves.
+    fn new(request: &GetRequest) -> Result<Self, Error> {
+        let includes = |what: Include| request.include.iter().flatten().any(|known| *known == what);
+        let before = number("before", request.before, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
+        let after = number("after", request.after, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
+        let depth = number("depth", request.depth, 1, MAX_DEPTH, LINK_DEPTH)?;
+        let kinds = kinds(request.kind.as_deref().unwrap_or_default());
+        let timeline =
+            includes(Include::Timeline) || request.before.is_some() || request.after.is_some() || request.timeline_within.is_some();
+        let links = includes(Include::Links) || request.depth.is_some() || !kinds.is_empty();
+        Ok(Self {
+            filter: request.status.unwrap_or_default(),
+            timeline: timeline.then_some((before, after, request.timeline_within)),
+            links: links.then(|| (u32::try_from(depth).unwrap_or(LINK_DEPTH), kinds)),
+            related: includes(Include::Related),
+            history: includes(Include::History),
+        })
+    }
+
+    /// Refuses a kind of link that no store of the request has.
+    fn check_kinds(&self, opened: &[(&Scope, IndexGuard<'_>)]) -> Result<(), Error> {
+        let Some((_, kinds)) = &self.links else { return Ok(()) };
+        if kinds.iter().all(|kind| links::KINDS.contains(&kind.as_str())) {
+            return Ok(());
+        }
+        let mut known: BTreeSet<String> = links::KINDS.map(str::to_owned).into();
+        for (scope, _) in opened {
+            // One that cannot be read is told where memories are looked for.
+            known.extend(
+                scope
+                    .store
+                    .snapshot(|snapshot| snapshot.other_kinds(self.filter))
+                    .unwrap_or_default(),
+            );
+        }
+        let Some(unknown) = kinds.iter().find(|kind| !known.contains(*kind)) else {
+            return Ok(());
+        };
+        let near = nearest(unknown, known.iter().map(String::as_str), 2);
+        let example = near.first().or_else(|| known.first());
+        Err(Error::InvalidArgument {
+            argument: "kind".to_owned(),
+            value: text::line(unknown, 120),
+            allowed: format!("kinds of links: {}", known.iter().cloned().collect::<Vec<_>>().join(", ")),
+            example: example.map(|kind| serde_json::json!({ "kind": [kind] }).to_string()),
+            nearest: near,
+        })
+    }
+}
+
+/// Kinds of links as they are compared; commas separate them too.
+fn kinds(given: &[String]) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in given.iter().flat_map(|given| given.split(',')) {
+        let kind = kind.trim().to_lowercase();
+        if !kind.is_empty() && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+/// A memory as it is told, and what is to be said about that.
+struct Told {
+    memory: Memory,
+    detail: MemoryDetail,
+    notes: Vec<Note>,
+}
+
 pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
-    let filter = request.status.unwrap_or_default();
-    let include = request.include.as_deref().unwrap_or_default();
+    let asked = Asked::new(request)?;
+    let filter = asked.filter;
     let ids = match (&request.id, &request.ids) {
         (Some(id), None) => vec![id.trim().to_owned()],
         (None, Some(ids)) if (1..=MAX_IDS).contains(&ids.len()) => {
@@ -61,14 +147,16 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     // The current project's scope is looked at first, where two scopes hold the same id.
     let own = selection.current.scope.as_ref().map(|scope| scope.name.as_str());
     opened.sort_by_key(|(scope, _)| Some(scope.name.as_str()) != own);
+    asked.check_kinds(&opened)?;
     let mut budget = BUDGET;
     let mut failed = Vec::new();
     let mut found = Vec::new();
     for (position, id) in ids.iter().enumerate() {
-        let found_one = one(&opened, id, filter, include, &mut failed);
-        match found_one {
-            Ok((memory, mut detail)) => {
-                if include.contains(&Include::Related) {
+        cancel::check()?;
+        match one(&opened, id, &asked, &mut failed) {
+            Ok(Told { memory, mut detail, notes }) => {
+                response.notes.extend(notes);
+                if asked.related {
                     related(&opened, &selection, filter, &mut detail, &mut response.notes)?;
                 }
                 // Each memory may take its share of what is left.
@@ -115,13 +203,8 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
 ///
 /// A scope that cannot be read now is passed over, for the other ids of the request too; it is the error only where no other
 /// scope has the memory.
-fn one(
-    opened: &[(&Scope, IndexGuard<'_>)],
-    id: &str,
-    filter: StatusFilter,
-    include: &[Include],
-    failed: &mut Vec<(String, Note)>,
-) -> Result<(Memory, MemoryDetail), Error> {
+fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, asked: &Asked, failed: &mut Vec<(String, Note)>) -> Result<Told, Error> {
+    let filter = asked.filter;
     let (mut refused, mut unreadable) = (None, None);
     for (scope, guard) in opened {
         let Some(index) = guard.get() else { continue };
@@ -135,8 +218,7 @@ fn one(
             if !filter.allows(memory.status) {
                 return Ok(Some(Err((memory.status, memory.unknown_status))));
             }
-            let detail = detail(snapshot, index, &scope.name, &memory, filter, include)?;
-            Ok(Some(Ok((memory, detail))))
+            Ok(Some(Ok(told(snapshot, index, &scope.name, memory, asked)?)))
         }) {
             Ok(found) => found,
             Err(error) => {
@@ -211,13 +293,22 @@ fn related(
 /// Cuts a memory to a number of tokens: first what surrounds it, the oldest log lines and the farthest links, then its text.
 fn shrink(detail: &mut MemoryDetail, budget: usize) {
     for _ in 0..6 {
+        let sides = detail
+            .timeline
+            .as_ref()
+            .map_or(0, |timeline| timeline.before.len().max(timeline.after.len()));
         let over = answer::cost(detail) > budget;
-        if !over || (detail.history.len() <= 4 && detail.links.len() <= 4) {
+        if !over || (detail.history.len() <= 4 && detail.links.len() <= 4 && sides <= 3) {
             break;
         }
         let history = detail.history.len().div_ceil(2);
         detail.history.drain(..detail.history.len() - history);
         detail.links.truncate(detail.links.len().div_ceil(2));
+        if let Some(timeline) = detail.timeline.as_mut().filter(|_| sides > 3) {
+            let before = timeline.before.len().div_ceil(2);
+            timeline.before.drain(..timeline.before.len() - before);
+            timeline.after.truncate(timeline.after.len().div_ceil(2));
+        }
     }
     let excess = answer::cost(detail).saturating_sub(budget);
     if excess > 0 {
@@ -234,7 +325,7 @@ fn shrink(detail: &mut MemoryDetail, budget: usize) {
 }
 
 /// Finds a memory by its stored id, or by the id as it is shown where that had to be made safe.
-fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memory>, crate::error::StoreError> {
+fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memory>, StoreError> {
     if let Some(memory) = snapshot.by_id(id)? {
         return Ok(Some(memory));
     }
@@ -251,19 +342,14 @@ fn like(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter) -> 
     nearest(id, ids, 3)
 }
 
-fn detail(
-    snapshot: &Snapshot<'_>,
-    index: &Index,
-    scope: &str,
-    memory: &Memory,
-    filter: StatusFilter,
-    include: &[Include],
-) -> Result<MemoryDetail, crate::error::StoreError> {
+fn told(snapshot: &Snapshot<'_>, index: &Index, scope: &str, memory: Memory, asked: &Asked) -> Result<Told, StoreError> {
+    let filter = asked.filter;
+    let mut notes = Vec::new();
     let mut detail = MemoryDetail {
-        memory: answer::hit(memory, scope, Detail::Full),
+        memory: answer::hit(&memory, scope, Detail::Full),
         date: memory.date.clone(),
         session_id: memory.session_id.clone(),
-        session_context: snapshot.session_context(memory, filter)?,
+        session_context: snapshot.session_context(&memory, filter)?,
         reviewed_at: memory.reviewed_at.map(time::show),
         reviewed_by: memory.reviewed_by.clone(),
         updated_at: memory.updated_at.map(time::show),
@@ -273,54 +359,102 @@ fn detail(
         history: Vec::new(),
     };
     answer::hide_successor(&mut detail.memory, index, filter);
-    if include.contains(&Include::Timeline) {
-        detail.timeline = timeline(snapshot, index, &memory.id, filter)?;
+    if asked.timeline.is_some() {
+        detail.timeline = timeline(snapshot, index, &memory.id, asked)?;
+        let alone = detail
+            .timeline
+            .as_ref()
+            .is_some_and(|line| line.before.is_empty() && line.after.is_empty());
+        if let (true, Some((before, after, Some(within)))) = (alone, asked.timeline)
+            && before + after > 0
+        {
+            notes.push(Note::about(NoteKind::NotAvailable, scope, nobody_else(&memory, within)));
+        }
     }
-    if include.contains(&Include::Links) {
-        detail.links = snapshot.links(&memory.id, filter, LINK_DEPTH)?.0;
+    if let Some((depth, kinds)) = &asked.links {
+        let (depth, kinds) = (*depth, kinds.as_slice());
+        let walk = snapshot.links(&memory.id, &Route { filter, depth, kinds })?;
+        let (id, count) = (&memory.id, walk.links.len());
+        if walk.is_full {
+            let message = format!("only {count} links of `{id}` are shown, and there are more; `kind` or a smaller `depth` narrows them");
+            notes.push(Note::about(NoteKind::Cut, scope, message));
+        }
+        if walk.goes_on {
+            let further = if i64::from(depth) < MAX_DEPTH {
+                format!("`depth` may be up to {MAX_DEPTH}")
+            } else {
+                "ask for the last of them to go on".to_owned()
+            };
+            let message = format!("links of `{id}` are followed {depth} steps, and there are further ones; {further}");
+            notes.push(Note::about(NoteKind::Cut, scope, message));
+        }
+        detail.links = walk.links;
     }
-    if include.contains(&Include::History) {
+    if asked.history {
         detail.history = snapshot.history(&memory.id)?;
     }
-    Ok(detail)
+    Ok(Told { memory, detail, notes })
 }
 
 /// Whether a document belongs to the same whole.
 type Holds<'a> = &'a dyn Fn(&Doc) -> bool;
 
-/// Neighbours in time: within the session where it has others, else the project, else the scope.
-fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, filter: StatusFilter) -> Result<Option<Timeline>, crate::error::StoreError> {
-    let Some((number, doc)) = index.find(id) else { return Ok(None) };
+/// Neighbours in time: within what is asked for, or the session where it has others, else the project, else the scope.
+fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, asked: &Asked) -> Result<Option<Timeline>, StoreError> {
+    let (Some((number, doc)), Some((most_before, most_after, wanted))) = (index.find(id), asked.timeline) else {
+        return Ok(None);
+    };
+    let filter = asked.filter;
     let in_session =
         |other: &Doc| (doc.session != 0 && other.session == doc.session) || (doc.session_id != 0 && other.session_id == doc.session_id);
     let in_project = |other: &Doc| doc.project != 0 && other.project == doc.project;
     let in_scope = |_: &Doc| true;
-    let within: [(&str, Holds<'_>); 3] = [("session", &in_session), ("project", &in_project), ("scope", &in_scope)];
-    for (name, holds) in within {
+    let levels: [(Within, Holds<'_>); 3] = [
+        (Within::Session, &in_session),
+        (Within::Project, &in_project),
+        (Within::Scope, &in_scope),
+    ];
+    for (within, holds) in levels.into_iter().filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level)) {
         let mut line: Vec<(i64, &str, RowKey, DocId)> = index
             .live()
-            .filter(|(_, other)| filter.allows(other.status) && holds(other))
+            .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc))
             .map(|(number, other)| (other.created, index.id(number), other.key, number))
             .collect();
-        if line.len() < 2 && name != "scope" {
+        if line.len() < 2 && wanted.is_none() && within != Within::Scope {
             continue;
         }
         line.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
         let Some(own) = line.iter().position(|(.., other)| *other == number) else {
             return Ok(None);
         };
-        let before = line.get(own.saturating_sub(NEIGHBOURS)..own).unwrap_or_default();
-        let after = line.get(own + 1..(own + 1 + NEIGHBOURS).min(line.len())).unwrap_or_default();
+        let before = line.get(own.saturating_sub(most_before)..own).unwrap_or_default();
+        let after = line.get(own + 1..(own + 1 + most_after).min(line.len())).unwrap_or_default();
         let wanted: Vec<(RowKey, &str)> = before.iter().chain(after).map(|(_, id, key, _)| (*key, *id)).collect();
         let records = snapshot.memories(&wanted, filter)?;
         let entries = |places: &[(i64, &str, RowKey, DocId)]| places.iter().filter_map(|(_, id, ..)| records.get(*id)).map(entry).collect();
         return Ok(Some(Timeline {
-            within: name.to_owned(),
+            within,
             before: entries(before),
             after: entries(after),
         }));
     }
     Ok(None)
+}
+
+/// Why a timeline within what was asked for is empty.
+fn nobody_else(memory: &Memory, within: Within) -> String {
+    let id = &memory.id;
+    match within {
+        Within::Session if memory.session.is_none() && memory.session_id.is_none() => {
+            format!("`{id}` belongs to no session; leave `timeline_within` out to take its project or scope")
+        }
+        Within::Project if memory.project.is_none() => {
+            format!("`{id}` belongs to no project; leave `timeline_within` out to take its session or scope")
+        }
+        Within::Session => format!("no other memory of the session of `{id}` may be shown"),
+        Within::Project => format!("no other memory of the project of `{id}` may be shown"),
+        Within::Scope => format!("no other memory of the scope of `{id}` may be shown"),
+    }
 }
 
 fn entry(memory: &Memory) -> TimelineEntry {

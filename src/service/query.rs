@@ -18,9 +18,16 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let opened = open(&mut selection, &scopes, &mut notes)?;
     let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
     if request.query.is_some() && spec.text.is_none() {
+        let age = if spec.oldest { "oldest" } else { "newest" };
         notes.push(Note::new(
             NoteKind::EmptyQuery,
-            "`query` is empty: these are the newest memories that pass the filters",
+            format!("`query` is empty: these are the {age} memories that pass the filters"),
+        ));
+    }
+    if request.order.is_some() && search.searches() {
+        notes.push(Note::new(
+            NoteKind::NotAvailable,
+            "`order` is for lists; what was searched for comes best first",
         ));
     }
     search.check_like()?;

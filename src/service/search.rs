@@ -19,7 +19,7 @@ use crate::query::page::Cursor;
 use crate::query::retrieve::{Found, Question, Scored, retrieve};
 use crate::query::semantic::Code;
 use crate::query::view::View;
-use crate::query::{Ranked, order, resume};
+use crate::query::{Ranked, Wanted, order, resume};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::read::RowKey;
@@ -253,10 +253,10 @@ impl<'a> Search<'a> {
         // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
         let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
-        let mut ranked = order(&found.candidates, &self.views, &self.names, mine, enough);
+        let mut ranked = order(&found.candidates, &self.views, &self.names, mine, self.wanted(enough));
         let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
         if page.hits.len() < limit && ranked.len() < total {
-            ranked = order(&found.candidates, &self.views, &self.names, mine, None);
+            ranked = order(&found.candidates, &self.views, &self.names, mine, self.wanted(None));
             page = self.read(&ranked, &found.candidates, cursor, limit)?;
         }
         page.more |= ranked.len() < total;
@@ -265,6 +265,14 @@ impl<'a> Search<'a> {
         page.hidden = found.hidden;
         page.only_stop_words = self.terms.as_ref().is_some_and(|(terms, _)| terms.only_stop_words);
         Ok(page)
+    }
+
+    /// What is wanted of the order: the oldest first only in lists.
+    pub(super) fn wanted(&self, places: Option<usize>) -> Wanted {
+        Wanted {
+            places,
+            oldest: self.spec.oldest && !self.searches(),
+        }
     }
 
     pub(super) fn is_mine(&self, scope: usize, doc: &Doc) -> bool {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Detail, MAX_LIMIT, Mode, QueryRequest};
+use crate::api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
 use crate::config::Config;
 use crate::error::Error;
 use crate::memory::{StatusFilter, nearest};
@@ -232,6 +232,8 @@ pub struct QuerySpec {
     pub expect: Option<String>,
     /// Least cosine of a memory that shares no word with the query.
     pub floor: Option<f32>,
+    /// Whether a list begins with the oldest.
+    pub oldest: bool,
 }
 
 /// A memory whose neighbours are asked for.
@@ -262,6 +264,7 @@ impl QuerySpec {
             }),
             expect: None,
             floor: None,
+            oldest: false,
         }
     }
 
@@ -375,6 +378,7 @@ impl QuerySpec {
                 .filter(|id| !id.is_empty())
                 .map(str::to_owned),
             floor: None,
+            oldest: request.order == Some(Order::Oldest),
         })
     }
 }

@@ -1,13 +1,13 @@
 //! The questions asked of a store. Each runs inside one snapshot; whoever asks decides what the status allow-list lets
 //! through, and rows it does not are returned with their status or not at all, as each function says.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 
 use rusqlite::{Connection, Row};
 
 use super::layout::{Field, Source};
 use super::{Snapshot, record, values};
-use crate::api::{Counts, HistoryEntry, LinkEntry, SessionContext, SessionEntry};
+use crate::api::{Counts, HistoryEntry, SessionContext, SessionEntry};
 use crate::error::StoreError;
 use crate::memory::{Memory, Status, StatusFilter, fold_name};
 use crate::{text, time};
@@ -65,11 +65,11 @@ impl ScannedRow<'_> {
 }
 
 impl Snapshot<'_> {
-    fn fail<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn fail<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
         result.map_err(|error| StoreError::sqlite(self.path, error))
     }
 
-    fn sources(&self) -> impl Iterator<Item = (u8, &Source)> {
+    pub(super) fn sources(&self) -> impl Iterator<Item = (u8, &Source)> {
         (0u8..).zip(self.layout.sources.iter())
     }
 
@@ -427,91 +427,6 @@ impl Snapshot<'_> {
         Ok(dated.into_iter().take(most).map(|(_, entry)| entry).collect())
     }
 
-    /// Links around a memory, breadth-first to a depth of `depth`, of memories that the filter allows. The second value
-    /// counts links that were left out because the memory at their far end is not served.
-    ///
-    /// # Errors
-    /// What SQLite said.
-    pub fn links(&self, id: &str, filter: StatusFilter, depth: u32) -> Result<(Vec<LinkEntry>, usize), StoreError> {
-        let mut seen: HashSet<(String, String, String)> = HashSet::new();
-        let mut visited: HashSet<String> = HashSet::from([id.to_owned()]);
-        let mut queue = VecDeque::from([(id.to_owned(), 1)]);
-        let (mut links, mut hidden) = (Vec::new(), 0);
-        while let Some((current, level)) = queue.pop_front() {
-            for (from, to, kind, source, confidence) in self.links_of(&current)? {
-                if !seen.insert((from.clone(), to.clone(), kind.clone())) || links.len() >= 100 {
-                    continue;
-                }
-                let far = if from == current { &to } else { &from };
-                let Some(memory) = self.by_id(far)?.filter(|memory| filter.allows(memory.status)) else {
-                    hidden += 1;
-                    continue;
-                };
-                if visited.insert(far.clone()) && level < depth {
-                    queue.push_back((far.clone(), level + 1));
-                }
-                links.push(LinkEntry {
-                    from_id: from,
-                    to_id: to,
-                    kind,
-                    depth: level,
-                    title: Some(memory.title),
-                    source,
-                    confidence,
-                });
-            }
-        }
-        Ok((links, hidden))
-    }
-
-    fn links_of(&self, id: &str) -> Result<Vec<Link>, StoreError> {
-        let mut links = Vec::new();
-        if let Some(source) = &self.layout.links {
-            let [from, to, kind, by, confidence] = &source.columns;
-            let sql = format!(
-                "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {} WHERE {from} = ?1 OR {to} = ?1 ORDER BY 1, 2, 3 LIMIT 200",
-                source.table
-            );
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([id]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let text = |position| -> Result<Option<String>, StoreError> {
-                    Ok(values::string(self.fail(row.get_ref(position))?)
-                        .0
-                        .map(|value| text::line(&value, 200)))
-                };
-                if let (Some(from), Some(to)) = (text(0)?, text(1)?) {
-                    let confidence = values::share(self.fail(row.get_ref(4))?);
-                    links.push((from, to, text(2)?.unwrap_or_else(|| "related".to_owned()), text(3)?, confidence));
-                }
-            }
-        }
-        for (_, source) in self.sources() {
-            let Some(column) = source.column(Field::SupersededBy) else {
-                continue;
-            };
-            let id_expression = source.id.expression();
-            let sql = format!(
-                "SELECT {id_expression}, {column} FROM {} WHERE {column} = ?1 OR ({id_expression} = ?1 AND {column} <> '') LIMIT 50",
-                source.table
-            );
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([id]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let (older, _) = values::string(self.fail(row.get_ref(0))?);
-                let (newer, _) = values::string(self.fail(row.get_ref(1))?);
-                if let (Some(older), Some(newer)) = (older, newer)
-                    && !links
-                        .iter()
-                        .any(|(from, to, kind, ..)| *from == newer && *to == older && kind == "supersedes")
-                {
-                    links.push((newer, older, "supersedes".to_owned(), None, None));
-                }
-            }
-        }
-        Ok(links)
-    }
-
     /// The curation log of a memory, oldest first.
     ///
     /// # Errors
@@ -548,5 +463,3 @@ impl Snapshot<'_> {
         Ok(entries)
     }
 }
-
-type Link = (String, String, String, Option<String>, Option<f64>);

@@ -196,7 +196,11 @@ fn changed(key: &str, entry: &ToolEntry, before: Option<Tool>, names: &[String],
     }
     tool.arguments
         .retain(|argument| argument.is.as_ref().is_none_or(|is| !tool.preset.contains_key(is)));
-    let reaches = |ours: &str| tool.preset.contains_key(ours) || tool.arguments.iter().any(|argument| argument.is.as_deref() == Some(ours));
+    for argument in &mut tool.arguments {
+        argument.also.retain(|also| !tool.preset.contains_key(also));
+        default(argument, tool.operation, known, config).map_err(|problem| problem.under(&["arguments", &argument.name]))?;
+    }
+    let reaches = |ours: &str| tool.preset.contains_key(ours) || tool.arguments.iter().any(|argument| argument.reaches(ours));
     if tool.operation == Operation::GetMemory && !reaches("id") && !reaches("ids") {
         let at: &[&str] = if entry.arguments.is_some() { &["arguments"] } else { &[] };
         return Err(Problem::at([], "get_memory needs an id: no argument is `id` or `ids`").under(at));
@@ -230,7 +234,7 @@ fn mapped(
         for name in known.keys() {
             let taken = arguments
                 .iter()
-                .any(|argument: &Argument| argument.is.as_ref() == Some(name) || argument.name == *name);
+                .any(|argument: &Argument| argument.reaches(name) || argument.name == *name);
             if !taken {
                 arguments.push(Argument::own(name));
             }
@@ -272,6 +276,8 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
             only_with(!table.without.is_empty(), "without", "`is`")?;
             only_with(!table.values.is_empty(), "values", "`is`")?;
             only_with(table.clamp, "clamp", "`is`")?;
+            only_with(!table.also.is_empty(), "also", "`is`")?;
+            only_with(table.default.is_some(), "default", "`is`")?;
             if reason.trim().is_empty() {
                 return Err(Problem::at(["ignored"], "say in some words why it has no effect"));
             }
@@ -348,8 +354,46 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
             _ => return Err(Problem::at(["clamp"], format!("`{is}` has no bounds"))),
         }
     }
+    if table.required && table.default.is_some() {
+        return Err(Problem::at(
+            ["default"],
+            "a call without it is refused (`required`), so it has no default",
+        ));
+    }
+    argument.default = table.default;
+    for also in table.also {
+        let Some(other) = known.get(&also) else {
+            let message = format!("`{}` is no argument of {}", text::line(&also, 80), operation.name());
+            return Err(Problem::at(["also"], message).among(&also, known.keys().map(String::as_str)));
+        };
+        let alike = ["type", "enum", "minimum", "maximum"]
+            .iter()
+            .all(|key| other.get(key) == schema.get(key));
+        if also == is || !alike {
+            return Err(Problem::at(["also"], format!("`{also}` does not take the values of `{is}`")));
+        }
+        if tool.preset.contains_key(&also) {
+            return Err(Problem::at(["also"], format!("`{also}` has a fixed value in `preset`")));
+        }
+        argument.also.push(also);
+    }
     argument.is = Some(is);
     Ok(argument)
+}
+
+/// Checks the value that an argument has where it is not given.
+fn default(argument: &Argument, operation: Operation, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
+    let (Some(is), Some(value)) = (&argument.is, &argument.default) else {
+        return Ok(());
+    };
+    let under = |problem: Problem| problem.under(&["default"]);
+    let mut said = Vec::new();
+    let converted = argument.converted(value.clone(), &mut said, &mut Vec::new());
+    let value = converted.map_err(|refusal| under(Problem::at([], refusal.body(&argument.name).message)))?;
+    if let Some(said) = said.first() {
+        return Err(under(Problem::at([], said.as_str())));
+    }
+    preset(operation, is, &value, known, config).map_err(under)
 }
 
 /// Checks a fixed value: that the argument is there, that the engine reads it, and that it is within its bounds.

@@ -16,6 +16,10 @@ pub struct Argument {
     pub(super) name: String,
     /// The argument of the operation it stands for; `None`: accepted and without effect.
     pub(super) is: Option<String>,
+    /// Further arguments that get its value.
+    pub(super) also: Vec<String>,
+    /// What it is where it is not given.
+    pub(super) default: Option<Value>,
     /// Why it has no effect.
     pub(super) ignored: String,
     /// The only values that are accepted of one without effect; empty: all.
@@ -63,6 +67,16 @@ impl Argument {
         *self == Self::own(&self.name)
     }
 
+    /// The arguments of the operation that it stands for.
+    pub(super) fn stands_for(&self) -> impl Iterator<Item = &str> {
+        self.is.iter().chain(&self.also).map(String::as_str)
+    }
+
+    /// Whether it stands for an argument of the operation.
+    pub(super) fn reaches(&self, ours: &str) -> bool {
+        self.stands_for().any(|known| known == ours)
+    }
+
     /// Its schema, from those of the operation's arguments.
     pub(super) fn schema(&self, known: &Map<String, Value>) -> Value {
         let mut schema = match &self.is {
@@ -106,9 +120,8 @@ impl Argument {
                 None => schema.insert("type".to_owned(), either),
             };
         }
-        if self.clamp.is_some() {
-            schema.remove("minimum");
-            schema.remove("maximum");
+        if let Some(default) = &self.default {
+            schema.insert("default".to_owned(), default.clone());
         }
         let description = self
             .description
@@ -121,7 +134,7 @@ impl Argument {
     }
 
     /// Its value as the operation takes it, and what is to be said about it.
-    fn converted(&self, value: Value, notes: &mut Vec<String>, others: &mut Vec<(String, String)>) -> Result<Value, Refusal> {
+    pub(super) fn converted(&self, value: Value, notes: &mut Vec<String>, others: &mut Vec<(String, String)>) -> Result<Value, Refusal> {
         let name = &self.name;
         if !self.values.is_empty() {
             let known = self.values.iter().find(|(known, _)| value.as_str() == Some(known));
@@ -188,7 +201,7 @@ impl Argument {
 }
 
 /// A value that an argument may not have.
-struct Refusal {
+pub(super) struct Refusal {
     value: String,
     allowed: Vec<String>,
 }
@@ -201,7 +214,7 @@ impl Refusal {
         }
     }
 
-    fn body(self, argument: &str) -> ErrorBody {
+    pub(super) fn body(self, argument: &str) -> ErrorBody {
         let Self { value, allowed } = self;
         let near = nearest(value.trim_matches('"'), allowed.iter().map(String::as_str), 2);
         let example = near.first().or_else(|| allowed.first());
@@ -247,6 +260,15 @@ fn day(value: &Value) -> Option<String> {
 }
 
 impl Call {
+    /// Takes the value of an argument for everything it stands for that has none yet.
+    fn take(&mut self, argument: &Argument, value: &Value) {
+        for ours in argument.stands_for() {
+            if !self.arguments.contains_key(ours) {
+                self.arguments.insert(ours.to_owned(), value.clone());
+            }
+        }
+    }
+
     /// The arguments with the other forms of these ids; `None` where there is none.
     pub fn otherwise(&self, arguments: &Map<String, Value>, missing: &[&str]) -> Option<Map<String, Value>> {
         let other = |id: &mut Value| {
@@ -283,7 +305,7 @@ impl Tool {
             if value.is_null() {
                 continue;
             }
-            let Some(is) = &argument.is else {
+            if argument.is.is_none() {
                 if !argument.allow.is_empty() && !argument.allow.contains(&value) {
                     let allowed = argument.allow.iter().map(ToString::to_string).collect();
                     let mut body = Refusal::new(&value, allowed).body(&name);
@@ -295,22 +317,20 @@ impl Tool {
                     said.push(format!("`{name}` has no effect here: {}", argument.ignored));
                 }
                 continue;
-            };
-            if let Some((_, other)) = call.given.iter().find(|(ours, _)| ours == is) {
+            }
+            if let Some((_, other)) = call.given.iter().find(|(ours, _)| argument.reaches(ours)) {
                 let mut body = Refusal::new(&value, vec![format!("`{name}` or `{other}`")]).body(&name);
                 body.message = format!("`{name}` and `{other}` say the same; give one of them");
                 body.example = None;
                 return Err(Box::new(body));
             }
-            call.given.push((is.clone(), name.clone()));
+            call.given.extend(argument.stands_for().map(|ours| (ours.to_owned(), name.clone())));
             let value = argument
                 .converted(value, &mut said, &mut call.others)
                 .map_err(|refusal| Box::new(refusal.body(&name)))?;
             match (argument.conversion, value) {
                 (Some(Conversion::BestMatch), Value::String(question)) => call.question = Some(question),
-                (_, value) => {
-                    call.arguments.insert(is.clone(), value);
-                }
+                (_, value) => call.take(argument, &value),
             }
         }
         let missing = self.arguments.iter().find(|argument| {
@@ -329,6 +349,13 @@ impl Tool {
             body.value = None;
             body.example = None;
             return Err(Box::new(body));
+        }
+        for argument in &self.arguments {
+            let Some(default) = &argument.default else { continue };
+            // Checked when the surface was built.
+            if let Ok(value) = argument.converted(default.clone(), &mut Vec::new(), &mut Vec::new()) {
+                call.take(argument, &value);
+            }
         }
         for (name, value) in &self.preset {
             call.arguments.insert(name.clone(), value.clone());
@@ -355,7 +382,7 @@ impl Tool {
     /// What one of our arguments is called here: as it was given in this call, or the first that stands for it.
     fn public(&self, ours: &str, call: &Call) -> Option<String> {
         let given = call.given.iter().find(|(is, _)| is == ours).map(|(_, name)| name.clone());
-        let listed = || self.arguments.iter().find(|argument| argument.is.as_deref() == Some(ours));
+        let listed = || self.arguments.iter().find(|argument| argument.reaches(ours));
         given.or_else(|| listed().map(|argument| argument.name.clone()))
     }
 

@@ -64,6 +64,9 @@ pub struct ArgumentTable {
     /// The argument that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<String>,
+    /// Further arguments that get the same value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// Instead of `is`: accepted and without effect; why. An answer to a call that gives it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
@@ -78,6 +81,9 @@ pub struct ArgumentTable {
     pub description: Option<String>,
     /// Whether a call without it is refused.
     pub required: bool,
+    /// The value it has where a call does not give it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
     /// How its value is read.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,

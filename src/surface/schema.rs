@@ -73,14 +73,15 @@ fn compact(property: &Value) -> Value {
     Value::Object(small)
 }
 
-/// The schema of a tool's answer as it is listed: the fields that are always there, with their types. The whole schemas lie
-/// in `schemas/`.
+/// The schema of a tool's answer as it is listed: the lists and numbers that are always there. The whole schemas lie in
+/// `schemas/`.
 pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
     let schema = inlined::<A>();
-    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let required = schema.get("required").and_then(Value::as_array);
     let mut properties = Map::new();
-    for name in required.iter().filter_map(Value::as_str) {
-        if let Some(kind) = schema.pointer(&format!("/properties/{name}/type")) {
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        let kind = schema.pointer(&format!("/properties/{name}/type"));
+        if let Some(kind) = kind.filter(|kind| **kind != json!("object")) {
             properties.insert(name.to_owned(), json!({ "type": kind }));
         }
     }
@@ -88,9 +89,19 @@ pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
     root.insert("type".to_owned(), json!("object"));
     if !properties.is_empty() {
         root.insert("properties".to_owned(), Value::Object(properties));
-        root.insert("required".to_owned(), Value::Array(required));
     }
     root
+}
+
+/// A listed schema whose list `name` says which fields its entries have: their names, which is what a model needs of them.
+/// Codex alone shows them to its model.
+pub fn with_fields(mut schema: Map<String, Value>, name: &str, fields: &[&str]) -> Map<String, Value> {
+    let fields: Map<String, Value> = fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
+    let properties = schema.get_mut("properties");
+    if let Some(list) = properties.and_then(|properties| properties.get_mut(name)?.as_object_mut()) {
+        list.insert("items".to_owned(), json!({ "type": "object", "properties": fields }));
+    }
+    schema
 }
 
 fn inlined<T: JsonSchema>() -> Value {

@@ -417,6 +417,7 @@ fn an_unknown_argument_is_named_with_the_nearest_one() {
         "session",
         "like",
         "mode",
+        "order",
         "detail",
         "max_tokens",
         "cursor",

@@ -375,6 +375,151 @@ fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
 }
 
 #[test]
+fn a_timeline_reaches_as_far_and_within_what_is_asked_for() {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..60)
+        .map(|n| {
+            let mut one = memory(
+                &format!("m{n:02}"),
+                &format!("Note {n}"),
+                json!({ "project": if n < 50 { "p" } else { "q" }, "status": if n == 31 { "staging" } else { "approved" } }),
+            );
+            one["created_at"] = json!(format!("2026-01-01T{:02}:{:02}:00Z", n / 60, n % 60));
+            if (28..=33).contains(&n) {
+                one["session"] = json!("one");
+            }
+            one
+        })
+        .collect();
+    bulk(&root, "alpha", &memories);
+    let service = root.service();
+    let ask = |rest: Value| {
+        let mut arguments = json!({ "id": "m30" });
+        arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        call(&service, "get_memory", arguments).unwrap()
+    };
+    let sides = |answer: &Value| {
+        let timeline = &answer["timeline"];
+        let ids = |side: &str| names(&timeline[side]).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        (timeline["within"].as_str().unwrap().to_owned(), ids("before"), ids("after"))
+    };
+    // To ask for neighbours is to ask for the timeline.
+    let (within, before, after) = sides(&ask(json!({ "before": 1, "after": 2 })));
+    assert_eq!(
+        (within.as_str(), before, after),
+        ("session", vec!["m29".to_owned()], vec!["m32".to_owned(), "m33".to_owned()])
+    );
+    let (within, before, after) = sides(&ask(json!({ "timeline_within": "project", "before": 20, "after": 20 })));
+    assert_eq!((within.as_str(), before.len(), after.len()), ("project", 20, 18), "{after:?}");
+    assert_eq!((before[0].as_str(), before[19].as_str()), ("m10", "m29"));
+    assert_eq!(after.last().unwrap(), "m49", "the project ends there");
+    assert!(!after.contains(&"m31".to_owned()), "nobody approved it");
+    let (within, before, after) = sides(&ask(json!({ "timeline_within": "scope", "before": 0, "after": 20 })));
+    assert_eq!((within.as_str(), before.len(), after.last().unwrap().as_str()), ("scope", 0, "m51"));
+    let (_, _, after) = sides(&ask(json!({ "timeline_within": "scope", "after": 20, "status": "all" })));
+    assert_eq!((after[0].as_str(), after.len()), ("m31", 20));
+    // What was chosen is not replaced by something else.
+    let lone = call(&service, "get_memory", json!({ "id": "m40", "timeline_within": "session" })).unwrap();
+    assert_eq!(sides(&lone), ("session".to_owned(), vec![], vec![]));
+    let note = lone["notes"][0]["message"].as_str().unwrap();
+    assert!(note.contains("belongs to no session"), "{note}");
+    for (arguments, argument) in [
+        (json!({ "before": 21 }), "before"),
+        (json!({ "after": -1 }), "after"),
+        (json!({ "timeline_within": "day" }), "timeline_within"),
+    ] {
+        let mut with_id = json!({ "id": "m30" });
+        with_id.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        let error = call(&service, "get_memory", with_id).unwrap_err().body();
+        assert_eq!(
+            (error.code.as_str(), error.argument.as_deref()),
+            ("invalid_argument", Some(argument))
+        );
+    }
+}
+
+#[test]
+fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
+    let root = Root::new();
+    let mut memories: Vec<Value> = (0..12)
+        .map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({})))
+        .collect();
+    memories.push(memory("hidden", "Hidden node", json!({ "status": "staging" })));
+    memories.push(memory("secret", "Secret node", json!({ "status": "rejected" })));
+    memories.extend((0..130).map(|n| memory(&format!("leaf{n}"), &format!("Leaf {n}0"), json!({}))));
+    memories.push(memory("hub", "Hub", json!({})));
+    let writer = bulk(&root, "alpha", &memories);
+    let link = |from: &str, to: &str, kind: &str| {
+        writer
+            .execute("INSERT INTO memory_links VALUES (?1, ?2, ?3, 'tool', 0.5)", (from, to, kind))
+            .unwrap();
+    };
+    for n in 0..10 {
+        link(&format!("n{n}"), &format!("n{}", n + 1), "derived_from");
+    }
+    link("n0", "n11", "Imports");
+    link("n4", "hidden", "derived_from");
+    link("hidden", "secret", "whispers");
+    for n in 0..130 {
+        link("hub", &format!("leaf{n}"), "derived_from");
+    }
+    let service = root.service();
+    let ask = |rest: Value| {
+        let mut arguments = json!({ "include": ["links"] });
+        arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        call(&service, "get_memory", arguments)
+    };
+    let walk = |rest: Value| {
+        let answer = ask(rest).unwrap();
+        let list = answer["links"].as_array().cloned().unwrap_or_default();
+        let deepest = list.iter().map(|link| link["depth"].as_u64().unwrap()).max().unwrap_or_default();
+        let notes = answer["notes"].as_array().cloned().unwrap_or_default();
+        let notes: Vec<String> = notes.iter().map(|note| note["message"].as_str().unwrap().to_owned()).collect();
+        (list.len(), deepest, notes)
+    };
+    let (count, deepest, notes) = walk(json!({ "id": "n0" }));
+    assert_eq!((count, deepest), (5, 4));
+    assert!(
+        notes[0].contains("followed 4 steps") && notes[0].contains("`depth` may be up to 8"),
+        "{notes:?}"
+    );
+    let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));
+    assert_eq!((count, deepest, notes.len()), (9, 8, 1), "{notes:?}");
+    // Nothing is cut where nothing that may be shown is left: what is hidden is not hinted at either.
+    let (count, _, notes) = walk(json!({ "id": "n10", "depth": 5 }));
+    assert_eq!((count, notes.len()), (5, 1));
+    let (count, deepest, notes) = walk(json!({ "id": "n5", "depth": 6 }));
+    assert_eq!((count, deepest, notes), (11, 6, vec![]));
+    let (count, _, notes) = walk(json!({ "id": "n3", "depth": 1, "kind": "supersedes" }));
+    assert_eq!((count, notes), (0, vec![]));
+    // A kind that only this store has, in any case, alone or among others.
+    assert_eq!(walk(json!({ "id": "n0", "kind": ["imports"] })).0, 1);
+    assert_eq!(walk(json!({ "id": "n0", "kind": "imports, derived_from", "depth": 1 })).0, 2);
+    let (count, _, notes) = walk(json!({ "id": "hub" }));
+    assert_eq!(count, 100);
+    assert!(notes[0].contains("only 100 links of `hub`"), "{notes:?}");
+    let unknown = ask(json!({ "id": "n0", "kind": "derived" })).unwrap_err().body();
+    assert_eq!(
+        (unknown.argument.as_deref(), unknown.nearest.as_slice()),
+        (Some("kind"), &["derived_from".to_owned()][..])
+    );
+    let named = unknown.message;
+    assert!(named.contains("contradicts, derived_from, imports, related, supersedes"), "{named}");
+    assert!(
+        !named.contains("whispers"),
+        "a kind that only hidden memories have is none: {named}"
+    );
+    assert_eq!(
+        ask(json!({ "id": "n0", "kind": "whispers" })).unwrap_err().code(),
+        "invalid_argument"
+    );
+    for depth in [0, 9] {
+        let error = ask(json!({ "id": "n0", "depth": depth })).unwrap_err().body();
+        assert_eq!(error.argument.as_deref(), Some("depth"), "{error:?}");
+    }
+}
+
+#[test]
 fn history_is_told_oldest_first() {
     let root = Root::new();
     let writer = bulk(&root, "alpha", &[memory("a", "One", json!({})), memory("b", "Two", json!({}))]);

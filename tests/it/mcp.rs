@@ -87,6 +87,11 @@ impl Server {
         server
     }
 
+    /// The name by which a client without a handshake goes from now on.
+    pub fn name(&mut self, name: &str) {
+        self.meta.as_mut().unwrap()["io.modelcontextprotocol/clientInfo"]["name"] = json!(name);
+    }
+
     pub fn initialize(&mut self, version: &str) -> Value {
         let client = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "test", "version": "0" } });
         let answer = self.request("initialize", client);
@@ -410,6 +415,15 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
             "{name}"
         );
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+        let search = name == "query_memories";
+        // Claude Code tells its model this schema at once; Codex shows the fields of a result.
+        assert_eq!(
+            tool.get("_meta"),
+            search.then(|| json!({ "anthropic/alwaysLoad": true })).as_ref(),
+            "{name}"
+        );
+        let fields = &tool["outputSchema"]["properties"]["results"]["items"]["properties"];
+        assert_eq!(fields.get("title").is_some(), search, "{name}");
         assert!(tool["description"].as_str().unwrap().len() < 2_000);
     }
     println!("tools/list: {bytes} bytes");
@@ -479,6 +493,52 @@ fn an_answer_is_structured_content_and_the_same_json_as_text_and_keeps_to_the_li
     assert!(answer["result"]["structuredContent"]["scopes"].is_array(), "{answer}");
     let answer = server.request("tools/call", json!({ "name": "list_scopes", "arguments": null }));
     assert!(answer["result"]["structuredContent"]["scopes"].is_array(), "{answer}");
+}
+
+#[test]
+fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
+    let root = Root::samples();
+    let as_client = |name: &str| {
+        let mut server = Server::start(root.path());
+        let client = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": name, "version": "0" } });
+        server.request("initialize", client);
+        server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        server
+    };
+    let calls = [
+        ("query_memories", json!({ "query": "deadlock" })),
+        ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
+        ("list_scopes", json!({})),
+        ("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
+    ];
+    for (name, short) in [
+        ("codex-mcp-client", true),
+        ("Cline", true),
+        ("claude-code", false),
+        ("gemini-cli-mcp-client", false),
+    ] {
+        let mut server = as_client(name);
+        let mut stateless = Server::stateless(root.path());
+        stateless.name(name);
+        for (tool, arguments) in &calls {
+            for server in [&mut server, &mut stateless] {
+                let result = server.call(tool, arguments.clone());
+                let text = result["content"][0]["text"].as_str().unwrap();
+                let whole = result["structuredContent"].to_string();
+                if short {
+                    assert!(
+                        text.ends_with("see the structured content") && text.len() < 120,
+                        "{name} {tool}: {text}"
+                    );
+                    assert!(whole.len() > 500, "{name} {tool}: {whole}");
+                } else {
+                    assert_eq!(text, whole, "{name} {tool}");
+                }
+            }
+        }
+        // What is wrong is said in text, which is all that an error has.
+        assert_eq!(server.fail("get_memory", json!({ "id": "nothing" })).code, "memory_not_found");
+    }
 }
 
 #[test]

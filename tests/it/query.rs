@@ -983,3 +983,63 @@ proptest! {
         prop_assert!(pages.iter().all(|page| ids(page).len() <= limit));
     }
 }
+
+#[test]
+fn a_list_begins_with_the_oldest_where_that_is_asked_for_and_goes_on_page_by_page() {
+    let root = Root::new();
+    let day = |n: usize| format!("2026-{:02}-{:02}T00:00:00Z", 1 + n / 28, 1 + n % 28);
+    for (scope, from) in [("alpha", 0), ("beta", 1)] {
+        let memories: Vec<Value> = (0..160)
+            .map(|n| n * 2 + from)
+            .map(|n| {
+                memory(
+                    &format!("m{n:03}"),
+                    &format!("Note {n}"),
+                    json!({ "status": "staging", "created_at": day(n) }),
+                )
+            })
+            .collect();
+        root.store(scope, &memories);
+    }
+    root.store(
+        "undated",
+        &[memory("never", "Undated", json!({ "status": "staging", "created_at": null }))],
+    );
+    let service = root.service();
+    let mut seen = Vec::new();
+    let mut arguments = json!({ "status": "staging", "order": "oldest", "limit": 33 });
+    loop {
+        let page = call(&service, "query_memories", arguments.clone()).unwrap();
+        seen.extend(
+            page["results"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|hit| hit["id"].as_str().unwrap().to_owned()),
+        );
+        match page["next_cursor"].as_str() {
+            Some(cursor) => arguments["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    let mut expected: Vec<String> = (0..320).map(|n| format!("m{n:03}")).collect();
+    expected.push("never".to_owned());
+    assert_eq!(seen, expected);
+    let newest = call(
+        &service,
+        "query_memories",
+        json!({ "status": "staging", "order": "newest", "limit": 2 }),
+    )
+    .unwrap();
+    assert_eq!(newest["results"][0]["id"], "m319");
+    // A cursor of one order is none of the other's.
+    arguments["order"] = json!("newest");
+    assert_eq!(call(&service, "query_memories", arguments).unwrap_err().code(), "invalid_cursor");
+    let searched = call(
+        &service,
+        "query_memories",
+        json!({ "query": "note 7", "order": "oldest", "status": "all" }),
+    )
+    .unwrap();
+    assert!(searched["notes"].to_string().contains("best first"), "{}", searched["notes"]);
+}

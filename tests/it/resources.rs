@@ -488,6 +488,99 @@ fn recall_hands_over_the_answer_of_query_memories() {
     assert_eq!(handed_over(&text)["results"], json!([]));
 }
 
+/// What Claude Code sends for words typed behind a prompt: one word an argument, in their order; the others are dropped.
+fn typed(server: &mut Server, words: &str) -> Value {
+    let prompts = server.request("prompts/list", json!({}));
+    let recall = prompts["result"]["prompts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|prompt| prompt["name"] == "recall")
+        .unwrap();
+    let names = recall["arguments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|argument| argument["name"].as_str().unwrap().to_owned());
+    Value::Object(names.zip(words.split_whitespace().map(Value::from)).collect())
+}
+
+#[test]
+fn a_question_that_a_client_took_apart_is_put_together_again() {
+    let root = Root::samples();
+    let asked = |server: &mut Server, arguments: Value| {
+        let text = prompt(server, "recall", arguments);
+        let line = text.lines().next().unwrap().to_owned();
+        (
+            line.strip_prefix("Recall what past sessions learned about this: ")
+                .unwrap()
+                .to_owned(),
+            text,
+        )
+    };
+    let mut claude = Server::stateless(root.path());
+    claude.name("claude-code");
+    let mut other = Server::initialized(root.path());
+    for question in [
+        "exit code 137",
+        "deadlock",
+        "platform \"container killed\" why",
+        "why does the payout job of the ledger wait for a lock that two transfers take in another order each",
+    ] {
+        let arguments = typed(&mut claude, question);
+        assert_eq!(asked(&mut claude, arguments).0, question);
+    }
+    // A client that sends the second word as a scope, by the list that others are given.
+    let arguments = typed(&mut other, "exit code 137");
+    assert_eq!(arguments, json!({ "query": "exit", "scope": "code" }));
+    let (question, text) = asked(&mut other, arguments);
+    assert_eq!(question, "exit code");
+    assert!(
+        text.contains("`code` names no scope, so it is taken as a part of the question"),
+        "{text}"
+    );
+    let searched = handed_over(&text)["searched"]["scopes"].as_array().unwrap().len();
+    assert!(searched > 1, "{text}");
+    // A scope that is one stays one.
+    let (question, text) = asked(&mut other, json!({ "query": "docker", "scope": "platform", "more": "build" }));
+    assert_eq!(question, "docker build");
+    assert_eq!(handed_over(&text)["searched"]["scopes"], json!(["platform"]));
+    for (arguments, question) in [
+        (json!({ "query": "exit", "0": "code", "1": 137 }), "exit code 137"),
+        (json!({ "query": "a", "word10": "c", "word9": "b" }), "a b c"),
+        (json!({ "arg1": "exit", "arg2": "code" }), "exit code"),
+        (json!({ "query": "exit", "anything": "code", "scope": "" }), "exit code"),
+    ] {
+        assert_eq!(asked(&mut other, arguments.clone()).0, question, "{arguments}");
+    }
+    let params = json!({ "ref": { "type": "ref/prompt", "name": "recall" }, "argument": { "name": "word3", "value": "c" } });
+    let completed = claude.request("completion/complete", params);
+    assert_eq!(completed["result"]["completion"]["values"], json!([]), "{completed}");
+}
+
+#[test]
+fn a_pin_refuses_another_scope_and_takes_what_is_none_as_a_word() {
+    let root = Root::samples();
+    let mut pinned = crate::mcp::command(root.path());
+    pinned.args(["--scope", "platform"]);
+    let mut server = Server::spawn(pinned);
+    server.initialize("2025-06-18");
+    let refused = fail(
+        &mut server,
+        "prompts/get",
+        json!({ "name": "recall", "arguments": { "query": "docker", "scope": "ledger-api" } }),
+    );
+    assert!(
+        refused["message"].as_str().unwrap().contains("pinned to scope `platform`"),
+        "{refused}"
+    );
+    let text = prompt(&mut server, "recall", json!({ "query": "docker", "scope": "build" }));
+    assert!(
+        text.starts_with("Recall what past sessions learned about this: docker build\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn wrong_prompts_arguments_and_references_are_refused_by_name() {
     let root = Root::samples();
@@ -509,7 +602,7 @@ fn wrong_prompts_arguments_and_references_are_refused_by_name() {
             "`scop` is no argument of recall",
         ),
         (
-            get("recall", json!({ "query": "x", "scope": "platfrom" })),
+            get("curate_pending", json!({ "scope": "platfrom" })),
             "there is no scope `platfrom`",
         ),
         (

@@ -14,7 +14,7 @@ const SETS: [(&str, &[&str]); 4] = [
     ("claude-mem", &["get_observations", "search", "timeline"]),
     ("episodic-memory", &["read", "search"]),
     ("sifs", &["find_related", "get_memory", "search"]),
-    ("siftcoder", &["mem_get", "mem_search", "mem_timeline", "mem_why"]),
+    ("siftcoder", &["mem_drain", "mem_get", "mem_search", "mem_timeline", "mem_why"]),
 ];
 
 fn with_surface(root: &Path, set: &str) -> Server {
@@ -121,6 +121,30 @@ fn each_set_lists_its_tools_with_schemas_that_hosts_take() {
 }
 
 #[test]
+fn the_first_line_of_the_instructions_names_the_tool_to_search_with() {
+    let root = Root::samples();
+    for (set, tool) in [
+        ("ack", "query_memories"),
+        ("claude-mem", "search"),
+        ("episodic-memory", "search"),
+        ("sifs", "search"),
+        ("siftcoder", "mem_search"),
+    ] {
+        let mut command = command(root.path());
+        command.args(["--surface", set]);
+        let hello = Server::spawn(command).initialize("2025-06-18");
+        let instructions = hello["instructions"].as_str().unwrap();
+        let first = instructions.lines().next().unwrap();
+        assert!(
+            first.starts_with(&format!("Search with {tool} before you debug an error")),
+            "{set}: {first}"
+        );
+        assert!(first.chars().count() <= 250, "{set}: {} characters: {first}", first.chars().count());
+        assert!(instructions.len() < 2_000, "{set}: {} bytes", instructions.len());
+    }
+}
+
+#[test]
 fn the_set_of_the_four_is_what_there_is_without_one() {
     let root = Root::samples();
     let mut named = with_surface(root.path(), "ack");
@@ -158,25 +182,108 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
     let both = server.call("mem_get", json!({ "ids": [142, "143"] }));
     let memories = both["structuredContent"]["memories"].as_array().unwrap();
     assert_eq!((memories[0]["id"].as_str(), memories[1]["id"].as_str()), (Some("142"), Some("143")));
-    let around = server.call("mem_timeline", json!({ "near_id": 142, "window": 10 }));
+    let around = server.call("mem_timeline", json!({ "near_id": 142, "window": 1 }));
     let timeline = &around["structuredContent"]["timeline"];
     assert_eq!(
         (&timeline["before"][0]["id"], &timeline["after"][0]["id"]),
         (&json!("141"), &json!("143"))
     );
-    assert_eq!(
-        notes(&around),
-        ["`window` has no effect here: three neighbours on each side are shown"]
-    );
+    assert_eq!(notes(&around), Vec::<&str>::new());
+    let wide = server.call("mem_timeline", json!({ "near_id": 142, "window": 30, "within": "scope" }));
+    assert_eq!(notes(&wide), ["`window` 30 was taken as 20"]);
+    assert_eq!(wide["structuredContent"]["timeline"]["within"], "scope");
+    let twice = server.fail("mem_timeline", json!({ "near_id": 142, "window": 3, "after": 1 }));
+    assert!(twice.message.contains("say the same"), "{twice:?}");
     let why = server.call("mem_why", json!({ "kind": "summary", "id": "142", "depth": 4 }));
     assert_eq!(why["structuredContent"]["id"], "142");
-    assert_eq!(notes(&why).len(), 2, "{why}");
-    let unknown = server.request("tools/call", json!({ "name": "mem_drain", "arguments": {} }));
-    let message = unknown["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("there are mem_get, mem_search, mem_timeline, mem_why"),
-        "{message}"
+    assert_eq!(
+        notes(&why),
+        ["`kind` has no effect here: an id is enough to find a memory"],
+        "{why}"
     );
+    let far = server.call("mem_why", json!({ "id": "142", "depth": 50 }));
+    assert_eq!(notes(&far), ["`depth` 50 was taken as 8"]);
+}
+
+#[test]
+fn a_set_has_its_own_defaults_and_says_the_limits_of_its_arguments() {
+    let root = Root::new();
+    let notes: Vec<Value> = (0..40)
+        .map(|n| {
+            let created = format!("2026-01-01T00:{n:02}:00Z");
+            memory(
+                &format!("{n}"),
+                &format!("Redis note {n}"),
+                json!({ "created_at": created, "project": "api" }),
+            )
+        })
+        .collect();
+    root.store("notes", &notes);
+    let mut server = with_surface(root.path(), "siftcoder");
+    assert_eq!(ids(&server.call("mem_search", json!({ "query": "redis" }))).len(), 5);
+    let sides = |answer: &Value| {
+        let timeline = &answer["structuredContent"]["timeline"];
+        ["before", "after"].map(|side| timeline[side].as_array().unwrap().len())
+    };
+    let around = |server: &mut Server, arguments: Value| sides(&server.call("mem_timeline", arguments));
+    assert_eq!(around(&mut server, json!({ "near_id": 20 })), [10, 10]);
+    assert_eq!(around(&mut server, json!({ "near_id": 20, "window": 2 })), [2, 2]);
+    assert_eq!(around(&mut server, json!({ "near_id": 20, "before": 15 })), [15, 10]);
+    let tools = listed(&mut server);
+    let property = |tool: &str, name: &str| {
+        let tool = tools.iter().find(|listed| listed["name"] == tool).unwrap();
+        let property = &tool["inputSchema"]["properties"][name];
+        ["minimum", "maximum", "default"].map(|key| property[key].clone())
+    };
+    assert_eq!(property("mem_search", "k"), [json!(1), json!(50), json!(5)]);
+    assert_eq!(property("mem_timeline", "window"), [json!(0), json!(20), json!(10)]);
+    assert_eq!(property("mem_why", "depth"), [json!(1), json!(8), json!(4)]);
+    let mut server = with_surface(root.path(), "claude-mem");
+    assert_eq!(ids(&server.call("search", json!({ "query": "redis" }))).len(), 20);
+    let both = server.call("timeline", json!({ "anchor": 20, "depth_before": 4, "depth_after": 0 }));
+    assert_eq!(sides(&both), [4, 0]);
+    assert_eq!(sides(&server.call("timeline", json!({ "anchor": 20 }))), [10, 10]);
+}
+
+#[test]
+fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page() {
+    let root = Root::new();
+    let mut memories: Vec<Value> = (0..40)
+        .map(|n| {
+            let created = format!("2026-01-{:02}T00:00:00Z", 28 - n % 28);
+            memory(
+                &format!("w{n:02}"),
+                &format!("Waits {n}"),
+                json!({ "status": "staging", "created_at": created }),
+            )
+        })
+        .collect();
+    memories.push(memory("done", "Approved long ago", json!({ "created_at": "2020-01-01T00:00:00Z" })));
+    memories.push(memory(
+        "gone",
+        "Rejected",
+        json!({ "status": "rejected", "created_at": "2020-01-01T00:00:00Z" }),
+    ));
+    root.store("notes", &memories);
+    let mut server = with_surface(root.path(), "siftcoder");
+    let first = server.call("mem_drain", json!({}));
+    assert_eq!((ids(&first).len(), &first["structuredContent"]["total"]), (16, &json!(40)));
+    let mut seen: Vec<(String, String)> = Vec::new();
+    let mut arguments = json!({ "batch": 15 });
+    loop {
+        let page = server.call("mem_drain", arguments.clone());
+        for hit in page["structuredContent"]["results"].as_array().unwrap() {
+            assert_eq!(hit["status"], "staging");
+            let text = |key: &str| hit[key].as_str().unwrap().to_owned();
+            seen.push((text("created_at"), text("id")));
+        }
+        match page["structuredContent"]["next_cursor"].as_str() {
+            Some(cursor) => arguments["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 40);
+    assert!(seen.is_sorted(), "{seen:?}");
 }
 
 #[test]
@@ -242,6 +349,7 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
     assert_eq!(ids(&tagged), ["142"]);
     let anchored = server.call("timeline", json!({ "anchor": 7, "depth_before": 3, "depth_after": 3 }));
     assert_eq!(anchored["structuredContent"]["timeline"]["after"][0]["id"], "obs-8");
+    assert_eq!(notes(&anchored), Vec::<&str>::new());
     let asked = server.call("timeline", json!({ "query": "when are tokens renewed" }));
     assert_eq!(asked["structuredContent"]["id"], "obs-8");
     let twice = server.fail("timeline", json!({ "query": "tokens", "anchor": 7 }));
@@ -455,6 +563,30 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
         (
             "a beginning of a number",
             "[tools.query_memories.arguments]\nn = { is = \"limit\", without = [\"#\"] }\n",
+        ),
+        (
+            "a default that is none",
+            "[tools.query_memories.arguments]\nn = { is = \"limit\", default = \"many\" }\n",
+        ),
+        (
+            "a default out of bounds",
+            "[tools.query_memories.arguments]\nn = { is = \"limit\", clamp = true, default = 99 }\n",
+        ),
+        (
+            "a default of what is required",
+            "[tools.query_memories.arguments]\nq = { is = \"query\", required = true, default = \"x\" }\n",
+        ),
+        (
+            "a default without effect",
+            "[tools.query_memories.arguments]\nq = { ignored = \"x\", default = \"x\" }\n",
+        ),
+        (
+            "a further argument that is none",
+            "[tools.get_memory.arguments]\nid = \"id\"\nw = { is = \"before\", also = [\"aftr\"] }\n",
+        ),
+        (
+            "a further argument of another kind",
+            "[tools.get_memory.arguments]\nid = \"id\"\nw = { is = \"before\", also = [\"depth\"] }\n",
         ),
         ("others without arguments", "[tools.query_memories]\nothers = true\n"),
         ("get_memory without an id", "[tools.get_memory]\narguments = { s = \"scope\" }\n"),

@@ -1,0 +1,88 @@
+//! Where the ways of clients differ. They are known by the name that they give themselves, with the handshake or in each
+//! request; a client that nobody knows, or that gives no name, gets everything in full.
+
+use rmcp::model::Implementation;
+use serde_json::Value;
+
+use crate::surface::Operation;
+
+/// What is known of a client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// It shows its model the text of a result and its structure, so that the whole would stand there twice.
+    pub prints_both: bool,
+    /// It gives each argument of a prompt one word of what was typed, and drops the words that are left over.
+    pub splits_words: bool,
+}
+
+impl Ways {
+    /// Those of the client of this name.
+    pub fn of(client: Option<&Implementation>) -> Self {
+        let name = client.map(|client| client.name.to_lowercase()).unwrap_or_default();
+        let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        Self {
+            prints_both: matches!(words.first(), Some(&("codex" | "cline"))),
+            splits_words: words.starts_with(&["claude", "code"]),
+        }
+    }
+}
+
+/// One line about an answer, for clients that show its structure beside it.
+pub fn summary(operation: Operation, answer: &Value) -> String {
+    let length = |name: &str| answer.get(name).and_then(Value::as_array).map_or(0, Vec::len);
+    let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let memories = |count: usize| counted(count, "memory", "memories");
+    let told = match operation {
+        Operation::QueryMemories => {
+            let total = answer.get("total").and_then(Value::as_u64).unwrap_or_default();
+            format!("{} of {total} found", memories(length("results")))
+        }
+        Operation::GetMemory => {
+            let one = usize::from(answer.get("id").is_some());
+            let missing = match length("missing") {
+                0 => String::new(),
+                missing => format!(", {missing} missing"),
+            };
+            format!("{}{missing}", memories(one + length("memories")))
+        }
+        Operation::ListScopes => counted(length("scopes"), "scope", "scopes"),
+        Operation::GetContext => format!(
+            "{} of the project, {}, {} of other projects",
+            memories(length("recent_memories")),
+            counted(length("recent_sessions"), "session", "sessions"),
+            counted(length("cross_project_learnings"), "learning", "learnings"),
+        ),
+    };
+    format!("{told}; see the structured content")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn clients_are_known_by_the_first_words_of_their_names() {
+        let of = |name: &str| {
+            let ways = Ways::of(Some(&Implementation::new(name, "1")));
+            (ways.prints_both, ways.splits_words)
+        };
+        for both in ["codex-mcp-client", "Codex", "Cline", "@cline/core"] {
+            assert_eq!(of(both), (true, false), "{both}");
+        }
+        assert_eq!(of("claude-code"), (false, true));
+        for other in ["", "claude-ai", "gemini-cli-mcp-client", "roo-cline", "codexplorer", "test"] {
+            assert_eq!(of(other), (false, false), "{other}");
+        }
+        assert_eq!(Ways::of(None), Ways::default());
+    }
+
+    #[test]
+    fn a_summary_counts_what_an_answer_holds() {
+        let one = summary(Operation::QueryMemories, &json!({ "results": [{}], "total": 12 }));
+        assert_eq!(one, "1 memory of 12 found; see the structured content");
+        let several = summary(Operation::GetMemory, &json!({ "memories": [{}, {}], "missing": [{}] }));
+        assert_eq!(several, "2 memories, 1 missing; see the structured content");
+    }
+}
