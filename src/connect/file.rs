@@ -16,7 +16,7 @@ use crate::error::{Error, SettingsError};
 use crate::files;
 
 /// Most bytes of a client's file.
-const LARGEST: u64 = 64 << 20;
+pub const LARGEST: u64 = 64 << 20;
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -129,7 +129,7 @@ pub struct Files {
     /// Whether a log or a journal has to be put into it.
     unsettled: bool,
     /// Behind the files, so that it goes after them.
-    place: Arc<Place>,
+    _place: Arc<Place>,
 }
 
 impl Files {
@@ -148,7 +148,7 @@ impl Files {
         let mut copy = Self {
             main: place.folder.path().join(name),
             unsettled: false,
-            place,
+            _place: place,
         };
         // The log first: a checkpoint in between then changes the main file, and the stamp shows it.
         let suffixes: &[&str] = if what == Beside::LogOrJournal {

@@ -123,6 +123,7 @@ fn a_pipe_among_a_projects_files_keeps_no_session_waiting() {
         "go.mod",
         "composer.json",
         "Gemfile",
+        "../../home/.claude/settings.json",
         "../../home/.gitconfig",
         "../../home/.config/git/config",
         "../../home/.config/git/ignore",
