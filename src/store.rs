@@ -49,6 +49,8 @@ const FORGOTTEN: Duration = Duration::from_secs(10);
 const DISTURBANCES: u32 = 3;
 /// A reading that takes longer than this and is disturbed would be disturbed again, by the same writer: a copy is made next.
 const SLOW: Duration = Duration::from_millis(250);
+/// So often an image is tried that a writer spoils.
+const IMAGES: u32 = 3;
 /// A database of so many bytes is read in less time than it takes to open it once more.
 const SMALL: u64 = 1 << 20;
 /// The largest database, in bytes, of which a copy is made so soon, or because of a lock.
@@ -381,7 +383,7 @@ impl Store {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         if reach == Reach::All
             && stamp.bytes() <= image::LARGEST
-            && let Some(image) = image::read(path)
+            && let Some(image) = (0..IMAGES).find_map(|_| image::read(path))
         {
             drop(gate);
             open::harden(&image).map_err(sqlite)?;

@@ -110,7 +110,10 @@ impl Place {
                 .permissions(fs::Permissions::from_mode(0o700))
                 .tempdir()?;
             // Before it was locked, another process may have taken it for one that was left.
-            let Ok(held) = File::open(folder.path()) else { continue };
+            let held = match File::open(folder.path()) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                held => held?,
+            };
             if matches!(held.try_lock(), Err(TryLockError::WouldBlock)) {
                 continue;
             }
