@@ -35,7 +35,7 @@ use crate::store::copies;
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {
     use_every_processor();
-    heap::set(give_memory_back);
+    settle_allocator();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
@@ -90,14 +90,22 @@ fn use_every_processor() {
     }
 }
 
-/// Has glibc give back what is free in all its arenas; by itself it keeps what lies below anything that is in use. Other
-/// allocators have no such question.
-#[expect(unsafe_code, reason = "glibc takes this request from C alone")]
-fn give_memory_back() {
+/// Has glibc give memory back: large blocks as soon as they are free, where by itself it takes for small whatever is no larger
+/// than what it has seen freed; and what is free among small ones when it is asked. Other allocators have no such settings.
+#[expect(unsafe_code, reason = "glibc takes these settings from C alone")]
+fn settle_allocator() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it takes no pointer, and any thread may call it at any time.
-    unsafe {
-        nix::libc::malloc_trim(0);
+    {
+        use nix::libc::{M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, mallopt};
+        // SAFETY: both take plain numbers, and any thread may ask for trimming at any time.
+        unsafe {
+            mallopt(M_MMAP_THRESHOLD, 1 << 20);
+            mallopt(M_TRIM_THRESHOLD, 4 << 20);
+        }
+        heap::set(|| {
+            // SAFETY: as above.
+            unsafe { nix::libc::malloc_trim(0) };
+        });
     }
 }
 

@@ -59,7 +59,7 @@
 //! - A request runs on one blocking thread from beginning to end; the async threads only move messages. Reading a whole
 //!   store and comparing a working tree take a few more ([`query::inverted`], [`store::read`], [`table`], [`scope::changes`]), and
 //!   LanceDB has a runtime of its own that such a thread waits for.
-//! - `unsafe` code is in [`store::vfs`] alone, but for two lines of [`cli`], which tell LanceDB of the processors and the
+//! - `unsafe` code is in [`store::vfs`] alone, but for a few lines of [`cli`], which tell LanceDB of the processors and the
 //!   allocator to give memory back.
 
 #![deny(unsafe_code, missing_docs)]
