@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::mcp::{Server, command};
-use crate::store_support::{get, got, ids, noted, words};
+use crate::store_support::{Other, get, got, ids, noted, words};
 use crate::support::{Root, memory};
 
 /// A store with a narrative of so many MiB and one that everybody can read.
@@ -79,4 +79,40 @@ fn a_value_that_no_memory_should_hold_takes_no_memory() {
     let (little, much) = (peak(&store(0)), peak(&store(200)));
     println!("peak: {little} MiB, with a value of 200 MiB {much} MiB");
     assert!(much < little + 60, "{much} MiB where it takes {little} without the value");
+}
+
+#[test]
+fn reading_beside_a_writer_leaves_no_memory_taken() {
+    let taken = |mode: &str| {
+        let root = Root::new();
+        let path = root.store("one", &[memory("m1", "first marker", json!({}))]);
+        let connection = Connection::open(&path).unwrap();
+        // Much to go through, and nothing to keep of it.
+        connection
+            .execute_batch(&format!(
+                "PRAGMA journal_mode = {mode};
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 24)
+                 INSERT INTO memories (id, title, status, narrative) SELECT 'r' || i, 'rejected', 'rejected', hex(zeroblob(524288)) FROM n"
+            ))
+            .unwrap();
+        drop(connection);
+        let mut other = Other::open(&path);
+        let mut server = Server::initialized(root.path());
+        for number in 0..12 {
+            other.sql(&format!(
+                "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
+            ));
+            let answer = server.call("query_memories", json!({ "query": "marker" }));
+            assert_eq!(answer["structuredContent"]["total"], number + 2, "{mode}: {answer}");
+        }
+        let map = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", server.id())).unwrap();
+        let private = map.lines().filter(|line| line.starts_with("Private_"));
+        private
+            .map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap())
+            .sum::<u64>()
+            >> 10
+    };
+    let (without, with) = (taken("delete"), taken("wal"));
+    println!("private memory: {without} MiB, beside a writer with a log {with} MiB");
+    assert!(with < without + 12, "{with} MiB where it is {without} without a log");
 }
