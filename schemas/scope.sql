@@ -37,7 +37,7 @@ CREATE TABLE memories (
   narrative     TEXT,
   -- Curation: staging (not reviewed) -> approved -> promoted (lifted into a shared scope), or rejected.
   -- An agent sees approved and promoted memories unless it asks for others; rejected ones are never served.
-  -- NULL counts as staging. Any other word is never served.
+  -- NULL and blanks count as staging. Any other word, a number or a BLOB is never served.
   status        TEXT DEFAULT 'staging',
   -- The writer's confidence, 0 to 1.
   confidence    REAL,
@@ -55,7 +55,7 @@ CREATE TABLE memories (
 CREATE INDEX memories_by_status  ON memories (status);
 CREATE INDEX memories_by_created ON memories (created_at);
 
--- One session a row: shown with the memories that name it, and by get_context.
+-- One session a row: shown with the memories that name it, and by get_context where at least one of them may be shown.
 CREATE TABLE sessions (
   id          TEXT PRIMARY KEY NOT NULL,
   project     TEXT,
@@ -64,7 +64,8 @@ CREATE TABLE sessions (
   ended_at    TEXT
 );
 
--- What a session was about, in a few sentences.
+-- What a session was about, in a few sentences. Nobody reviews it: shown where `overviews` in scope.toml says so, or where every
+-- memory of the store is approved.
 CREATE TABLE overviews (
   project     TEXT,
   session     TEXT NOT NULL,

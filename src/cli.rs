@@ -24,13 +24,16 @@ use clap::{CommandFactory, Parser};
 use serde::Serialize;
 
 use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
-use crate::api::{ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, Order, QueryRequest, Within};
+use crate::api::{
+    ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, Order, QueryRequest, Within,
+};
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::error::{Error, SettingsError};
 use crate::heap;
 use crate::memory::StatusFilter;
 use crate::service::Service;
 use crate::store::copies;
+use crate::text;
 
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {
@@ -186,7 +189,7 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
         },
         Command::Context(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
-            print(&service.0.get_context(&context_request(&args))?, json, render::context)
+            print(&harmless(service.0.get_context(&context_request(&args))?), json, render::context)
         }
         Command::Hook(args) => {
             hook::run(&cli.global, &args);
@@ -276,6 +279,15 @@ fn context_request(args: &ContextArgs) -> ContextRequest {
         max_tokens: args.max_tokens,
         focus: (!args.focus.is_empty()).then(|| args.focus.join(" ")),
     }
+}
+
+/// An answer that is put into conversations as it is, without tags that hosts give meaning to.
+fn harmless(answer: ContextResponse) -> ContextResponse {
+    let Ok(mut value) = serde_json::to_value(&answer) else {
+        return answer;
+    };
+    text::untag(&mut value);
+    serde_json::from_value(value).unwrap_or(answer)
 }
 
 /// Prints an answer: the tools' JSON, or text for people.

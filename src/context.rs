@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::memory::StatusFilter;
 use crate::service::validate::{max_tokens, number};
 use crate::service::{Service, answer, note_locks, note_missing_status, open, scopes};
+use crate::store::sessions::RecentSession;
 use crate::text;
 
 /// Memories of a list where a request names no number.
@@ -64,7 +65,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     } else {
         Vec::new()
     };
-    let mut sessions = chooser.sessions();
+    let mut sessions = recent(chooser.sessions(), &[&own, &cross]);
     let own_scope = selection.current.scope.as_ref();
     let pending = own_scope
         .and_then(|scope| opened.iter().find(|(known, _)| known.name == scope.name))
@@ -127,6 +128,14 @@ fn folder(service: &Service, request: &ContextRequest, notes: &mut Vec<Note>) ->
         ));
     }
     Ok(path)
+}
+
+/// The newest of some sessions, each with the name of its scope, beside memories that are told.
+fn recent(mut sessions: Vec<(&str, RecentSession)>, told: &[&[MemoryHit]]) -> Vec<SessionEntry> {
+    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
+    let told = |scope: &str, id: &str| told.iter().copied().flatten().any(|hit| hit.scope == scope && hit.id == id);
+    let sessions = sessions.into_iter().take(SESSIONS);
+    sessions.map(|(scope, session)| session.beside(|id| told(scope, id))).collect()
 }
 
 /// Fills the answer within its tokens: own memories first, then what others learned, then sessions.

@@ -1,7 +1,8 @@
 //! What a coding agent's hooks get: the memories a session starts with, and those that a prompt is about.
 //!
 //! The text is read by a model that did not ask for it. So it states facts, never asks for anything, and every line of a
-//! memory begins with `>`: text of a memory holds no line breaks, hence nothing in it can pass for a line of ours.
+//! memory begins with `>`: text of a memory holds no line breaks, hence nothing in it can pass for a line of ours, and tags in it
+//! are made harmless ([`text::untagged`]), so that nothing can pass for one of the host's.
 
 pub mod wire;
 
@@ -43,7 +44,9 @@ pub fn session_start(service: &Service, surface: Option<&Surface>, event: &Event
         sessions: !short,
     })?;
     let most = if short { MOST_BRIEF } else { MOST };
-    Ok(fit(&brief, surface, if short { 2 } else { 0 }, most, |text| event.output(text)))
+    Ok(fit(&brief, surface, if short { 2 } else { 0 }, most, |told| {
+        event.output(&text::untagged(told))
+    }))
 }
 
 /// The memories that a prompt is about, as its host reads them; `None` where none is near enough.
@@ -73,7 +76,7 @@ pub fn user_prompt(service: &Service, surface: Option<&Surface>, event: &Event) 
     let mut out = format!("ack-memory: reviewed memories near this prompt. {FRAMING}\n\n");
     near.iter().for_each(|memory| tell(&mut out, memory, true, 0));
     out.push_str(&called(surface, "\nThe tool get_memory shows a memory in full by its id."));
-    Ok(Some(event.output(&out)).filter(|output| output.characters() < MOST))
+    Ok(Some(event.output(&text::untagged(&out))).filter(|output| output.characters() < MOST))
 }
 
 /// Whether a result is about what was asked.
@@ -129,9 +132,12 @@ fn compose(brief: &Brief, surface: Option<&Surface>, (own, others): (usize, usiz
         &first(&context.cross_project_learnings, others),
         true,
     );
-    if level < 2 && !context.recent_sessions.is_empty() {
-        let _ = writeln!(out, "\nRecent sessions:");
-        context.recent_sessions.iter().for_each(|session| tell_session(&mut out, session));
+    // A session whose memories say everything already is not told once more.
+    let telling = |session: &&SessionEntry| level < 2 && (session.title.is_some() || session.overview.is_some());
+    let sessions: Vec<&SessionEntry> = context.recent_sessions.iter().filter(telling).collect();
+    if !sessions.is_empty() {
+        let _ = writeln!(out, "\nRecent sessions (titles as recorded, not reviewed):");
+        sessions.iter().for_each(|session| tell_session(&mut out, session));
     }
     out.push('\n');
     if let Some(pending) = context.pending.as_ref().filter(|_| level < 2) {
@@ -174,11 +180,16 @@ fn tell(out: &mut String, memory: &MemoryHit, elsewhere: bool, level: u32) {
 }
 
 fn tell_session(out: &mut String, session: &SessionEntry) {
-    let day = session.date.as_ref().and_then(|at| at.get(..10));
-    let day = day.map_or_else(String::new, |day| format!("[{day}] "));
-    let title = session.title.as_deref().unwrap_or(&session.session);
+    let day = session.date.as_ref().map_or_else(String::new, |day| format!("[{day}] "));
+    let title = session.title.as_deref().unwrap_or("untitled session");
     let _ = writeln!(out, "> {day}{}", text::line(title, 160));
-    if let Some(overview) = &session.overview {
-        let _ = writeln!(out, ">   {}", text::line(overview, 240));
+    let Some(overview) = &session.overview else { return };
+    match &session.summary {
+        Some(id) => {
+            let _ = writeln!(out, ">   {}\n>   id {}", text::line(overview, 240), text::line(id, 200));
+        }
+        None => {
+            let _ = writeln!(out, ">   overview, not reviewed: {}", text::line(overview, 240));
+        }
     }
 }

@@ -22,10 +22,10 @@ pub enum Status {
 }
 
 impl Status {
-    /// Reads a status as stores spell it: any case, surrounding blanks ignored. `None` for any other word, so that a
+    /// Reads a status as stores spell it: any case, surrounding blanks (of ASCII) ignored. `None` for any other word, so that a
     /// spelling nobody knows is never mistaken for an approval.
     pub fn parse(word: &str) -> Option<Self> {
-        let word = word.trim();
+        let word = word.trim_ascii();
         [Self::Staging, Self::Approved, Self::Promoted, Self::Rejected]
             .into_iter()
             .find(|status| word.eq_ignore_ascii_case(status.as_str()))
@@ -100,6 +100,17 @@ impl Unreviewed {
             Self::Approved => Status::Approved,
         }
     }
+}
+
+/// Whether the overviews of sessions are told (`overviews` in `scope.toml`). Nobody reviews them, so somebody has to vouch for
+/// them; where the manifest says nothing, a store in which nothing waits for review or was rejected is taken for an owner who does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Overviews {
+    /// They are told with the sessions that are.
+    Show,
+    /// They are never told.
+    Hide,
 }
 
 /// Whether other projects may search a scope (`visibility` in `scope.toml`).

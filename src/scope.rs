@@ -455,7 +455,7 @@ impl Registry {
             }
             None => self.database(folder),
         };
-        let store = Store::new(path, manifest.unreviewed);
+        let store = Store::new(path, manifest.unreviewed).with_overviews(manifest.overviews);
         Scope {
             name: name.to_owned(),
             folder: folder.to_owned(),
@@ -480,7 +480,7 @@ fn single(path: &Path, resident: usize) -> Scope {
     let (mut manifest, problem) = if file.exists() { load(&file) } else { (Manifest::default(), None) };
     // It is the only one there is, and it was named.
     manifest.visibility = Visibility::Shared;
-    let store = Store::new(path.to_owned(), manifest.unreviewed);
+    let store = Store::new(path.to_owned(), manifest.unreviewed).with_overviews(manifest.overviews);
     Scope {
         name: stem,
         folder,

@@ -3,6 +3,7 @@
 //! Every method is synchronous and touches only the file system; adapters keep it off their async threads.
 
 pub(crate) mod answer;
+mod evidence;
 mod explain;
 mod get;
 mod query;

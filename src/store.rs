@@ -4,7 +4,8 @@
 //! modules below each know one thing: [`open`] how to open, [`copies`] what is read elsewhere, `image` how a whole store is read
 //! without holding back its writer, `idle` what stays open between two reads, `halves` how two threads
 //! go through a large table, [`layout`] what is there, [`record`] what a row means, [`read`] the questions that are asked,
-//! `links` the one about provenance, [`outline`] the one that is asked of a whole store before anything of it is indexed.
+//! `links` the one about provenance, [`sessions`] what may be told of sessions, [`outline`] the one that is asked of a whole store
+//! before anything of it is indexed.
 
 pub mod ack;
 pub mod claude_mem;
@@ -18,6 +19,7 @@ pub mod open;
 pub mod outline;
 pub mod read;
 pub mod record;
+pub mod sessions;
 pub mod values;
 pub mod vfs;
 
@@ -37,7 +39,7 @@ use self::layout::Layout;
 use self::open::{Beside, Opening, Stamp};
 use crate::error::StoreError;
 use crate::heap;
-use crate::memory::Unreviewed;
+use crate::memory::{Overviews, Unreviewed};
 
 /// How long a read tries to get at a store that changes under it.
 pub const PATIENCE: Duration = Duration::from_secs(4);
@@ -64,6 +66,7 @@ const ANY_VALUE: i32 = 1_000_000_000;
 pub struct Store {
     path: PathBuf,
     unreviewed: Unreviewed,
+    overviews: Option<Overviews>,
     /// Held while files are looked at and while a connection holds locks, see [`open`]. Shared by every store of this
     /// process that names the same file.
     gate: Arc<Mutex<()>>,
@@ -100,6 +103,9 @@ pub struct Snapshot<'a> {
     /// How it was opened.
     pub opening: Opening,
     pub(crate) unreviewed: Unreviewed,
+    overviews: Option<Overviews>,
+    /// Whether [`Self::overviews`], or the store in its place, lets overviews be told; unknown until it is asked.
+    vouched: Cell<Option<bool>>,
     pub(crate) path: &'a Path,
     /// Whether the whole store was gone through: what that took of memory is given back with the connection.
     pub(crate) scanned: Cell<bool>,
@@ -123,12 +129,20 @@ impl Store {
         Self {
             path,
             unreviewed,
+            overviews: None,
             gate,
             copy: Mutex::default(),
             layout: Mutex::default(),
             lock: Mutex::default(),
             cut: AtomicBool::new(false),
         }
+    }
+
+    /// Says whether the overviews of its sessions are told.
+    #[must_use]
+    pub const fn with_overviews(mut self, overviews: Option<Overviews>) -> Self {
+        self.overviews = overviews;
+        self
     }
 
     /// Closes what is open between two reads, and removes the private copy, if there is one and nobody is reading it.
@@ -441,6 +455,8 @@ impl Store {
             stamp: stamp.clone(),
             opening,
             unreviewed: self.unreviewed,
+            overviews: self.overviews,
+            vouched: Cell::new(None),
             path: &self.path,
             scanned: Cell::new(false),
             second: RefCell::new(second.and_then(halves::Watching::same)),

@@ -2,12 +2,15 @@
 //!
 //! Removed: terminal escape sequences (whole, parameters and all), control characters, bidirectional overrides and
 //! isolates, zero-width and tag characters that hide text from a reader. Kept: every script, emoji with their joiners,
-//! and, in long text, line breaks and tabs.
+//! and, in long text, line breaks and tabs. [`untagged`] also takes the meaning from tags that hosts know, for text that reaches a
+//! model outside the result of a tool.
 
+mod tags;
 mod tokens;
 
 use std::borrow::Cow;
 
+pub use self::tags::{untag, untagged};
 pub use self::tokens::tokens;
 
 /// Most characters of a one-line field (title, subtitle, a fact, a tag, a name).

@@ -46,6 +46,11 @@ pub fn show(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// The calendar day of an instant in UTC, `YYYY-MM-DD`.
+pub fn day(instant: Timestamp) -> String {
+    instant.strftime("%Y-%m-%d").to_string()
+}
+
 /// The first instant of a calendar day (`until` false) or the first instant after it (`until` true), in UTC.
 /// `None` unless the text is a real day written `YYYY-MM-DD`.
 pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {

@@ -269,12 +269,15 @@ pub struct RelatedEntry {
 /// What a session was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionContext {
-    /// The session's title.
+    /// The session's title, as recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its overview.
+    /// Its overview, where somebody vouches for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overview: Option<String>,
+    /// Nobody reviewed the title or the overview; they are quoted as they were recorded.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unreviewed: bool,
 }
 
 /// Neighbours of a memory in time.
@@ -530,20 +533,29 @@ pub struct ProjectInfo {
     pub detected_by: Option<String>,
 }
 
-/// A recent session of a project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A recent session of a project, in which at least one approved memory was learned.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionEntry {
-    /// The session's name or id.
-    pub session: String,
-    /// Its title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Its overview.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overview: Option<String>,
-    /// When it was, UTC.
+    /// The session's id; `session` of query_memories finds its memories by it.
+    pub id: String,
+    /// The day it began, `YYYY-MM-DD`, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
+    /// Its title as recorded; of a session without one, the title of a memory learned in it that is not told elsewhere in the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its overview, where somebody vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<String>,
+    /// The id of the memory that sums it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// When it began, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// Nobody reviewed the title or the overview; they are quoted as they were recorded.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unreviewed: bool,
 }
 
 /// Answer of `get_context`.

@@ -46,6 +46,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
         visibility: if args.private { Visibility::Private } else { Visibility::Shared },
         store: Some(store.clone()),
         unreviewed,
+        overviews: None,
     };
     let path = config.root.value.join("scopes").join(&args.name).join("scope.toml");
     let text = toml::to_string(&manifest).map_err(|error| SettingsError::Invalid {

@@ -198,14 +198,14 @@ fn memory(detail: &MemoryDetail) -> String {
         }
     };
     line("session", detail.memory.session.clone().or_else(|| detail.session_id.clone()));
-    line(
-        "session title",
-        detail.session_context.as_ref().and_then(|context| context.title.clone()),
-    );
-    line(
-        "session overview",
-        detail.session_context.as_ref().and_then(|context| context.overview.clone()),
-    );
+    if let Some(context) = &detail.session_context {
+        let (title, overview) = match context.unreviewed {
+            true => ("session title, not reviewed", "session overview, not reviewed"),
+            false => ("session title", "session overview"),
+        };
+        line(title, context.title.clone());
+        line(overview, context.overview.clone());
+    }
     line("confidence", detail.memory.confidence.map(|confidence| format!("{confidence:.2}")));
     line(
         "reviewed",
@@ -394,12 +394,25 @@ pub fn context(answer: &ContextResponse) -> String {
         }
     }
     if !answer.recent_sessions.is_empty() {
-        let _ = writeln!(out, "\n{}", paint(BOLD, "recent sessions"));
+        let _ = writeln!(out, "\n{}", paint(BOLD, "recent sessions (titles as recorded, not reviewed)"));
         for session in &answer.recent_sessions {
-            let date = session.date.as_ref().and_then(|at| at.get(..10)).unwrap_or("-");
-            let _ = writeln!(out, "    {date} {}", session.title.as_deref().unwrap_or(&session.session));
+            let date = session.date.as_deref().unwrap_or("-");
+            let summary = session
+                .summary
+                .as_ref()
+                .map_or_else(String::new, |id| format!(" {}", paint(NAME, id)));
+            let _ = writeln!(
+                out,
+                "    {date} {}{summary}",
+                session.title.as_deref().unwrap_or("untitled session")
+            );
             if let Some(overview) = &session.overview {
-                let _ = writeln!(out, "{}", paint(DIM, wrapped(overview, "      ")));
+                let label = if session.summary.is_some() {
+                    ""
+                } else {
+                    "overview, not reviewed: "
+                };
+                let _ = writeln!(out, "{}", paint(DIM, wrapped(&format!("{label}{overview}"), "      ")));
             }
         }
     }

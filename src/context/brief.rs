@@ -11,8 +11,8 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::signals::{LASTING, Reason, Signals, is_distinctive};
 use super::words::{Origin, Words};
-use super::{SESSIONS, folder};
-use crate::api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, SessionEntry, Skipped};
+use super::{SESSIONS, folder, recent};
+use crate::api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, Skipped};
 use crate::error::{Error, StoreError};
 use crate::memory::{StatusFilter, Visibility, fold_name};
 use crate::query::filter::Belonging;
@@ -22,6 +22,7 @@ use crate::scope::resolve::Selection;
 use crate::service::{Service, answer, note_locks};
 use crate::store::outline::{Outline, Outlines};
 use crate::store::read::RowKey;
+use crate::store::sessions::{Recent, RecentSession};
 use crate::{text, time};
 
 /// A session's start waits no longer than this for a store that is locked.
@@ -66,7 +67,7 @@ pub struct Brief {
 struct Read<'a> {
     scope: &'a Scope,
     outlines: Outlines,
-    sessions: Vec<SessionEntry>,
+    sessions: Vec<RecentSession>,
 }
 
 /// A memory that may be told, with why.
@@ -160,11 +161,10 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
             ids: Vec::new(),
         });
     note_locks(read.iter().map(|read| read.scope), &mut notes);
-    context.recent_sessions = read.into_iter().flat_map(|read| read.sessions).collect();
-    context
-        .recent_sessions
-        .sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.session.cmp(&b.session)));
-    context.recent_sessions.truncate(SESSIONS);
+    let sessions = read
+        .into_iter()
+        .flat_map(|read| read.sessions.into_iter().map(|session| (read.scope.name.as_str(), session)));
+    context.recent_sessions = recent(sessions.collect(), &[&context.recent_memories, &context.cross_project_learnings]);
     context.project = ProjectInfo {
         name: text::line(&selection.current.name, 200),
         path: text::line(&selection.current.folder.display().to_string(), 400),
@@ -195,9 +195,17 @@ fn read<'a>(
     for scope in scopes {
         let own = selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
         let result = scope.store.whole(PATIENCE, |snapshot| {
-            let outlines = snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
+            let mut outlines = snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
             let told = match sessions {
-                true => snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS)?,
+                true => {
+                    let wanted = Recent {
+                        projects: &names,
+                        unnamed: own,
+                        filter: StatusFilter::Approved,
+                        most: SESSIONS,
+                    };
+                    snapshot.recent_sessions(wanted, |_| std::mem::take(&mut outlines.members))?
+                }
                 false => Vec::new(),
             };
             Ok((outlines, told))

@@ -1,21 +1,27 @@
 //! Which memories `get_context` answers: searched for with the scopes' indexes, one signal after the other.
 
+use std::collections::HashSet;
+
+use rustc_hash::FxHashMap;
+
 use super::SESSIONS;
 use super::brief::RECENT;
 use super::signals::{LASTING, Reason, Signals, Subjects, is_distinctive};
 use super::words::{Origin, Words};
-use crate::api::{Detail, MemoryHit, Mode, Note, NoteKind, SessionEntry};
+use crate::api::{Detail, MemoryHit, Mode, Note, NoteKind};
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, Visibility, fold_name};
 use crate::query::analysis::Kind;
 use crate::query::filter::{Belonging, FilePattern, Filters};
 use crate::query::fold::Signature;
 use crate::query::inverted::Index;
+use crate::query::names::Name;
 use crate::query::prepare::term_key;
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::service::search::{Hit, Search};
 use crate::service::validate::QuerySpec;
+use crate::store::sessions::{MEMBERS, Members, Recent, RecentSession};
 use crate::text;
 
 /// Why a memory is there that was searched for.
@@ -186,6 +192,7 @@ impl<'a> Chooser<'a> {
             expect: None,
             floor: Some(FOCUS_FLOOR),
             oldest: false,
+            sessions: step.reason.is_none(),
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;
         // As many more as may be there already, in either list, under another reason or another id.
@@ -258,20 +265,48 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The project's recent sessions, newest first.
-    pub(super) fn sessions(&self) -> Vec<SessionEntry> {
+    /// The project's recent sessions, each with the name of its scope.
+    pub(super) fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
         let names = self.selection.current.names();
         let mut sessions = Vec::new();
-        for (scope, _) in self.opened {
+        for (scope, guard) in self.opened {
+            let Some(index) = guard.get() else { continue };
             let own = self.selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
             // Memories go before sessions: a store that cannot be read for these is named where its memories are read.
+            let wanted = Recent {
+                projects: &names,
+                unnamed: own,
+                filter: StatusFilter::Approved,
+                most: SESSIONS,
+            };
             let read = scope
                 .store
-                .snapshot(|snapshot| snapshot.recent_sessions(&names, own, StatusFilter::Approved, SESSIONS));
-            sessions.extend(read.unwrap_or_default());
+                .snapshot(|snapshot| snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter)));
+            let read = read.unwrap_or_default().into_iter();
+            sessions.extend(read.map(|session| (scope.name.as_str(), session)));
         }
-        sessions.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.session.cmp(&b.session)));
-        sessions.truncate(SESSIONS);
         sessions
     }
+}
+
+/// The memories of sessions, as the index knows them.
+fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
+    let wanted: FxHashMap<Name, &str> = sessions
+        .iter()
+        .filter_map(|session| Some((index.lookup(session).filter(|name| *name != 0)?, *session)))
+        .collect();
+    let mut members = Members::new();
+    if wanted.is_empty() {
+        return members;
+    }
+    for (number, doc) in index.live().filter(|(_, doc)| filter.allows(doc.status)) {
+        let names = [Some(doc.session), Some(doc.session_id).filter(|name| *name != doc.session)];
+        for session in names.into_iter().flatten().filter_map(|name| wanted.get(&name)) {
+            let of = members.entry((*session).to_owned()).or_default();
+            if of.len() < MEMBERS {
+                of.push((doc.key, index.id(number).to_owned()));
+            }
+        }
+    }
+    members
 }

@@ -1,5 +1,5 @@
 //! Prompts: what a person picks in their client, filled with what the service answers. Memories stand in them as one line of
-//! JSON, so that no text of a memory can pass for a part of the prompt.
+//! JSON, so that no text of a memory can pass for a part of the prompt, and without tags that hosts give meaning to.
 
 use std::collections::BTreeMap;
 
@@ -233,8 +233,10 @@ fn review(surface: &Surface, review: &Review) -> String {
     )
 }
 
-/// An answer as JSON, with the names that tools have here.
+/// An answer as JSON, with the names that tools have here, and with no tag that a host gives meaning to.
 fn json(surface: &Surface, answer: &impl serde::Serialize) -> String {
     let answer = serde_json::to_value(answer).unwrap_or_default();
-    surface.answer(Operation::QueryMemories, answer).to_string()
+    let mut told = surface.answer(Operation::QueryMemories, answer);
+    text::untag(&mut told);
+    told.to_string()
 }

@@ -51,6 +51,7 @@ impl Server {
         ];
         resources.extend(scopes.into_iter().map(|Listed { name, description }| {
             let description = description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
+            let description = text::untagged(&description).into_owned();
             Resource::new(Address::Scope { name: name.clone() }.to_string(), name.clone())
                 .with_title(format!("Scope {name}"))
                 .with_description(description)
@@ -188,7 +189,10 @@ fn encoded(surface: &Surface, answer: &impl Serialize) -> Result<String, Error> 
         operation: "the answer".to_owned(),
         message: error.to_string(),
     })?;
-    Ok(surface.answer(Operation::GetMemory, answer).to_string())
+    let mut told = surface.answer(Operation::GetMemory, answer);
+    // Hosts put a resource into a conversation as it is.
+    text::untag(&mut told);
+    Ok(told.to_string())
 }
 
 /// The error for a word that is none of those known.

@@ -174,6 +174,14 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     }
 }
 
+/// What a term weighs that one memory in reach would hold, by [`statistics`].
+pub fn rarest(views: &[View<'_>], status: StatusFilter) -> f32 {
+    let documents: u64 = views.iter().map(|view| view.index.size(status).0).sum();
+    #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
+    let count = documents as f32;
+    (1.0 + (count - 0.5).max(0.5) / 1.5).ln()
+}
+
 /// At most three known words like an unknown one: one letter differs, or one begins with the other, or with all but one
 /// letter of it (the index knows stems: `dployment` meets `deploy`). Words are compared by their stems, and only words of memories that the filter allows count.
 fn alike(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {

@@ -29,6 +29,8 @@
 //! A memory that shares no term with the query must reach the cosine [`FLOOR`]; on the same sets any floor up to 0.45 left
 //! every nDCG@10 as it was, while questions without an answer get fewer results.
 
+use rustc_hash::FxHashSet;
+
 use super::filter::Filters;
 use super::inverted::DocId;
 use super::lexical::Statistics;
@@ -104,8 +106,12 @@ pub struct Found {
     pub top: f32,
 }
 
-/// Runs the legs and fuses what they say. Filters are applied before anything is counted or ordered.
-pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, frozen_top: Option<f32>) -> Found {
+/// What speaks for a memory that shares no term with the query: its scope, itself, and its part of a lexical score.
+pub type Beside = (usize, DocId, f32);
+
+/// Runs the legs and fuses what they say. Filters are applied before anything is counted or ordered. `beside` admits memories whose
+/// own text holds no term, at most half as well as the best whose text does.
+pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, beside: &[Beside], frozen_top: Option<f32>) -> Found {
     let mut found = Found::default();
     let judges: Vec<Judge<'_>> = views.iter().map(|view| Judge::new(view, filters)).collect();
     if matches!(question, Question::Everything) {
@@ -133,13 +139,27 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, f
             admit(&mut found, judge, candidate);
         }
     }
+    let best = found.candidates.iter().fold(0f32, |best, candidate| best.max(candidate.lexical));
+    let mut admitted: FxHashSet<(usize, DocId)> = FxHashSet::default();
+    for &(scope, doc, weight) in beside {
+        if scores.get(scope).is_some_and(|own| own.of(doc) <= 0.0) && admitted.insert((scope, doc)) {
+            let candidate = Scored {
+                lexical: if best > 0.0 { weight.min(best / 2.0) } else { weight },
+                cosine: cosine(scope, doc),
+                ..Scored::new(scope, doc)
+            };
+            judges.get(scope).into_iter().for_each(|judge| admit(&mut found, judge, candidate));
+        }
+    }
     if let Some((nearest, hidden)) = nearest {
         if question.words().is_none() {
             found.hidden = hidden;
         }
         let floor = if question.words().is_some() { FLOOR } else { f32::NEG_INFINITY };
         let shares_a_term = |near: &Scored| scores.get(near.scope).is_some_and(|own| own.of(near.doc) > 0.0);
-        let more = nearest.into_iter().filter(|near| near.cosine >= floor && !shares_a_term(near));
+        let more = nearest
+            .into_iter()
+            .filter(|near| near.cosine >= floor && !shares_a_term(near) && !admitted.contains(&(near.scope, near.doc)));
         found.candidates.extend(more);
     }
     let top = frozen_top.unwrap_or_else(|| top(question.words(), &found.candidates));

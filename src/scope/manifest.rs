@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SettingsError;
 use crate::files;
-use crate::memory::{Unreviewed, Visibility, nearest};
+use crate::memory::{Overviews, Unreviewed, Visibility, nearest};
 
 /// Most bytes of a file of settings.
 pub const LARGEST: u64 = 1 << 20;
@@ -35,10 +35,23 @@ pub struct Manifest {
     pub store: Option<PathBuf>,
     /// What rows of a store without a status column count as: `staging` (default) or `approved`.
     pub unreviewed: Unreviewed,
+    /// Whether overviews of sessions, which nobody reviews, are told: `show` or `hide`. Default: `hide` where the store has rows
+    /// that are staged or rejected, else `show`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overviews: Option<Overviews>,
 }
 
 /// The keys, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 7] = ["description", "projects", "paths", "remotes", "visibility", "store", "unreviewed"];
+pub const KEYS: [&str; 8] = [
+    "description",
+    "projects",
+    "paths",
+    "remotes",
+    "visibility",
+    "store",
+    "unreviewed",
+    "overviews",
+];
 
 impl Manifest {
     /// Reads a manifest.

@@ -15,12 +15,14 @@ impl Search<'_> {
         let mut legs = Vec::new();
         if let (Some(statistics), Some(view)) = (self.statistics(), self.views.get(scored.scope)) {
             let parts = statistics.explain(view, scored.doc).into_iter();
+            let session = self.session_words(scored).filter(|_| parts.len() == 0);
             legs.push(LegExplanation {
                 leg: "lexical".to_owned(),
                 rank: (scored.lexical > 0.0).then(|| ahead(&|other| other.lexical > scored.lexical)),
                 score: round(scored.lexical),
                 terms: parts
                     .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
+                    .chain(session.map(|words| format!("session: {words}")))
                     .collect(),
             });
         }

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::answer;
+use super::evidence::{self, Evidence};
 use super::validate::QuerySpec;
 use crate::api::{Also, Hidden, MemoryHit, Mode};
 use crate::cancel;
@@ -16,7 +17,7 @@ use crate::query::inverted::DocId;
 use crate::query::inverted::docs::Doc;
 use crate::query::lexical::{self, Matcher, Statistics, Terms};
 use crate::query::page::Cursor;
-use crate::query::retrieve::{Found, Question, Scored, retrieve};
+use crate::query::retrieve::{Beside, Found, Question, Scored, retrieve};
 use crate::query::semantic::Code;
 use crate::query::view::View;
 use crate::query::{Ranked, Wanted, order, resume};
@@ -24,6 +25,9 @@ use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::read::RowKey;
 use crate::table::TableError;
+
+/// The scopes of a search with their indexes, in the order of its views.
+pub(super) type Opened<'a> = &'a [(&'a Scope, IndexGuard<'a>)];
 
 /// A result with its place in the order.
 pub(crate) struct Hit {
@@ -105,6 +109,8 @@ pub(crate) struct Search<'a> {
     code: Option<Code>,
     /// The memory whose neighbours are asked for: it is not its own neighbour.
     pub(super) like: Option<(usize, DocId)>,
+    /// What sessions say for memories whose own text does not meet the question.
+    pub(super) evidence: Vec<Evidence>,
 }
 
 impl<'a> Search<'a> {
@@ -164,6 +170,10 @@ impl<'a> Search<'a> {
             view.look_outside(statistics, code.as_ref(), &spec.filters).map_err(lost(number))?;
         }
         let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
+        let evidence = match &terms {
+            Some((terms, _)) if spec.sessions => evidence::find(opened, &views, terms, &spec.filters),
+            _ => Vec::new(),
+        };
         Ok(Self {
             opened,
             views,
@@ -174,6 +184,7 @@ impl<'a> Search<'a> {
             terms,
             code,
             like,
+            evidence,
         })
     }
 
@@ -235,7 +246,8 @@ impl<'a> Search<'a> {
     pub(super) fn retrieve(&self) -> Found {
         let Some(question) = self.question() else { return Found::default() };
         let top = self.statistics().and_then(|statistics| statistics.top);
-        let mut found = retrieve(&self.views, question, &self.spec.filters, top);
+        let beside: Vec<Beside> = self.evidence.iter().map(|found| (found.scope, found.doc, found.weight)).collect();
+        let mut found = retrieve(&self.views, question, &self.spec.filters, &beside, top);
         let floor = self.spec.floor.filter(|_| self.has_meaning());
         found
             .candidates
@@ -392,6 +404,13 @@ impl<'a> Search<'a> {
         Ok(records)
     }
 
+    /// The words of the question that the session of a memory holds, where its own text holds none.
+    pub(super) fn session_words(&self, scored: &Scored) -> Option<&str> {
+        let mut evidence = self.evidence.iter();
+        let found = evidence.find(|found| (found.scope, found.doc) == (scored.scope, scored.doc))?;
+        Some(found.words.as_str())
+    }
+
     fn hit(
         &self,
         memory: &Memory,
@@ -408,6 +427,7 @@ impl<'a> Search<'a> {
         if self.searches() {
             hit.score = Some(f64::from((place.scored.score * 1000.0).round()) / 1000.0);
             let words = matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
+            let words = words.or_else(|| self.session_words(&place.scored).map(|words| format!("session: {words}")));
             hit.why = words.or_else(|| self.code.as_ref().map(|_| format!("near in meaning ({:.2})", place.scored.cosine)));
         }
         if self.spec.explain && self.searches() {

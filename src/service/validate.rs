@@ -234,6 +234,8 @@ pub struct QuerySpec {
     pub floor: Option<f32>,
     /// Whether a list begins with the oldest.
     pub oldest: bool,
+    /// Whether words that no memory holds are looked for in what sessions were about.
+    pub sessions: bool,
 }
 
 /// A memory whose neighbours are asked for.
@@ -265,6 +267,7 @@ impl QuerySpec {
             expect: None,
             floor: None,
             oldest: false,
+            sessions: false,
         }
     }
 
@@ -379,6 +382,7 @@ impl QuerySpec {
                 .map(str::to_owned),
             floor: None,
             oldest: request.order == Some(Order::Oldest),
+            sessions: true,
         })
     }
 }

@@ -71,7 +71,8 @@ fn overviews(table: &Table) -> Option<OverviewSource> {
         order: table
             .column(&["created_at", "updated_at"])
             .unwrap_or_else(|| table.row_number.unwrap_or("NULL").to_owned()),
-        is_memory: false,
+        status: table.column(&["status"]),
+        memories: None,
     })
 }
 

@@ -87,7 +87,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             order: summaries
                 .column(&["created_at_epoch", "created_at"])
                 .unwrap_or_else(|| summaries.row_number.unwrap_or("NULL").to_owned()),
-            is_memory: true,
+            status: None,
+            memories: Some(sources.len()),
         });
         sources.push(source);
     }
@@ -149,7 +150,8 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
             order: table
                 .column(&["created_at_epoch", "created_at"])
                 .unwrap_or_else(|| table.row_number.unwrap_or("NULL").to_owned()),
-            is_memory: true,
+            status: table.column(&["status"]),
+            memories: None,
         })
     });
     let sessions = find(tables, "sessions").and_then(|table| sessions(table, &["session_id"]));

@@ -323,8 +323,10 @@ pub struct OverviewSource {
     pub content: Vec<(&'static str, String)>,
     /// SQL that orders several overviews of one session.
     pub order: String,
-    /// Whether the overview is itself a memory, so that the status allow-list decides whether it may be shown.
-    pub is_memory: bool,
+    /// The column that holds a status of its rows, quoted: what it turns down is never told.
+    pub status: Option<String>,
+    /// Where its rows are memories themselves: their source, an index into [`Layout::sources`]. The status of each decides.
+    pub memories: Option<usize>,
 }
 
 /// Names of the columns of `memory_links`, quoted; absent ones are `NULL`.

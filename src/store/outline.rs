@@ -9,15 +9,18 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::layout::{Field, Source};
 use super::read::RowKey;
+use super::sessions::{MEMBERS, Members};
 use super::{Snapshot, record, values};
 use crate::error::StoreError;
 use crate::memory::{self, Status, StatusFilter, Successor, Unreviewed};
 use crate::text;
 
 /// The fields that are read.
-const READ: [Field; 14] = [
+const READ: [Field; 16] = [
     Field::Project,
     Field::ProjectAlias,
+    Field::Session,
+    Field::SessionId,
     Field::Kind,
     Field::Title,
     Field::Subtitle,
@@ -74,6 +77,8 @@ pub struct Outlines {
     pub pending: u64,
     /// When the oldest of those was written, milliseconds since 1970.
     pub oldest_pending: Option<i64>,
+    /// The memories of each session that the filter lets through.
+    pub members: Members,
 }
 
 /// What the rule on successors needs of every row that is not rejected.
@@ -86,6 +91,8 @@ struct Known {
 struct Seen {
     outline: Outline,
     successor: Option<Box<str>>,
+    /// The name and the id of the session it was learned in; empty where unknown.
+    sessions: [String; 2],
 }
 
 /// What looks for words in the raw bytes of a field: one bit a word.
@@ -103,7 +110,12 @@ impl Snapshot<'_> {
         let mut rejected: HashSet<String> = HashSet::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
             let (of, how) = ((number, source), (self.unreviewed, filter, find));
-            for Seen { outline, successor } in self.in_halves(source, |connection, within| rows(connection, within, of, how))? {
+            for Seen {
+                outline,
+                successor,
+                sessions,
+            } in self.in_halves(source, |connection, within| rows(connection, within, of, how))?
+            {
                 if outline.status == Status::Rejected {
                     rejected.insert(outline.id);
                     continue;
@@ -122,6 +134,12 @@ impl Snapshot<'_> {
                     }
                 }
                 if filter.allows(status) {
+                    for session in sessions.into_iter().filter(|session| !session.is_empty()) {
+                        let members = outlines.members.entry(session).or_default();
+                        if members.len() < MEMBERS && members.last().is_none_or(|(key, _)| *key != outline.key) {
+                            members.push((outline.key, outline.id.clone()));
+                        }
+                    }
                     outlines.served.push(outline);
                 }
             }
@@ -169,7 +187,11 @@ fn rows(
             marks: Marks::default(),
         };
         if status == Status::Rejected || outline.id.is_empty() {
-            seen.push(Seen { outline, successor: None });
+            seen.push(Seen {
+                outline,
+                successor: None,
+                sessions: Default::default(),
+            });
             continue;
         }
         let successor = line(row, Field::SupersededBy)?;
@@ -178,12 +200,18 @@ fn rows(
             let created = record::first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
             outline.created = created.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
         }
+        let mut sessions = <[String; 2]>::default();
         if filter.allows(status) {
             outline.project = line(row, Field::Project)?;
             outline.alias = line(row, Field::ProjectAlias)?;
             outline.marks = marks(row, source, find)?;
+            sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
         }
-        seen.push(Seen { outline, successor });
+        seen.push(Seen {
+            outline,
+            successor,
+            sessions,
+        });
     }
     Ok(seen)
 }

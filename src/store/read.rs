@@ -7,9 +7,9 @@ use rusqlite::{Connection, Row};
 
 use super::layout::{Field, Source};
 use super::{Snapshot, record, values};
-use crate::api::{Counts, HistoryEntry, SessionContext, SessionEntry};
+use crate::api::{Counts, HistoryEntry};
 use crate::error::StoreError;
-use crate::memory::{Memory, Status, StatusFilter, fold_name};
+use crate::memory::{Memory, Status, StatusFilter};
 use crate::{text, time};
 
 /// Where a row lies: its source and its row number (0 where the table has none).
@@ -271,18 +271,16 @@ impl Snapshot<'_> {
     pub fn counts(&self) -> Result<Counts, StoreError> {
         let mut counts = Counts::default();
         for (_, source) in self.sources() {
-            let column = source.column(Field::Status).unwrap_or("NULL");
-            let sql = format!("SELECT CAST({column} AS TEXT), count(*) FROM {} GROUP BY 1", source.table);
+            let column = source.column(Field::Status);
+            let sql = format!("SELECT {}, count(*) FROM {} GROUP BY 1", column.unwrap_or("NULL"), source.table);
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
-                let (word, _) = values::string(self.fail(row.get_ref(0))?);
+                let value = self.fail(row.get_ref(0))?;
                 let count: i64 = self.fail(row.get(1))?;
-                let word = word.unwrap_or_default();
-                let status = match (source.column(Field::Status), word.trim()) {
-                    (None, _) => Some(self.unreviewed.status()),
-                    (Some(_), "") => Some(Status::Staging),
-                    (Some(_), word) => Status::parse(word),
+                let status = match column {
+                    None => Some(self.unreviewed.status()),
+                    Some(_) => values::status(value).ok(),
                 };
                 let slot = match status {
                     Some(Status::Approved) => &mut counts.approved,
@@ -295,136 +293,6 @@ impl Snapshot<'_> {
             }
         }
         Ok(counts)
-    }
-
-    /// What the session of a memory was about. An overview that is itself an unreviewed memory is shown only where the
-    /// filter lets unreviewed rows through.
-    ///
-    /// # Errors
-    /// What SQLite said.
-    pub fn session_context(&self, memory: &Memory, filter: StatusFilter) -> Result<Option<SessionContext>, StoreError> {
-        let names: Vec<String> = [&memory.session, &memory.session_id].into_iter().flatten().cloned().collect();
-        if names.is_empty() {
-            return Ok(None);
-        }
-        let context = SessionContext {
-            title: self.session_title(&names)?,
-            overview: self.overview(&names, memory.project.as_deref(), filter)?,
-        };
-        Ok((context != SessionContext::default()).then_some(context))
-    }
-
-    fn session_title(&self, names: &[String]) -> Result<Option<String>, StoreError> {
-        for source in &self.layout.sessions {
-            let Some(title) = &source.title else { continue };
-            for name in names {
-                let condition: Vec<String> = source.keys.iter().map(|key| format!("{key} = ?1")).collect();
-                let sql = format!("SELECT {title} FROM {} WHERE {} LIMIT 1", source.table, condition.join(" OR "));
-                let mut statement = self.fail(self.connection.prepare(&sql))?;
-                let mut rows = self.fail(statement.query([name]))?;
-                if let Some(row) = self.fail(rows.next())?
-                    && let (Some(title), _) = values::string(self.fail(row.get_ref(0))?)
-                    && !title.trim().is_empty()
-                {
-                    return Ok(Some(text::line(&title, 200)));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    fn overview(&self, names: &[String], project: Option<&str>, filter: StatusFilter) -> Result<Option<String>, StoreError> {
-        for source in &self.layout.overviews {
-            if source.content.is_empty() || (source.is_memory && !filter.allows(self.unreviewed.status())) {
-                continue;
-            }
-            let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
-            let project_column = source.project.as_deref().unwrap_or("NULL");
-            let sql = format!(
-                "SELECT {} FROM {} WHERE {} = ?1 ORDER BY ({project_column} IS ?2) DESC, {} DESC LIMIT 1",
-                columns.join(", "),
-                source.table,
-                source.session,
-                source.order
-            );
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            for name in names {
-                let mut rows = self.fail(statement.query((name, project)))?;
-                let Some(row) = self.fail(rows.next())? else { continue };
-                let mut parts = Vec::new();
-                for (position, (label, _)) in source.content.iter().enumerate() {
-                    let (value, _) = values::string(self.fail(row.get_ref(position))?);
-                    let part = text::block(&value.unwrap_or_default());
-                    if !part.is_empty() {
-                        parts.push(if label.is_empty() { part } else { format!("{label}: {part}") });
-                    }
-                }
-                if !parts.is_empty() {
-                    return Ok(Some(text::cut(&parts.join("\n"), 1_500).0.into_owned()));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// The newest sessions whose project is one of `projects` (folded names), with their overviews; sessions without a
-    /// project count only with `unnamed`.
-    ///
-    /// # Errors
-    /// What SQLite said.
-    pub fn recent_sessions(
-        &self,
-        projects: &[String],
-        unnamed: bool,
-        filter: StatusFilter,
-        most: usize,
-    ) -> Result<Vec<SessionEntry>, StoreError> {
-        let mut dated: Vec<(Option<jiff::Timestamp>, SessionEntry)> = Vec::new();
-        for source in &self.layout.sessions {
-            let Some(key) = source.keys.first() else { continue };
-            let or_null = |column: &Option<String>| column.clone().unwrap_or_else(|| "NULL".to_owned());
-            let started = or_null(&source.started);
-            let sql = format!(
-                "SELECT {key}, {}, {}, {started} FROM {} WHERE {key} IS NOT NULL ORDER BY {started} DESC LIMIT 500",
-                or_null(&source.title),
-                or_null(&source.project),
-                source.table
-            );
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let (Some(session), _) = values::string(self.fail(row.get_ref(0))?) else {
-                    continue;
-                };
-                let (title, _) = values::string(self.fail(row.get_ref(1))?);
-                let (project, _) = values::string(self.fail(row.get_ref(2))?);
-                let mine = project.as_deref().map_or(unnamed, |project| projects.contains(&fold_name(project)));
-                let title = title.map(|title| text::line(&title, 200)).filter(|title| !title.is_empty());
-                if !mine || session.trim().is_empty() {
-                    continue;
-                }
-                let date = values::instant(self.fail(row.get_ref(3))?);
-                let overview = self.overview(std::slice::from_ref(&session), project.as_deref(), filter)?;
-                if title.is_none() && overview.is_none() {
-                    continue;
-                }
-                let overview = overview.map(|overview| text::line(&overview, 500));
-                dated.push((
-                    date,
-                    SessionEntry {
-                        session: text::line(&session, 200),
-                        title,
-                        overview,
-                        date: date.map(time::show),
-                    },
-                ));
-                if dated.len() >= most * (self.layout.sessions.len()).max(1) {
-                    break;
-                }
-            }
-        }
-        dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.session.cmp(&b.1.session)));
-        Ok(dated.into_iter().take(most).map(|(_, entry)| entry).collect())
     }
 
     /// The curation log of a memory, oldest first.

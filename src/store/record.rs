@@ -11,24 +11,16 @@ use crate::text;
 
 /// Most bytes read of one narrative. Longer ones are cut; nobody's answer holds that much.
 const NARRATIVE_CAP: usize = 2 << 20;
+/// The title of a memory in which nothing could be one.
+pub const UNTITLED: &str = "(untitled)";
 
 /// The status of a row as the store says it: `Ok(None)` where the table has no status column, `Err` with the word for one
-/// that is unknown. An empty status in a table that has the column is `staging`: nobody approved it.
-pub fn stored_status(row: &Row<'_>, source: &Source) -> rusqlite::Result<Result<Option<Status>, String>> {
+/// that is unknown.
+fn stored_status(row: &Row<'_>, source: &Source) -> rusqlite::Result<Result<Option<Status>, String>> {
     if source.column(Field::Status).is_none() {
         return Ok(Ok(None));
     }
-    let value = row.get_ref(Field::Status.position())?;
-    // The common case first, without copying: a scan asks this of every row.
-    if let ValueRef::Text(bytes) = value
-        && let Some(status) = std::str::from_utf8(bytes).ok().and_then(Status::parse)
-    {
-        return Ok(Ok(Some(status)));
-    }
-    Ok(match values::string(value).0.as_deref().map(str::trim) {
-        None | Some("") => Ok(Some(Status::Staging)),
-        Some(word) => Err(word.to_owned()),
-    })
+    Ok(values::status(row.get_ref(Field::Status.position())?).map(Some))
 }
 
 /// The status that counts: the store's, or the scope's policy; an unknown word counts as rejected, so that it is never
@@ -109,14 +101,14 @@ pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
         session_id,
         date,
         kind,
-        title: title.unwrap_or_else(|| "(untitled)".to_owned()),
+        title: title.unwrap_or_else(|| UNTITLED.to_owned()),
         subtitle,
         facts,
         concepts,
         files,
         narrative,
         status: status(row, source, unreviewed)?,
-        unknown_status: stored_status(row, source)?.err().map(|word| text::line(&word, 60)),
+        unknown_status: stored_status(row, source)?.err(),
         confidence: values::share(row.get_ref(Field::Confidence.position())?),
         reviewed_at: values::instant(row.get_ref(Field::ReviewedAt.position())?),
         reviewed_by,

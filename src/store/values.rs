@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
+use crate::memory::Status;
 use crate::{text, time};
 
 /// Most entries read of one list.
@@ -27,6 +28,34 @@ pub fn string(value: ValueRef<'_>) -> (Option<String>, bool) {
             Err(_) => (None, true),
         },
     }
+}
+
+/// A value as a status; `Err` tells what stands there in the place of one. Nobody approved what is empty, so it is `staging`.
+/// Anything else that is no text of a known word is no status: a number, binary data, a word with more around it than blanks.
+///
+/// # Errors
+/// The unknown word, safe to print.
+pub fn status(value: ValueRef<'_>) -> Result<Status, String> {
+    let word = match value {
+        ValueRef::Null => return Ok(Status::Staging),
+        ValueRef::Text(bytes) if bytes.trim_ascii().is_empty() => return Ok(Status::Staging),
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes).ok().and_then(Status::parse) {
+            Some(status) => return Ok(status),
+            None => text::line(&String::from_utf8_lossy(bytes), 60),
+        },
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Blob(_) => "(binary data)".to_owned(),
+    };
+    // What cannot be seen must not read like a status that is known.
+    let looks_known = word.is_empty() || Status::parse(&word).is_some();
+    Err(if looks_known {
+        format!("{word} (with hidden characters)")
+    } else {
+        word
+    }
+    .trim_start()
+    .to_owned())
 }
 
 /// A value as an instant: a number since 1970 or a written date.
@@ -214,6 +243,41 @@ mod tests {
         let (text, lost) = string(ValueRef::Text(b"ok \xff end"));
         assert!(lost && text.is_some_and(|text| text.starts_with("ok ") && text.ends_with(" end")));
         assert_eq!(string(ValueRef::Blob(b"\xff\xfe")), (None, true));
+    }
+
+    #[test]
+    fn only_the_text_of_a_known_word_is_a_status() {
+        for (word, expected) in [
+            ("approved", Status::Approved),
+            (" Approved\r\n", Status::Approved),
+            ("PROMOTED", Status::Promoted),
+            ("Staging", Status::Staging),
+            (" \t", Status::Staging),
+            ("REJECTED", Status::Rejected),
+        ] {
+            assert_eq!(status(ValueRef::Text(word.as_bytes())), Ok(expected), "{word:?}");
+        }
+        assert_eq!(status(ValueRef::Null), Ok(Status::Staging));
+        let unknown = [
+            ValueRef::Blob(b"approved"),
+            ValueRef::Blob(b""),
+            ValueRef::Blob(b"\xff\xfe"),
+            ValueRef::Integer(1),
+            ValueRef::Real(0.0),
+            ValueRef::Text(b"approved\0"),
+            ValueRef::Text(b"\0"),
+            ValueRef::Text("approved\u{a0}".as_bytes()),
+            ValueRef::Text("\u{a0}".as_bytes()),
+            ValueRef::Text("approved\u{200b}".as_bytes()),
+            ValueRef::Text("\u{ff41}pproved".as_bytes()),
+            ValueRef::Text("аpproved".as_bytes()),
+            ValueRef::Text(b"approved\xff"),
+            ValueRef::Text(b"approved,promoted"),
+        ];
+        for value in unknown {
+            let said = status(value).unwrap_err();
+            assert!(!said.trim().is_empty() && Status::parse(&said).is_none(), "{value:?}: {said:?}");
+        }
     }
 
     #[test]

@@ -73,9 +73,11 @@ pub fn three() -> Root {
     writer
         .execute_batch(
             "INSERT INTO sessions (id, project, title, started_at) VALUES ('s1', 'ledger-api', 'Old session', '2026-01-01T00:00:00Z'), ('s2', 'ledger-api', 'New session', '2026-01-09T00:00:00Z'),
-             ('s3', 'kiosk', 'Not ours', '2026-01-10T00:00:00Z'); INSERT INTO overviews (session, content) VALUES ('s2', 'What was done')",
+             ('s3', 'kiosk', 'Not ours', '2026-01-10T00:00:00Z'); INSERT INTO overviews (session, content) VALUES ('s2', 'What was done');
+             UPDATE memories SET session = 's1' WHERE id = 'own1'; UPDATE memories SET session = 's2' WHERE id = 'own2'",
         )
         .unwrap();
+    root.manifest("ledger-api", "overviews = \"show\"");
     let mut others: Vec<Value> = (1..=8)
         .map(|n| {
             at(
@@ -121,7 +123,7 @@ fn a_project_gets_its_own_memories_its_sessions_and_what_others_learned() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|session| session["session"].as_str().unwrap())
+        .map(|session| session["id"].as_str().unwrap())
         .collect();
     assert_eq!(sessions, ["s2", "s1"]);
     assert_eq!(answer["recent_sessions"][0]["overview"], "What was done");

@@ -15,6 +15,8 @@ use crate::support::{Root, memory};
 const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
 const PRIVATE: usize = 2;
 const BROKEN: usize = 3;
+/// Sessions of each scope.
+const SESSIONS: usize = 4;
 
 /// What a store may hold in `status`, and what it counts as; `None` is never served.
 const STATUSES: [(Option<&str>, Option<Status>); 14] = [
@@ -59,7 +61,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         0..SCOPES.len(),
         0..STATUSES.len(),
         proptest::option::weighted(0.4, 0..24usize),
-        proptest::option::of(0..3usize),
+        proptest::option::of(0..SESSIONS),
         0..4usize,
         1..28u32,
     )
@@ -93,6 +95,12 @@ fn plans() -> impl Strategy<Value = Plan> {
 fn marker(number: usize) -> String {
     let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
     format!("mkq{}{}z", letter(number / 26), letter(number))
+}
+
+/// As [`marker`], of a session.
+fn session_mark(scope: usize, session: usize) -> String {
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n).unwrap());
+    format!("sessq{}{}z", letter(scope), letter(session))
 }
 
 fn id(number: usize) -> String {
@@ -155,9 +163,23 @@ fn build(plan: &Plan) -> Root {
                 )
                 .unwrap();
         }
-        connection
-            .execute_batch("INSERT INTO sessions (id, project, title) VALUES ('session-0', 'red', 'A session'); COMMIT")
-            .unwrap();
+        for session in 0..SESSIONS {
+            let mark = session_mark(number, session);
+            let project = [None, Some(format!("p-{scope}"))][session % 2].clone();
+            connection
+                .execute(
+                    "INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, '2026-03-01')",
+                    params![format!("session-{session}"), project, format!("Title {mark}")],
+                )
+                .unwrap();
+            connection
+                .execute(
+                    "INSERT INTO overviews (session, content) VALUES (?1, ?2)",
+                    params![format!("session-{session}"), format!("Overview o{mark}")],
+                )
+                .unwrap();
+        }
+        connection.execute_batch("COMMIT").unwrap();
     }
     root
 }
@@ -323,6 +345,30 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
             assert!(
                 !text.contains(&forbidden),
                 "{tool} {arguments} shows `{forbidden}` (failed: {failed}): {answer:#}"
+            );
+        }
+    }
+    for (scope, session) in (0..SCOPES.len()).flat_map(|scope| (0..SESSIONS).map(move |session| (scope, session))) {
+        let here = |(_, planned): &(usize, &Planned)| planned.scope == scope;
+        let mut learned = plan
+            .memories
+            .iter()
+            .enumerate()
+            .filter(here)
+            .filter(|(_, planned)| planned.session == Some(session));
+        let mark = session_mark(scope, session);
+        if !learned.any(|(number, _)| may_show(plan, root, statuses, number, tool, arguments)) {
+            assert!(!text.contains(&mark), "{tool} {arguments} shows the session `{mark}`: {answer:#}");
+        }
+        let mut rows = plan.memories.iter().enumerate().filter(here);
+        if !rows.all(|(number, _)| {
+            STATUSES[statuses[number]]
+                .1
+                .is_some_and(|status| StatusFilter::Approved.allows(status))
+        }) {
+            assert!(
+                !text.contains(&format!("o{mark}")),
+                "{tool} {arguments} shows the overview `o{mark}`: {answer:#}"
             );
         }
     }

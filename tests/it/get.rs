@@ -61,7 +61,8 @@ fn a_memory_comes_with_everything_the_store_knows_of_it() {
   "session_id": "u-1",
   "session_context": {
     "title": "Deadlock hunt",
-    "overview": "We looked for deadlocks."
+    "overview": "We looked for deadlocks.",
+    "unreviewed": true
   },
   "reviewed_at": "2026-01-05T08:00:00Z",
   "reviewed_by": "ines",

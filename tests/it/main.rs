@@ -38,6 +38,7 @@ mod resources;
 mod schemas;
 mod scopes;
 mod semantic;
+mod sessions;
 mod soak;
 mod store_live_writer;
 mod store_opening;

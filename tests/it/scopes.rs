@@ -208,7 +208,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "typo": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/typo/scope.toml`: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`; did you mean `visibility`?"
+            "`ROOT/scopes/typo/scope.toml`: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`, `overviews`; did you mean `visibility`?"
           ]
         }
       }

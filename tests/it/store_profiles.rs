@@ -169,7 +169,7 @@ fn tables_around_the_memories_may_lack_row_numbers_and_columns() {
     let memory = got(&service, "m1");
     assert_eq!(
         memory["session_context"],
-        json!({ "title": "a session", "overview": "what it was about" })
+        json!({ "title": "a session", "overview": "what it was about", "unreviewed": true })
     );
     assert_eq!(memory["history"][0]["action"], "approve");
     assert_eq!(memory["links"][0]["to_id"], "m2");
@@ -432,7 +432,7 @@ fn the_least_a_claude_mem_store_may_hold_is_read() {
 
 #[test]
 fn claude_mem_three_is_read_with_its_public_ids() {
-    let (_root, service) = served(
+    let (root, service) = served(
         "CREATE TABLE sessions (id INTEGER PRIMARY KEY, session_id TEXT, project TEXT, title TEXT, created_at_epoch INTEGER);
          INSERT INTO sessions VALUES (1, 's-1', 'ledger-api', 'Retries', 1768212000);
          CREATE TABLE overviews (id INTEGER PRIMARY KEY, session_id TEXT, content TEXT, project TEXT, created_at TEXT, created_at_epoch INTEGER);
@@ -452,9 +452,12 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     assert_eq!(memory["files"], json!(["src/a.rs"]));
     assert_eq!(memory["narrative"], "The body");
     assert_eq!(memory["created_at"], "2026-01-12T11:00:00Z");
+    // Nobody reviewed a row of it, and so nobody vouches for its overviews.
+    assert_eq!(memory["session_context"], json!({ "title": "Retries", "unreviewed": true }));
+    root.manifest("odd", "overviews = \"show\"");
     assert_eq!(
-        memory["session_context"],
-        json!({ "title": "Retries", "overview": "About retries" })
+        got(&root.service(), "doc_1")["session_context"],
+        json!({ "title": "Retries", "overview": "About retries", "unreviewed": true })
     );
     assert_eq!(got(&service, "mem-2")["title"], "Text alone");
     let request = QueryRequest {

@@ -1,0 +1,135 @@
+//! Words of a question that stand in no memory, but in what a session was about.
+//!
+//! A session's title (and its overview, where it may be told) often names the matter that its memories only solve: "Review of the
+//! April outage" over a memory about probes. A word that no memory in reach holds is looked for there, and the memories that
+//! were learned in such a session are candidates like any other: they pass the same filters, their status is read from the
+//! store, and so a session of which nothing may be told finds nothing. Titles change without their memories, so they are read
+//! from the store at that moment and kept in no index; that costs what a table of sessions costs to read, where a word is
+//! unknown, and nothing elsewhere.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::search::Opened;
+use crate::query::analysis::{self, Kind, Side};
+use crate::query::filter::Filters;
+use crate::query::inverted::{DocId, Index};
+use crate::query::lexical::{Terms, rarest};
+use crate::query::names::Name;
+use crate::query::prepare::term_key;
+use crate::query::view::{Judge, Verdict, View};
+
+/// What a word of the session weighs beside the same word in the memory itself.
+const SHARE: f32 = 0.3;
+/// Words that are told of.
+const TOLD: usize = 5;
+
+/// What speaks for a memory beside its own text.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    /// Position of the scope in the list of views.
+    pub scope: usize,
+    /// The memory.
+    pub doc: DocId,
+    /// Its part of a lexical score.
+    pub weight: f32,
+    /// The words, as the session has them.
+    pub words: String,
+}
+
+/// The terms of a question with the words that meet them.
+type Held = BTreeMap<String, String>;
+
+/// Finds the memories whose sessions hold words of a question that no memory holds which passes the filters.
+pub(super) fn find(opened: Opened<'_>, views: &[View<'_>], terms: &Terms, filters: &Filters) -> Vec<Evidence> {
+    let judges: Vec<Judge<'_>> = views.iter().map(|view| Judge::new(view, filters)).collect();
+    let is_candidate = |judge: &Judge<'_>, doc: DocId| matches!(judge.judge(doc), Verdict::Candidate);
+    let is_met = |key: &str| {
+        views.iter().zip(&judges).any(|(View { index, .. }, judge)| {
+            let outside = index.searcher().is_some_and(|searcher| searcher.holders(key, filters.status) > 0);
+            outside || index.postings(key).any(|(doc, _)| is_candidate(judge, doc))
+        })
+    };
+    let mut wanted = BTreeMap::new();
+    if !terms.only_stop_words {
+        let unmet = terms.terms.iter().filter(|term| !is_met(&term.key));
+        wanted.extend(unmet.map(|term| (term.key.as_str(), term.weight)));
+    }
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let each = SHARE * rarest(views, filters.status);
+    let mut evidence = Vec::new();
+    for (number, ((scope, _), (view, judge))) in opened.iter().zip(views.iter().zip(&judges)).enumerate() {
+        let index = view.index;
+        if !index.live().any(|(_, doc)| doc.session != 0 || doc.session_id != 0) {
+            continue;
+        }
+        // A store that cannot be read now is named where its memories are read.
+        let told = scope.store.snapshot(|snapshot| {
+            let mut told: FxHashMap<Name, Held> = FxHashMap::default();
+            snapshot.session_texts(|names, text| {
+                let held = held(text, &wanted);
+                if !held.is_empty() {
+                    names.iter().filter_map(|name| known(index, name)).for_each(|name| {
+                        told.entry(name).or_default().extend(held.clone());
+                    });
+                }
+            })?;
+            Ok(told)
+        });
+        let told = told.unwrap_or_default();
+        if told.is_empty() {
+            continue;
+        }
+        for (doc, row) in index.live() {
+            let sessions = [told.get(&row.session), told.get(&row.session_id)];
+            let held: BTreeMap<&String, &String> = sessions.into_iter().flatten().flatten().collect();
+            if held.is_empty() || !is_candidate(judge, doc) {
+                continue;
+            }
+            let weights = held.keys().filter_map(|key| wanted.get(key.as_str()));
+            let mut words: Vec<&str> = held.values().map(|word| word.as_str()).collect();
+            words.dedup();
+            words.truncate(TOLD);
+            evidence.push(Evidence {
+                scope: number,
+                doc,
+                weight: each * weights.sum::<f32>(),
+                words: words.join(", "),
+            });
+        }
+    }
+    evidence
+}
+
+/// The session of this name, if a memory was learned in it.
+fn known(index: &Index, name: &str) -> Option<Name> {
+    index.lookup(name).filter(|name| *name != 0)
+}
+
+/// The wanted terms that stand in a text.
+fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
+    let mut held = Held::new();
+    // A stem may end in another letter than its word; texts without its beginning are not taken apart.
+    let lower = text.to_lowercase();
+    let beginning = |key: &&str| {
+        let key = key.trim_start_matches('=');
+        let end = key.char_indices().last().map_or(0, |(at, _)| at);
+        key.get(..end.max(1)).is_none_or(|beginning| lower.contains(beginning)) || !key.is_ascii()
+    };
+    if !wanted.keys().any(beginning) {
+        return held;
+    }
+    analysis::tokenize(text, Side::Document, &mut |token| {
+        if token.kind == Kind::Word && analysis::is_stop_word(&token.text) {
+            return;
+        }
+        let key = term_key(token.kind, &token.text);
+        if wanted.contains_key(key.as_ref()) {
+            held.entry(key.into_owned()).or_insert_with(|| token.text.into_owned());
+        }
+    });
+    held
+}
