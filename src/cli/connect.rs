@@ -49,6 +49,9 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), Error> {
     let files = files(entry.client, &places, &launch, &wanted)?;
     let changes = plan(&files, Action::Put)?;
     if changes.is_empty() {
+        twice(&config, entry.client, &places, &files)
+            .iter()
+            .for_each(|line| write_err(&format!("{line}\n")));
         return write_out(&format!("{} is connected already; nothing to change\n", entry.client.name()));
     }
     let warnings = warnings(&config, entry, &places, &files, &wanted);
@@ -150,16 +153,15 @@ fn warnings(config: &Config, args: &EntryArgs, places: &Places, files: &[ConfigF
             "Only this server's own tools are allowed, not those of [upstream] in config.toml{none}."
         ));
     }
-    let hooks = files.iter().any(ConfigFile::calls_hooks);
-    warnings.extend(twice(config, client, places).into_iter().filter(|_| hooks));
+    warnings.extend(twice(config, client, places, files));
     if args.here {
         warnings.extend(shared(config, client, files));
     }
     warnings
 }
 
-/// What else tells the same when a session starts.
-fn twice(config: &Config, client: Client, places: &Places) -> Vec<String> {
+/// What else starts the same server, or tells the same when a session starts.
+fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile]) -> Vec<String> {
     let settings = |path: &Path| json::value(crate::files::read_text(path, file::LARGEST).ok()?.trim_start_matches('\u{feff}'));
     let project = Places {
         project: Some(repository(config)),
@@ -182,7 +184,8 @@ fn twice(config: &Config, client: Client, places: &Places) -> Vec<String> {
     };
     let other = if places.project.is_some() { &user } else { &project };
     let calls = |path: &PathBuf| settings(path).is_some_and(|settings| ours::calls_hook(&settings, "session-start"));
-    if let Some(path) = client.hook_file(other).filter(calls) {
+    let hooks = files.iter().any(ConfigFile::calls_hooks);
+    if let Some(path) = client.hook_file(other).filter(|path| hooks && calls(path)) {
         found.push(format!(
             "{} has the hook already, and a session would be told twice: --no-hook leaves it out here.",
             path.display()

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Allowed, Client, ConfigFile, Format, Hooks, Launch, NAME, Part, Places, Wanted, quoted};
+use crate::config::{ENV_DB, ENV_ROOT};
 
 /// Seconds a host may wait for a hook; it takes a fraction of one.
 const HOOK_SECONDS: u32 = 10;
@@ -172,6 +173,8 @@ impl Client {
             // It shares `.mcp.json` with Claude Code, which knows no `local`.
             Self::Copilot if here => json!({ "type": "stdio", "command": command, "args": arguments, "tools": ["*"] }),
             Self::Copilot => json!({ "type": "local", "command": command, "args": arguments, "tools": ["*"] }),
+            // It passes on no variables but those named.
+            Self::Codex if here => json!({ "command": command, "args": arguments, "env_vars": [ENV_ROOT, ENV_DB] }),
             Self::Gemini if *allowed == Allowed::Server => json!({ "command": command, "args": arguments, "trust": true }),
             _ => json!({ "command": command, "args": arguments }),
         };

@@ -74,6 +74,10 @@ fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
         }
     }
     let wanted = members(wanted);
+    // Arguments beside a command of ours that holds its own.
+    if let Some(arguments) = known.get("args").filter(|_| !wanted.contains_key("args")) {
+        arguments.remove();
+    }
     let other_transport = |kind: &str| !["stdio", "local"].contains(&kind);
     if !wanted.contains_key("type")
         && let Some(kind) = known.get("type")

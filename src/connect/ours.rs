@@ -1,7 +1,5 @@
 //! What of a client's configuration is ours: known by what it does, not by where the program lay when it was written.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use super::{Client, NAME};
@@ -33,8 +31,21 @@ pub fn is_server(word: &str) -> bool {
 
 /// Whether an object runs one of our hooks: any version of the program, from any place.
 pub fn is_hook(handler: &Value) -> bool {
-    let command = |key| handler.get(key).and_then(Value::as_str);
-    ["command", "bash", "powershell"].into_iter().filter_map(command).any(runs_hook)
+    commands(handler).any(|words| runs_hook(&words))
+}
+
+/// What an object runs, as words: shell commands, or a program with its arguments.
+fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
+    let arguments = handler.get("args").and_then(Value::as_array).into_iter().flatten();
+    let arguments: Vec<String> = arguments.filter_map(Value::as_str).map(str::to_owned).collect();
+    let command = move |key: &'static str| handler.get(key).and_then(Value::as_str);
+    ["command", "bash", "powershell"]
+        .into_iter()
+        .filter_map(command)
+        .map(move |command| match arguments.as_slice() {
+            [] => words(command),
+            arguments => [command.to_owned()].into_iter().chain(arguments.iter().cloned()).collect(),
+        })
 }
 
 /// Whether settings call the hook that an event names (`session-start`, `user-prompt`).
@@ -49,10 +60,7 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
         Some(inner) => inner.iter().collect(),
         None => vec![entry],
     });
-    let asked = |handler: &&Value| {
-        let command = |key: &&str| handler.get(*key).and_then(Value::as_str);
-        ["command", "bash"].iter().filter_map(command).any(|command| command.contains(hook))
-    };
+    let asked = |handler: &&Value| commands(handler).any(|words| words.iter().any(|word| word == hook));
     handlers.filter(asked).any(is_hook)
 }
 
@@ -66,8 +74,8 @@ pub fn enabled_plugin(settings: &Value) -> Option<&str> {
 
 /// Whether a shell command is `…ack-memory … hook session-start …` or `… hook user-prompt …`. A program of another name is
 /// ours where the arguments are those that `connect` writes and no other program has.
-fn runs_hook(command: &str) -> bool {
-    words(command)
+fn runs_hook(words: &[String]) -> bool {
+    words
         .split(|word| ["&&", "||", ";", "|", "&"].contains(&word.as_str()))
         .any(|call| {
             let hook = call.windows(2).position(
@@ -76,8 +84,10 @@ fn runs_hook(command: &str) -> bool {
             let Some(at) = hook else { return false };
             let (before, after) = call.split_at(at);
             let named = |word: &String| {
-                let name = Path::new(word).file_stem().and_then(|name| name.to_str());
-                name.is_some_and(|name| name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version))
+                // Settings travel between systems, so either separator is one.
+                let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+                let name = name.strip_suffix(".exe").unwrap_or(name);
+                name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
             };
             let client = after
                 .windows(2)
@@ -141,7 +151,7 @@ mod tests {
             "cd /x && timeout 5 ack-memory hook user-prompt",
             "FOO=1 /a\\ b/ack-memory hook session-start; true",
         ] {
-            assert!(runs_hook(ours), "{ours}");
+            assert!(runs_hook(&words(ours)), "{ours}");
         }
         for other in [
             "icm hook session-start",
@@ -154,8 +164,18 @@ mod tests {
             "my-ack-memory hook session-start",
             "ack-memory hook-session-start",
         ] {
-            assert!(!runs_hook(other), "{other}");
+            assert!(!runs_hook(&words(other)), "{other}");
         }
+    }
+
+    #[test]
+    fn a_program_with_its_arguments_is_a_command_too() {
+        let hook = |program: &str| serde_json::json!({ "type": "command", "command": program, "args": ["hook", "session-start"] });
+        assert!(is_hook(&hook("/a b/ack-memory")) && !is_hook(&hook("/a b/other")));
+        assert!(calls_hook(
+            &serde_json::json!({ "hooks": { "SessionStart": [{ "hooks": [hook("ack-memory")] }] } }),
+            "session-start"
+        ));
     }
 
     #[test]

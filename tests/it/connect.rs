@@ -443,6 +443,10 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
             }
         }
         assert!(contents(Path::new(&inside)).is_empty(), "{client}");
+        if client == "codex" {
+            let text = std::fs::read_to_string(root.join(".codex/config.toml")).unwrap();
+            assert!(text.contains("env_vars = [\"ACK_MEM_PATH\""), "it passes on no others: {text}");
+        }
         home.run(&["--project", &inside, "disconnect", client, "--here", "--yes"]).ok();
         assert_eq!(contents(home.0.path()), before, "{client}");
     }
@@ -490,7 +494,10 @@ fn what_would_be_told_twice_is_said() {
     };
     home.write(".claude/settings.json", "{\"enabledPlugins\":{\"ack-memory@team\":true}}");
     assert!(connect(&[]).contains("claude plugin disable ack-memory@team"));
-    assert!(!connect(&["--no-hook"]).contains("plugin"));
+    // It brings the server as well, whatever hooks there are, and also where all is connected already.
+    assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
+    assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
     home.write(".claude/settings.json", "{\"enabledPlugins\":{\"ack-memory@team\":false}}");
     assert!(!connect(&["--yes"]).contains("plugin"));
     assert!(connect(&["--here"]).contains("told twice"));

@@ -41,6 +41,28 @@ fn keys_that_somebody_added_to_our_entry_stay() {
 }
 
 #[test]
+fn an_entry_is_changed_in_the_form_it_has() {
+    for text in [
+        "mcp_servers.ack-memory.command = \"/first\" # mine\nmcp_servers.ack-memory.env = { A = \"b\" }\n",
+        "[mcp_servers]\nack-memory = { command = \"/first\", env = { A = \"b\" } }\nother = { command = \"x\" }\n",
+        "[mcp_servers.ack-memory]\ncommand = '/first'\nenv.A = \"b\"\n[tui]\n",
+    ] {
+        let home = Home::new();
+        home.write(".codex/config.toml", text);
+        home.run(&["connect", "codex", "--yes", "--no-hook"]).ok();
+        let after = home.read(".codex/config.toml");
+        let entry = toml::from_str::<Value>(&after).unwrap()["mcp_servers"]["ack-memory"].clone();
+        assert_eq!(entry["env"], json!({ "A": "b" }), "{after}");
+        assert_eq!(entry["command"], env!("CARGO_BIN_EXE_ack-memory"), "{after}");
+        assert_eq!(after.contains("# mine"), text.contains("# mine"), "{after}");
+        assert_eq!(
+            after.lines().next(),
+            text.replace("/first", env!("CARGO_BIN_EXE_ack-memory")).lines().next()
+        );
+    }
+}
+
+#[test]
 fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
     let home = Home::new();
     let http =
@@ -110,12 +132,14 @@ fn a_hook_is_replaced_where_it_stands_and_leaves_what_stands_beside_it() {
 fn hooks_of_ours_that_stand_there_twice_become_one() {
     let home = Home::new();
     let ours = |root: &str| json!({ "type": "command", "command": format!("/old/ack-memory --root {root} hook session-start") });
-    let hooks = json!({ "hooks": { "SessionStart": [{ "hooks": [ours("/a"), ours("/b")] }, { "hooks": [ours("/c")] }] } });
+    let split = json!({ "type": "command", "command": "/old/ack-memory", "args": ["hook", "session-start"] });
+    let hooks = json!({ "hooks": { "SessionStart": [{ "hooks": [split, ours("/b")] }, { "hooks": [ours("/c")] }] } });
     home.write(".claude/settings.json", &hooks.to_string());
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let list = home.json(".claude/settings.json")["hooks"]["SessionStart"].clone();
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list[0]["hooks"].as_array().unwrap().len(), 1, "{list}");
+    assert!(list[0]["hooks"][0].get("args").is_none(), "{list}");
 }
 
 #[cfg(unix)]
