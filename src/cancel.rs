@@ -54,6 +54,11 @@ pub fn within<T>(flag: &Flag, work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// The flag of this thread's request, for threads that work for it.
+pub fn current() -> Option<Flag> {
+    CURRENT.with(|current| current.borrow().clone())
+}
+
 /// Whether the request of this thread is to go on.
 ///
 /// # Errors

@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
 use crate::api::{
-    ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest, MatchTags, Mode, Order, QueryRequest, Within,
+    ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest, ListScopesResponse, MatchTags, Mode, Order, QueryRequest, Within,
 };
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::error::{Error, SettingsError};
@@ -124,6 +124,22 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     false
 }
 
+/// The scopes of every page.
+fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResponse, Error> {
+    let mut request = ListScopesRequest {
+        scope,
+        ..ListScopesRequest::default()
+    };
+    let mut all = service.list_scopes(&request)?;
+    while let Some(cursor) = all.next_cursor.take() {
+        request.cursor = Some(cursor);
+        let page = service.list_scopes(&request)?;
+        all.scopes.extend(page.scopes);
+        all.next_cursor = page.next_cursor;
+    }
+    Ok(all)
+}
+
 /// Closes the service at the end of a command.
 struct Closing(&'static Service);
 
@@ -180,11 +196,7 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
             Some(ScopesCommand::Add(add)) => add::run(&config(&cli.global)?, &add),
             None => {
                 let service = Closing(Service::for_the_process(config(&cli.global)?));
-                print(
-                    &service.0.list_scopes(&ListScopesRequest { scope: args.in_scope })?,
-                    json,
-                    render::scopes,
-                )
+                print(&all_scopes(service.0, args.in_scope)?, json, render::scopes)
             }
         },
         Command::Context(args) => {

@@ -19,7 +19,7 @@ use crate::config::expand_home;
 use crate::error::Error;
 use crate::memory::StatusFilter;
 use crate::service::validate::{max_tokens, number};
-use crate::service::{Service, answer, note_locks, note_missing_status, open, scopes};
+use crate::service::{Service, answer, bounds, note_locks, note_missing_status, open, scopes};
 use crate::store::sessions::RecentSession;
 use crate::text;
 
@@ -104,6 +104,9 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         notes,
         ..ContextResponse::default()
     };
+    let from = |name: &str| own.iter().chain(&cross).any(|hit| hit.scope == name);
+    bounds::limit_searched(&mut response.searched, from);
+    bounds::limit_notes(&mut response.notes);
     pack(&mut response, &mut own, &mut cross, &mut sessions, budget);
     Ok(response)
 }
@@ -187,9 +190,9 @@ fn pack(
         .notes
         .insert(0, note(format!("cut to {budget} tokens; query_memories finds the rest")));
     let steps: [fn(&mut ContextResponse); 14] = [
-        |response| answer::shorten_skipped(&mut response.searched),
-        |response| answer::shorten_notes(&mut response.notes),
-        |response| response.searched.skipped.clear(),
+        |response| bounds::shorten_skipped(&mut response.searched),
+        |response| bounds::shorten_notes(&mut response.notes),
+        |response| bounds::drop_names(&mut response.searched),
         |response| response.notes.truncate(1),
         |response| response.project.path = text::line(&response.project.path, 40),
         |response| response.recent_sessions.clear(),

@@ -4,6 +4,7 @@
 //! list of what was found; they are never joined into a path.
 
 pub mod changes;
+mod folders;
 pub mod manifest;
 pub mod repository;
 pub mod resolve;
@@ -15,8 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
-use walkdir::WalkDir;
-
+use self::folders::{Contents, Entry, ScopeFolders};
 use self::manifest::Manifest;
 use crate::config::{Config, expand_home};
 use crate::encoder::Encoder;
@@ -164,6 +164,19 @@ impl Scope {
         Ok(IndexGuard(self.index.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
+    /// The index as the last call of [`Scope::index_within`] left it; brought up to date where it was given up since.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn refreshed_index(&self, patience: Duration) -> Result<IndexGuard<'_>, StoreError> {
+        let current = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        if current.is_some() {
+            return Ok(IndexGuard(current));
+        }
+        drop(current);
+        self.index_within(patience)
+    }
+
     /// About how many bytes its index takes; 0 where there is none, or where it is being made.
     pub fn index_bytes(&self) -> usize {
         let indexed = self.index.try_read();
@@ -296,11 +309,17 @@ pub struct Registry {
     single: Option<PathBuf>,
     home: Option<PathBuf>,
     resident: usize,
-    known: Mutex<HashMap<PathBuf, (ManifestStamp, Arc<Scope>)>>,
+    folders: Mutex<ScopeFolders>,
+    known: Mutex<HashMap<PathBuf, (FolderStamp, Arc<Scope>)>>,
 }
 
 /// What tells one state of a scope's folder from the next.
-type ManifestStamp = (Option<(u64, Option<SystemTime>)>, PathBuf);
+#[derive(Debug, Default)]
+struct FolderStamp {
+    /// Length and time of its manifest, where it has one.
+    manifest: Option<(u64, Option<SystemTime>)>,
+    contents: Contents,
+}
 
 /// What was found under the root.
 #[derive(Debug, Default)]
@@ -319,6 +338,7 @@ impl Registry {
             single: config.db.as_ref().map(|db| db.value.clone()),
             home: config.home.clone(),
             resident: config.resident.value as usize,
+            folders: Mutex::default(),
             known: Mutex::default(),
         }
     }
@@ -362,88 +382,56 @@ impl Registry {
     pub fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
-            let scope = known
-                .entry(path.clone())
-                .or_insert_with(|| ((None, path.clone()), Arc::new(single(path, self.resident))));
+            let only = || (FolderStamp::default(), Arc::new(single(path, self.resident)));
+            let (_, scope) = known.entry(path.clone()).or_insert_with(only);
             return Discovery {
-                scopes: vec![Arc::clone(&scope.1)],
+                scopes: vec![Arc::clone(scope)],
                 passed_over: Vec::new(),
             };
         }
         let mut discovery = Discovery::default();
         let folder = self.root.join("scopes");
         let real_root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        for entry in WalkDir::new(&folder)
-            .min_depth(1)
-            .max_depth(1)
-            .follow_links(false)
-            .sort_by_file_name()
-            .into_iter()
-            .flatten()
-        {
-            let shown = text::line(&entry.file_name().to_string_lossy(), 100);
-            if shown.starts_with('.') {
+        let leaves_the_root = |path: &Path| !path.canonicalize().is_ok_and(|real| real.starts_with(&real_root));
+        let mut before = std::mem::take(&mut *known);
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let (entries, passed_over) = folders.read(&folder);
+        discovery.passed_over.extend_from_slice(passed_over);
+        for Entry { name, path, is_link } in entries {
+            if *is_link && leaves_the_root(path) {
+                let reason = "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml";
+                discovery.passed_over.push((name.clone(), reason.to_owned()));
                 continue;
             }
-            // A name that is not shown as it is written could pass for another one.
-            let Some(name) = entry.file_name().to_str().filter(|name| *name == shown).map(str::to_owned) else {
-                discovery
-                    .passed_over
-                    .push((shown, "its name holds characters that cannot be shown".to_owned()));
-                continue;
+            let known_scope = before.remove(path);
+            let contents = match &known_scope {
+                Some((stamp, _)) if !is_link && stamp.contents.are_current(path) => stamp.contents.clone(),
+                _ if path.is_dir() => Contents::read(path),
+                _ => continue,
             };
-            let path = entry.path();
-            if entry.path_is_symlink() && !path.canonicalize().is_ok_and(|real| real.starts_with(&real_root)) {
-                discovery.passed_over.push((
-                    name,
-                    "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml".to_owned(),
-                ));
-                continue;
-            }
-            if !path.is_dir() {
-                continue;
-            }
-            let database = self.database(path);
-            if database.is_symlink() && !database.canonicalize().is_ok_and(|real| real.starts_with(&real_root)) {
+            if contents.is_link && leaves_the_root(&contents.database) {
                 let reason = "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead";
-                discovery.passed_over.push((name, reason.to_owned()));
+                discovery.passed_over.push((name.clone(), reason.to_owned()));
                 continue;
             }
-            let manifest_path = path.join("scope.toml");
-            // Whatever stands there is a manifest, a dangling link too: only where there is none, the defaults hold.
-            let manifest = match std::fs::symlink_metadata(&manifest_path) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-                _ => {
-                    let metadata = std::fs::metadata(&manifest_path).ok();
-                    Some((
-                        metadata.as_ref().map_or(0, std::fs::Metadata::len),
-                        metadata.and_then(|metadata| metadata.modified().ok()),
-                    ))
-                }
+            let manifest = contents.has_manifest.then(|| {
+                let metadata = std::fs::metadata(path.join("scope.toml")).ok();
+                let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
+                (length, metadata.and_then(|metadata| metadata.modified().ok()))
+            });
+            let scope = match known_scope {
+                Some((stamp, scope)) if stamp.manifest == manifest && stamp.contents.database == contents.database => scope,
+                _ => Arc::new(self.load(path, name, &contents)),
             };
-            let stamp = (manifest, database);
-            let scope = match known.get(path) {
-                Some((known_stamp, scope)) if *known_stamp == stamp => Arc::clone(scope),
-                _ => {
-                    let scope = Arc::new(self.load(path, &name, stamp.0.is_some()));
-                    known.insert(path.to_owned(), (stamp, Arc::clone(&scope)));
-                    scope
-                }
-            };
+            let stamp = FolderStamp { manifest, contents };
+            known.insert(path.to_owned(), (stamp, Arc::clone(&scope)));
             discovery.scopes.push(scope);
         }
-        known.retain(|path, _| discovery.scopes.iter().any(|scope| scope.folder == *path));
         discovery
     }
 
-    /// The database that lies in a scope's folder, or the name it should have.
-    fn database(&self, folder: &Path) -> PathBuf {
-        let paths = DATABASE_NAMES.map(|name| folder.join(name));
-        paths.iter().find(|path| path.is_file()).unwrap_or(&paths[0]).clone()
-    }
-
-    fn load(&self, folder: &Path, name: &str, has_manifest: bool) -> Scope {
-        let (manifest, problem) = if has_manifest {
+    fn load(&self, folder: &Path, name: &str, contents: &Contents) -> Scope {
+        let (manifest, problem) = if contents.has_manifest {
             load(&folder.join("scope.toml"))
         } else {
             (Manifest::default(), None)
@@ -453,7 +441,7 @@ impl Registry {
                 let store = expand_home(store, self.home.as_deref());
                 if store.is_absolute() { store } else { folder.join(store) }
             }
-            None => self.database(folder),
+            None => contents.database.clone(),
         };
         let store = Store::new(path, manifest.unreviewed).with_overviews(manifest.overviews);
         Scope {

@@ -3,6 +3,7 @@
 //! Every method is synchronous and touches only the file system; adapters keep it off their async threads.
 
 pub(crate) mod answer;
+pub(crate) mod bounds;
 mod evidence;
 mod explain;
 mod get;
@@ -13,7 +14,12 @@ pub(crate) mod scopes;
 pub(crate) mod search;
 pub(crate) mod validate;
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 pub use self::resources::Listed;
 pub use self::validate::arguments;
@@ -22,7 +28,7 @@ use crate::api::{
     Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
     QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
 };
-use crate::cancel;
+use crate::cancel::{self, Flag};
 use crate::config::Config;
 use crate::context::brief::{Brief, BriefRequest};
 use crate::error::{Error, StoreError};
@@ -33,6 +39,10 @@ use crate::time;
 
 /// How many large scopes may lose their tables during one request.
 const TRIES: usize = 4;
+/// From so many scopes on several threads bring their indexes up to date.
+const MIN_PARALLEL_SCOPES: usize = 8;
+/// Threads that do so, at most.
+const MAX_REFRESH_THREADS: usize = 8;
 
 /// The service over one configuration.
 #[derive(Debug)]
@@ -179,7 +189,7 @@ impl Service {
 /// names, in every request, so that two requests never wait for each other.
 pub(crate) fn open<'a>(
     selection: &mut Selection,
-    scopes: &'a [std::sync::Arc<Scope>],
+    scopes: &'a [Arc<Scope>],
     notes: &mut Vec<Note>,
 ) -> Result<Vec<(&'a Scope, IndexGuard<'a>)>, Error> {
     for broken in &selection.broken {
@@ -197,11 +207,18 @@ pub(crate) fn open<'a>(
     }
     let mut open = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
+    let mut failed = HashSet::new();
+    // Where others can answer, one that is locked is not waited for as long.
+    let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
+    let mut refreshed = refresh(scopes, patience)?.into_iter();
     for scope in scopes {
         cancel::check()?;
-        // Where others can answer, one that is locked is not waited for as long.
-        let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
-        match scope.index_within(patience) {
+        let guard = match refreshed.next() {
+            Some(Err(error)) => Err(error),
+            Some(Ok(())) => scope.refreshed_index(patience),
+            None => scope.index_within(patience),
+        };
+        match guard {
             Ok(guard) => {
                 if let Some(TableState::Unusable(reason)) = guard.table() {
                     notes.push(Note::about(
@@ -222,13 +239,12 @@ pub(crate) fn open<'a>(
                     &scope.name,
                     crate::text::line(&format!("{error}; {}", error.hint()), 500),
                 ));
+                failed.insert(scope.name.as_str());
                 first.get_or_insert(error);
             }
         }
     }
-    selection
-        .scopes
-        .retain(|scope| open.iter().any(|(known, _)| known.name == scope.name));
+    selection.scopes.retain(|scope| !failed.contains(scope.name.as_str()));
     match first {
         Some(error) if open.is_empty() => Err(error.into()),
         _ => Ok(open),
@@ -248,6 +264,39 @@ pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mu
             ),
         ));
     }
+}
+
+/// Brings the indexes of many scopes up to date, on several threads: what became of each, in order. Nothing where there are few.
+fn refresh(scopes: &[Arc<Scope>], patience: Duration) -> Result<Vec<Result<(), StoreError>>, Error> {
+    if scopes.len() < MIN_PARALLEL_SCOPES {
+        return Ok(Vec::new());
+    }
+    let flag = cancel::current();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            match scopes.get(number) {
+                Some(scope) if !flag.as_ref().is_some_and(Flag::is_cancelled) => {
+                    done.push((number, scope.index_within(patience).map(drop)));
+                }
+                _ => return done,
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);
+    let mut done = thread::scope(|threads_scope| {
+        let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    cancel::check()?;
+    done.sort_unstable_by_key(|(number, _)| *number);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// The note for scopes whose stores know no review.

@@ -10,6 +10,7 @@
 pub mod ack;
 pub mod claude_mem;
 pub mod copies;
+pub mod glance;
 mod halves;
 mod idle;
 mod image;
@@ -28,13 +29,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 
 use self::copies::{Copy, Files};
+use self::glance::Glance;
 use self::layout::Layout;
 use self::open::{Beside, Opening, Stamp};
 use crate::error::StoreError;
@@ -76,6 +78,16 @@ pub struct Store {
     lock: Mutex<LockState>,
     /// A value was too large to be read as it is: from now on rows are read with their values cut.
     cut: AtomicBool,
+    /// The last inspection whose result the files' metadata vouch for.
+    settled: Mutex<Option<Settled>>,
+}
+
+/// The state of a store at rest, and how to see that it is still the same.
+#[derive(Debug)]
+struct Settled {
+    stamp: Stamp,
+    glance: Glance,
+    log: PathBuf,
 }
 
 /// What is known of a writer that holds its lock.
@@ -135,6 +147,7 @@ impl Store {
             layout: Mutex::default(),
             lock: Mutex::default(),
             cut: AtomicBool::new(false),
+            settled: Mutex::default(),
         }
     }
 
@@ -168,8 +181,28 @@ impl Store {
     /// # Errors
     /// When there is no database.
     pub fn stamp(&self) -> Result<Stamp, StoreError> {
-        let _gate = lock(&self.gate);
-        open::inspect(&self.real_path()).map(|(stamp, _)| stamp)
+        let mut settled = lock(&self.settled);
+        if let Some(known) = settled.as_ref()
+            && Glance::take(&self.path, Some(&known.log)).as_ref() == Some(&known.glance)
+        {
+            return Ok(known.stamp.clone());
+        }
+        *settled = None;
+        let real = self.real_path();
+        let log = open::beside(&real, "-wal");
+        let now = SystemTime::now();
+        let before = Glance::take(&self.path, Some(&log)).filter(|glance| glance.is_settled(now));
+        let gate = lock(&self.gate);
+        let (stamp, _) = open::inspect(&real)?;
+        drop(gate);
+        if before.is_some() && glance::is_local(&real) && Glance::take(&self.path, Some(&log)) == before {
+            *settled = before.map(|glance| Settled {
+                stamp: stamp.clone(),
+                glance,
+                log,
+            });
+        }
+        Ok(stamp)
     }
 
     /// Where the database lies when every symbolic link is followed: SQLite keeps its log and its journal there.

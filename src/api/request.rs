@@ -199,6 +199,12 @@ pub struct ListScopesRequest {
     /// One scope in detail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// From `next_cursor`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Bound of the answer; 200 to 20000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<i64>,
 }
 
 /// Arguments of `get_context`.

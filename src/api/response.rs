@@ -11,9 +11,15 @@ use crate::memory::{Status, StatusFilter, Visibility};
 pub struct Searched {
     /// Names of the scopes that were searched.
     pub scopes: Vec<String>,
+    /// Scopes that were searched and are not among these names.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_scopes: u64,
     /// Scopes that were not, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// Scopes that were not and are not among those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_skipped: u64,
     /// The status filter that applied.
     pub status: StatusFilter,
     /// The scope of the current project, if one was found.
@@ -96,6 +102,9 @@ pub struct MemoryHit {
     /// Near-duplicates folded into this result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
+    /// Further ones that are not among those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_also: u64,
     /// Why it is here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -507,6 +516,12 @@ pub struct ScopeInfo {
 pub struct ListScopesResponse {
     /// The scopes, by name.
     pub scopes: Vec<ScopeInfo>,
+    /// How many there are on all pages, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Pass as `cursor` for the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
     /// The scope of the current project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_scope: Option<String>,

@@ -96,7 +96,9 @@ fn searched(searched: &Searched) -> String {
         if searched.scopes.is_empty() {
             "no scope".to_owned()
         } else {
-            searched.scopes.join(", ")
+            let more = searched.more_scopes;
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            searched.scopes.join(", ") + &more
         }
     );
     if searched.status != StatusFilter::Approved {
@@ -107,6 +109,9 @@ fn searched(searched: &Searched) -> String {
     }
     for skipped in &searched.skipped {
         let _ = write!(text, "; not {}: {}", skipped.scope, skipped.reason);
+    }
+    if searched.more_skipped > 0 {
+        let _ = write!(text, "; nor {} others", searched.more_skipped);
     }
     text
 }

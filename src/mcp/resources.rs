@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Reference,
-    Resource, ResourceContents, ResourceTemplate,
+    CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+    ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate,
 };
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ use crate::surface::{Operation, Surface};
 use crate::text;
 use crate::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
 
+/// Scopes on one page of the list.
+const PAGE: usize = 100;
 /// The media type of every resource.
 const JSON: &str = "application/json";
 
@@ -40,15 +42,23 @@ pub fn templates(surface: &Surface) -> ListResourceTemplatesResult {
 
 impl Server {
     /// The list of scopes, and each scope that may be listed.
-    pub(super) async fn resources(&self) -> Result<ListResourcesResult, ErrorData> {
+    pub(super) async fn resources(&self, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
         let listed = self.work("resources/list", Service::listed_scopes).await;
-        let scopes = listed.map_err(|error| self.data(&error))?;
-        let mut resources = vec![
-            Resource::new(SCOPES, "scopes")
-                .with_title("All scopes")
-                .with_description("The memory scopes: what they hold, what waits for review, which one is current.")
-                .with_mime_type(JSON),
-        ];
+        let mut scopes = listed.map_err(|error| self.data(&error))?;
+        let mut resources = Vec::new();
+        match request.and_then(|request| request.cursor) {
+            // Scopes are in the order of their names; a cursor is the last name of the page before.
+            Some(cursor) => scopes.retain(|scope| scope.name > cursor),
+            None => resources.push(
+                Resource::new(SCOPES, "scopes")
+                    .with_title("All scopes")
+                    .with_description("The memory scopes: what they hold, what waits for review, which one is current.")
+                    .with_mime_type(JSON),
+            ),
+        }
+        let more = scopes.len() > PAGE;
+        scopes.truncate(PAGE);
+        let next = scopes.last().filter(|_| more).map(|last| last.name.clone());
         resources.extend(scopes.into_iter().map(|Listed { name, description }| {
             let description = description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
             let description = text::untagged(&description).into_owned();
@@ -57,7 +67,9 @@ impl Server {
                 .with_description(description)
                 .with_mime_type(JSON)
         }));
-        Ok(ListResourcesResult::with_all_items(resources))
+        let mut listed = ListResourcesResult::with_all_items(resources);
+        listed.next_cursor = next;
+        Ok(listed)
     }
 
     /// The contents of one address.

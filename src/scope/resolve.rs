@@ -68,6 +68,8 @@ impl Selection {
         Searched {
             scopes: self.scopes.iter().map(|scope| scope.name.clone()).collect(),
             skipped: self.skipped.clone(),
+            more_scopes: 0,
+            more_skipped: 0,
             status,
             current_scope: self.current.scope.as_ref().map(|scope| scope.name.clone()),
             detected_by: self.current.rule.clone(),

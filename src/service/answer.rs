@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::api::{Detail, MemoryHit, Note, NoteKind, Searched};
+use super::bounds;
+use crate::api::{Detail, MemoryHit, Note, NoteKind};
 use crate::memory::{Memory, StatusFilter};
 use crate::query::inverted::Index;
 use crate::query::lexical::Matcher;
@@ -44,6 +45,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         kind: memory.kind.clone(),
         score: None,
         also: Vec::new(),
+        more_also: 0,
         why: None,
         narrative: memory
             .narrative
@@ -155,6 +157,12 @@ pub fn fit(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
     (kept, cut)
 }
 
+/// Keeps the first few of the memories that are folded into a result, and counts the others.
+pub fn limit_also(hit: &mut MemoryHit, max: usize) {
+    hit.more_also += hit.also.len().saturating_sub(max) as u64;
+    hit.also.truncate(max);
+}
+
 /// Cuts the long fields of a result until it fits, the longest text first.
 pub fn shrink(hit: &mut MemoryHit, budget: usize) {
     for share in [2usize, 4, 8, 16] {
@@ -172,6 +180,7 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
             .map(|fact| text::line(fact, (budget * 2 / share).max(60)))
             .collect();
         hit.files.truncate(20 / share);
+        limit_also(hit, 8 / share);
         hit.concepts.truncate(20 / share);
         hit.subtitle = hit.subtitle.as_ref().map(|subtitle| text::line(subtitle, (budget / share).max(60)));
         hit.title = text::line(&hit.title, (budget / share).max(80));
@@ -180,20 +189,6 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
     if cost(hit) >= budget {
         hit.narrative = None;
         hit.explanation = None;
-    }
-}
-
-/// Keeps the names of scopes that were left out and the beginning of each reason.
-pub fn shorten_skipped(searched: &mut Searched) {
-    for skipped in &mut searched.skipped {
-        skipped.reason = text::line(&skipped.reason, 24);
-    }
-}
-
-/// Keeps the kind of each note and the beginning of its message.
-pub fn shorten_notes(notes: &mut [Note]) {
-    for note in notes {
-        note.message = text::line(&note.message, 60);
     }
 }
 
@@ -219,9 +214,9 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
     }
     let steps: [fn(&mut crate::api::QueryResponse); 7] = [
         |response| response.suggestions.truncate(2),
-        |response| shorten_skipped(&mut response.searched),
-        |response| shorten_notes(&mut response.notes),
-        |response| response.searched.skipped.clear(),
+        |response| bounds::shorten_skipped(&mut response.searched),
+        |response| bounds::shorten_notes(&mut response.notes),
+        |response| bounds::drop_names(&mut response.searched),
         |response| response.suggestions.clear(),
         |response| response.notes.truncate(1),
         |response| response.notes.iter_mut().for_each(|note| note.message = "cut".to_owned()),
@@ -241,6 +236,7 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
             hit.subtitle = None;
             hit.facts.clear();
             hit.concepts.clear();
+            limit_also(hit, 0);
             hit.files.clear();
             hit.narrative = None;
             hit.explanation = None;

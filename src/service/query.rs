@@ -1,13 +1,16 @@
 //! `query_memories`: the pipeline of retrieval, from arguments to a page.
 
-use super::search::{Page, Search};
+use super::search::{Hit, Page, Search};
 use super::validate::QuerySpec;
-use super::{Service, answer, note_locks, note_missing_status, open};
-use crate::api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use super::{Service, answer, bounds, note_locks, note_missing_status, open};
+use crate::api::{MemoryHit, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, fold_name, nearest};
 use crate::query::page::Cursor;
 use crate::scope::resolve::Selection;
+
+/// Near-duplicates that a result names.
+const MAX_ALSO: usize = 10;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -62,16 +65,19 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
 fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryResponse, mut page: Page) -> QueryResponse {
     let bound = search.spec.tokens;
     let wanted = page.hits.len();
+    bounds::limit_searched(&mut response.searched, |name| page.hits.iter().any(|hit| hit.hit.scope == name));
+    bounds::limit_notes(&mut response.notes);
+    bounds::shorten_frame(&mut response, bound / 2);
     let frame = answer::cost(&response) + 60;
     let mut used = frame;
     let fitting = page.hits.iter().take_while(|hit| {
-        used += answer::cost(&hit.hit) + 1;
+        used += answer::cost(&shown(hit)) + 1;
         used <= bound
     });
     let fitting = fitting.count().max(1);
     page.end_before(fitting);
     loop {
-        response.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
+        response.results = page.hits.iter().map(shown).collect();
         response.next_cursor = page.cursor(request, search.statistics()).map(|cursor| cursor.encode());
         let kept = page.hits.len();
         let notes = response.notes.len();
@@ -92,6 +98,13 @@ fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryRespon
     }
     answer::squeeze(&mut response, bound);
     response
+}
+
+/// A result as it is answered. The page itself keeps everything that is folded into it, because the cursor depends on it.
+fn shown(hit: &Hit) -> MemoryHit {
+    let mut shown = hit.hit.clone();
+    answer::limit_also(&mut shown, MAX_ALSO);
+    shown
 }
 
 impl Search<'_> {

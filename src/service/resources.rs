@@ -15,6 +15,8 @@ use crate::uri::Address;
 
 /// Memories that a scope's resource names.
 const NEWEST: i64 = 20;
+/// Most tokens of a resource.
+const MAX_TOKENS: i64 = 20_000;
 /// Most values of a completion (MCP specification, "Completion").
 pub const MOST_VALUES: usize = 100;
 
@@ -47,7 +49,10 @@ pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
 
 /// The list of scopes, without private ones that are not current.
 pub fn scopes(service: &Service) -> Result<ListScopesResponse, Error> {
-    let mut response = service.list_scopes(&ListScopesRequest::default())?;
+    let mut response = service.list_scopes(&ListScopesRequest {
+        max_tokens: Some(MAX_TOKENS),
+        ..ListScopesRequest::default()
+    })?;
     let own = response.current_scope.clone();
     response
         .scopes
@@ -59,6 +64,8 @@ pub fn scopes(service: &Service) -> Result<ListScopesResponse, Error> {
 pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
     let request = ListScopesRequest {
         scope: Some(name.to_owned()),
+        max_tokens: Some(MAX_TOKENS),
+        ..ListScopesRequest::default()
     };
     let response = service.list_scopes(&request)?;
     let Some(scope) = response.scopes.into_iter().next() else {
@@ -70,7 +77,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
     let newest = service.query_memories(&QueryRequest {
         scope: Some(scope.name.clone()),
         limit: Some(NEWEST),
-        max_tokens: Some(20_000),
+        max_tokens: Some(MAX_TOKENS),
         ..QueryRequest::default()
     });
     let page = match newest {

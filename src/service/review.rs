@@ -3,7 +3,7 @@
 
 use super::search::Search;
 use super::validate::QuerySpec;
-use super::{Service, answer, note_missing_status, open};
+use super::{Service, answer, bounds, note_missing_status, open};
 use crate::api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};
 use crate::error::Error;
 use crate::memory::{Memory, Status, StatusFilter};
@@ -80,6 +80,10 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     let shown: Vec<(String, &Memory)> = memories.iter().map(|(scope, memory)| (scope.clone(), memory)).collect();
     answer::note_repairs(&shown, &mut notes);
     note_missing_status(&opened, |scope| memories.iter().any(|(own, _)| own == scope), &mut notes);
+    bounds::limit_searched(&mut review.searched, |name| {
+        review.pending.iter().any(|item| item.memory.scope == name)
+    });
+    bounds::limit_notes(&mut notes);
     review.notes = notes;
     Ok(review)
 }

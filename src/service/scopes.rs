@@ -1,7 +1,12 @@
 //! `list_scopes`: which scopes there are, what they hold and how they fare.
 
-use super::Service;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
+
+use super::validate::max_tokens;
+use super::{Service, answer, bounds};
 use crate::api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
+use crate::cancel;
 use crate::error::{Error, StoreError};
 use crate::memory::{Status, StatusFilter, Visibility};
 use crate::query::inverted::Index;
@@ -11,9 +16,12 @@ use crate::{text, time};
 
 /// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
 const FEW: usize = 8;
+/// Tokens of what surrounds the list of scopes.
+const FRAME: usize = 150;
 pub const MANY: usize = 50;
 
 pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
+    let budget = max_tokens(request.max_tokens, &service.config)?;
     let discovery = service.registry.discover();
     let all = discovery.scopes;
     let current = current(&service.config, &all, &service.config.project.value)?;
@@ -49,7 +57,16 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             })?;
         scopes = vec![scope];
     }
-    for scope in &scopes {
+    let start = match &request.cursor {
+        Some(cursor) => {
+            let last = decode(cursor)?;
+            scopes.partition_point(|scope| scope.name <= last)
+        }
+        None => 0,
+    };
+    let mut used = FRAME;
+    for (place, scope) in scopes.iter().enumerate().skip(start) {
+        cancel::check()?;
         let own = response.current_scope.as_ref() == Some(&scope.name);
         let may_read = scope.problem.is_none() && (scope.manifest.visibility == Visibility::Shared || own || named.is_some());
         let most = match (named.is_some(), scopes.len()) {
@@ -58,7 +75,13 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             (false, ..=40) => 3,
             (false, _) => 0,
         };
-        response.scopes.push(describe(scope, may_read, most));
+        let info = describe(scope, may_read, most);
+        used += answer::cost(&info) + 1;
+        if used > budget && place > start {
+            response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
+            break;
+        }
+        response.scopes.push(info);
     }
     if all.is_empty() {
         let hint = Error::NoScopes {
@@ -90,7 +113,27 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     for (name, reason) in passed_over {
         response.notes.push(Note::about(NoteKind::ScopeUnavailable, name, reason));
     }
+    if response.scopes.len() < scopes.len() {
+        response.total = Some(scopes.len() as u64);
+    }
+    bounds::limit_notes(&mut response.notes);
+    if answer::cost(&response) > budget {
+        bounds::shorten_notes(&mut response.notes);
+    }
     Ok(response)
+}
+
+/// Where a page of scopes ended, as it travels.
+fn encode(name: &str) -> String {
+    URL_SAFE_NO_PAD.encode(name)
+}
+
+fn decode(cursor: &str) -> Result<String, Error> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).ok();
+    let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    name.ok_or(Error::InvalidCursor {
+        reason: "it is no cursor of list_scopes",
+    })
 }
 
 /// Describes a scope, with at most so many tags, projects and pending ids; one that may not be read is named and nothing

@@ -30,6 +30,7 @@ mod large;
 mod lexical;
 mod limits;
 mod locked;
+mod many_scopes;
 mod mcp;
 mod query;
 mod read_only;

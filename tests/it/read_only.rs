@@ -177,6 +177,7 @@ fn no_operation_of_the_service_changes_a_byte() {
                 let _ = service.query_memories(&request);
                 let _ = service.list_scopes(&ListScopesRequest {
                     scope: Some(scope.to_owned()),
+                    ..ListScopesRequest::default()
                 });
                 for id in ["m1", "m4", "obs-1", "sum-1", "nothing"] {
                     let _ = service.get_memory(&GetRequest {

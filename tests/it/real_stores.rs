@@ -128,6 +128,7 @@ fn the_projects_of_a_claude_mem_store_have_all_their_rows() {
     let scopes = service
         .list_scopes(&ListScopesRequest {
             scope: Some("real".to_owned()),
+            ..ListScopesRequest::default()
         })
         .unwrap();
     let scope = &scopes.scopes[0];

@@ -168,6 +168,7 @@ fn answers_over_the_sample_scopes_keep_to_their_schemas() {
     for scope in [None, Some("platform"), Some("dana-private")] {
         let request = ListScopesRequest {
             scope: scope.map(str::to_owned),
+            ..ListScopesRequest::default()
         };
         check(&output, &service.list_scopes(&request).unwrap(), "list_scopes");
     }

@@ -60,6 +60,7 @@ fn found(root: &Root, service: &Service) -> Vec<String> {
 fn opened(service: &Service, scope: &str) -> String {
     let request = ListScopesRequest {
         scope: Some(scope.to_owned()),
+        ..ListScopesRequest::default()
     };
     let answer = service.list_scopes(&request).unwrap();
     answer.scopes[0]

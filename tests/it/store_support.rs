@@ -180,6 +180,7 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
     for scope in &scopes.scopes {
         let request = ListScopesRequest {
             scope: Some(scope.name.clone()),
+            ..ListScopesRequest::default()
         };
         let one = service.list_scopes(&request);
         keep(

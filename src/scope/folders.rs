@@ -1,0 +1,130 @@
+//! The folders under the scope root, and what each of them holds, as far as their metadata tell.
+//!
+//! A server asks this at each request. A folder whose change time is that of the last look, and lay in the past then, has had no
+//! entry added, removed or renamed since ([`crate::store::glance`] tells the rule), so it is not listed again.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use walkdir::WalkDir;
+
+use super::DATABASE_NAMES;
+use crate::store::glance::{Glance, is_local};
+use crate::text;
+
+/// The entries of the folder `scopes`, sorted by name.
+#[derive(Debug, Default)]
+pub struct ScopeFolders {
+    seen: Option<Glance>,
+    entries: Vec<Entry>,
+    /// Entries that cannot be scopes, and why.
+    passed_over: Vec<(String, String)>,
+}
+
+/// A folder that may be a scope, or a symbolic link.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it is a symbolic link.
+    pub is_link: bool,
+}
+
+impl ScopeFolders {
+    /// The entries now, and those that cannot be scopes.
+    pub fn read(&mut self, folder: &Path) -> (&[Entry], &[(String, String)]) {
+        let before = Glance::take(folder, None);
+        if before.is_none() || self.seen != before {
+            self.entries.clear();
+            self.passed_over.clear();
+            self.list(folder);
+            self.seen = settled(before, folder);
+        }
+        (&self.entries, &self.passed_over)
+    }
+
+    fn list(&mut self, folder: &Path) {
+        let entries = WalkDir::new(folder)
+            .min_depth(1)
+            .max_depth(1)
+            .follow_links(false)
+            .sort_by_file_name();
+        for entry in entries.into_iter().flatten() {
+            let shown = text::line(&entry.file_name().to_string_lossy(), 100);
+            if shown.starts_with('.') {
+                continue;
+            }
+            let is_link = entry.path_is_symlink();
+            // A name that is not shown as it is written could pass for another one.
+            match entry.file_name().to_str().filter(|name| *name == shown) {
+                None => {
+                    let reason = "its name holds characters that cannot be shown".to_owned();
+                    self.passed_over.push((shown, reason));
+                }
+                Some(name) if is_link || entry.file_type().is_dir() => self.entries.push(Entry {
+                    name: name.to_owned(),
+                    path: entry.path().to_owned(),
+                    is_link,
+                }),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// What the folder of a scope holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contents {
+    seen: Option<Glance>,
+    /// The database, or where it should be.
+    pub database: PathBuf,
+    /// Whether the database is a symbolic link.
+    pub is_link: bool,
+    /// Whether there is a `scope.toml`.
+    pub has_manifest: bool,
+}
+
+impl Contents {
+    /// Looks into a folder.
+    pub fn read(folder: &Path) -> Self {
+        let before = Glance::take(folder, None);
+        let (database, is_link) = find_database(folder);
+        // Whatever is there is a manifest, a dangling link too: only where there is none, the defaults hold.
+        let manifest = std::fs::symlink_metadata(folder.join("scope.toml"));
+        let has_manifest = !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        Self {
+            // Another target of a link does not show in the folder that holds the link.
+            seen: if is_link { None } else { settled(before, folder) },
+            database,
+            is_link,
+            has_manifest,
+        }
+    }
+
+    /// Whether the folder still holds the same entries.
+    pub fn are_current(&self, folder: &Path) -> bool {
+        self.seen.is_some() && Glance::take(folder, None) == self.seen
+    }
+}
+
+/// A glance that may vouch for what was read of a folder after it was taken.
+fn settled(before: Option<Glance>, folder: &Path) -> Option<Glance> {
+    let now = SystemTime::now();
+    before.filter(|before| before.is_settled(now) && is_local(folder) && Glance::take(folder, None).as_ref() == Some(before))
+}
+
+/// The database in a scope's folder, or the name it should have, and whether that is a symbolic link.
+fn find_database(folder: &Path) -> (PathBuf, bool) {
+    let mut first = None;
+    for path in DATABASE_NAMES.map(|name| folder.join(name)) {
+        let metadata = std::fs::symlink_metadata(&path);
+        let is_link = metadata.as_ref().is_ok_and(std::fs::Metadata::is_symlink);
+        if metadata.is_ok_and(|metadata| metadata.is_file()) || (is_link && path.is_file()) {
+            return (path, is_link);
+        }
+        first.get_or_insert((path, is_link));
+    }
+    first.unwrap_or_else(|| (folder.join(DATABASE_NAMES[0]), false))
+}

@@ -1,0 +1,135 @@
+//! What an answer says beside its results, kept short: where it looked and what went wrong, however many scopes there are.
+
+use super::answer;
+use crate::api::{Note, NoteKind, QueryResponse, Searched};
+use crate::text;
+
+/// Scopes that are listed by name; of the others, their number is given.
+const MAX_SCOPES: usize = 20;
+/// Scopes that were left out, listed with the reason.
+const MAX_SKIPPED: usize = 10;
+/// Notes of one kind about single scopes; one more sums up the rest.
+const MAX_ALIKE: usize = 5;
+
+/// Lists as many scopes as an answer has room for: the current one, then those that `first` names, then by name.
+pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
+    keep_scopes(searched, MAX_SCOPES, first);
+    keep_skipped(searched, MAX_SKIPPED);
+}
+
+fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> bool) {
+    if searched.scopes.len() <= max {
+        return;
+    }
+    let current = searched.current_scope.as_deref();
+    let rank = |name: &String| match () {
+        () if current == Some(name.as_str()) => 0,
+        () if first(name) => 1,
+        () => 2,
+    };
+    // The sort is stable: equals stay in the order of their names.
+    searched.scopes.sort_by_key(rank);
+    searched.more_scopes += (searched.scopes.len() - max) as u64;
+    searched.scopes.truncate(max);
+    searched.scopes.sort();
+}
+
+fn keep_skipped(searched: &mut Searched, max: usize) {
+    searched.more_skipped += searched.skipped.len().saturating_sub(max) as u64;
+    searched.skipped.truncate(max);
+}
+
+/// Keeps a few notes of each kind about single scopes, and sums up the rest.
+pub fn limit_notes(notes: &mut Vec<Note>) {
+    let mut counts: Vec<(NoteKind, usize)> = Vec::new();
+    notes.retain(|note| {
+        if note.scope.is_none() {
+            return true;
+        }
+        let position = counts.iter().position(|(kind, _)| *kind == note.kind);
+        let position = position.unwrap_or_else(|| {
+            counts.push((note.kind, 0));
+            counts.len() - 1
+        });
+        counts.get_mut(position).is_none_or(|(_, count)| {
+            *count += 1;
+            *count <= MAX_ALIKE
+        })
+    });
+    let rest = counts.into_iter().filter(|(_, count)| *count > MAX_ALIKE);
+    notes.extend(rest.map(|(kind, count)| {
+        let more = count - MAX_ALIKE;
+        Note::new(kind, format!("the same of {more} more scopes; list_scopes says more of each"))
+    }));
+}
+
+/// Shortens what surrounds the results of a query until it takes at most `bound` tokens, as far as that goes.
+pub fn shorten_frame(response: &mut QueryResponse, bound: usize) {
+    let steps: [fn(&mut QueryResponse); 8] = [
+        |response| keep_scopes(&mut response.searched, 5, |_| false),
+        |response| keep_skipped(&mut response.searched, 3),
+        |response| shorten_skipped(&mut response.searched),
+        |response| shorten_notes(&mut response.notes),
+        |response| keep_scopes(&mut response.searched, 1, |_| false),
+        |response| keep_skipped(&mut response.searched, 0),
+        |response| response.notes.truncate(3),
+        |response| response.suggestions.truncate(2),
+    ];
+    for step in steps {
+        if answer::cost(response) <= bound {
+            return;
+        }
+        step(response);
+    }
+}
+
+/// Keeps the names of scopes that were left out and the beginning of each reason.
+pub fn shorten_skipped(searched: &mut Searched) {
+    for skipped in &mut searched.skipped {
+        skipped.reason = text::line(&skipped.reason, 24);
+    }
+}
+
+/// Keeps no scope's name beside the numbers.
+pub fn drop_names(searched: &mut Searched) {
+    keep_scopes(searched, 1, |_| false);
+    keep_skipped(searched, 0);
+}
+
+/// Keeps the kind of each note and the beginning of its message.
+pub fn shorten_notes(notes: &mut [Note]) {
+    for note in notes {
+        note.message = text::line(&note.message, 60);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_scope_and_those_with_results_are_listed_first() {
+        let mut searched = Searched {
+            scopes: (0..1_000).map(|number| format!("s{number:04}")).collect(),
+            current_scope: Some("s0999".to_owned()),
+            ..Searched::default()
+        };
+        limit_searched(&mut searched, |name| name == "s0500");
+        assert_eq!((searched.scopes.len(), searched.more_scopes), (MAX_SCOPES, 980));
+        for name in ["s0000", "s0017", "s0500", "s0999"] {
+            assert!(searched.scopes.iter().any(|scope| scope == name), "{name}");
+        }
+        drop_names(&mut searched);
+        assert_eq!((searched.scopes, searched.more_scopes), (vec!["s0999".to_owned()], 999));
+    }
+
+    #[test]
+    fn notes_of_one_kind_are_summed_up() {
+        let about = |number: usize| Note::about(NoteKind::ScopeUnavailable, format!("s{number}"), "locked");
+        let mut notes: Vec<Note> = (0..40).map(about).collect();
+        notes.push(Note::new(NoteKind::Cut, "cut"));
+        limit_notes(&mut notes);
+        assert_eq!(notes.len(), MAX_ALIKE + 2);
+        assert!(notes.last().is_some_and(|note| note.message.contains("35 more")), "{notes:?}");
+    }
+}

@@ -1,0 +1,224 @@
+//! Many scopes under one root: answers stay within their bounds, lists have pages, and what changes is seen at the next question
+//! although files that did not change are not opened.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ack_memory::api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
+use ack_memory::service::Service;
+use ack_memory::text;
+use rusqlite::Connection;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::support::{Root, insert, memory};
+
+/// Longer than a file has to be at rest before its metadata vouch for it.
+const SETTLED: Duration = Duration::from_millis(4_200);
+
+/// A root with so many scopes of two memories.
+fn many(scopes: usize) -> Root {
+    let root = Root::new();
+    let first = root.store("s0000", &two(0));
+    for number in 1..scopes {
+        let name = format!("s{number:04}");
+        let folder = root.scope_folder(&name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::copy(&first, folder.join("memory.db")).unwrap();
+    }
+    root
+}
+
+fn two(number: usize) -> [Value; 2] {
+    [
+        memory(&format!("a{number}"), "The payout job retries a locked database", json!({})),
+        memory(&format!("b{number}"), "Invoices are rounded half to even", json!({})),
+    ]
+}
+
+fn tokens(answer: &impl Serialize) -> usize {
+    text::tokens(&serde_json::to_string(answer).unwrap())
+}
+
+fn ids(service: &Service, query: &str) -> Vec<String> {
+    let answer = service
+        .query_memories(&QueryRequest {
+            query: Some(query.to_owned()),
+            ..QueryRequest::default()
+        })
+        .unwrap();
+    answer.results.into_iter().map(|hit| hit.id).collect()
+}
+
+#[test]
+fn answers_keep_their_bound_with_many_scopes() {
+    let root = many(300);
+    for broken in 0..40 {
+        let folder = root.scope_folder(&format!("broken{broken:02}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("memory.db"), "no database at all").unwrap();
+    }
+    let service = root.service();
+    for bound in [200, 800, 4_000] {
+        let bound_of = |answer: usize, what: &str| assert!(answer <= bound, "{what}: {answer} of {bound} tokens");
+        let max_tokens = i64::try_from(bound).ok();
+        let query = QueryRequest {
+            query: Some("payout database".to_owned()),
+            max_tokens,
+            ..QueryRequest::default()
+        };
+        let answer = service.query_memories(&query).unwrap();
+        assert!(!answer.results.is_empty());
+        bound_of(tokens(&answer), "query_memories");
+        let listed = answer.searched.scopes.len() as u64 + answer.searched.more_scopes;
+        assert_eq!(listed, 300, "every scope that was searched is counted");
+        let skipped = answer.searched.skipped.len() as u64 + answer.searched.more_skipped;
+        assert_eq!(skipped, 40, "and every one that was not");
+        let context = ContextRequest {
+            max_tokens,
+            ..ContextRequest::default()
+        };
+        bound_of(tokens(&service.get_context(&context).unwrap()), "get_context");
+        let scopes = ListScopesRequest {
+            max_tokens,
+            ..ListScopesRequest::default()
+        };
+        let answer = service.list_scopes(&scopes).unwrap();
+        assert_eq!(answer.total, Some(340));
+        // The first scope of a page is there whatever it takes.
+        bound_of(
+            tokens(&answer).min(if answer.scopes.len() == 1 { bound } else { usize::MAX }),
+            "list_scopes",
+        );
+    }
+    let missing = GetRequest {
+        id: Some("nothing".to_owned()),
+        ..GetRequest::default()
+    };
+    let error = service.get_memory(&missing).unwrap_err();
+    assert!(serde_json::to_string(&error.body()).unwrap().len() < 2_000, "{error}");
+}
+
+#[test]
+fn the_list_of_scopes_has_pages_that_lose_nothing() {
+    let root = many(120);
+    let service = root.service();
+    let mut request = ListScopesRequest {
+        max_tokens: Some(1_000),
+        ..ListScopesRequest::default()
+    };
+    let mut names = Vec::new();
+    let mut pages = 0;
+    loop {
+        let page = service.list_scopes(&request).unwrap();
+        pages += 1;
+        names.extend(page.scopes.iter().map(|scope| scope.name.clone()));
+        assert!(page.scopes.iter().all(|scope| scope.memory_count == Some(2)));
+        let Some(cursor) = page.next_cursor else { break };
+        request.cursor = Some(cursor);
+    }
+    let expected: Vec<String> = (0..120).map(|number| format!("s{number:04}")).collect();
+    assert_eq!(names, expected);
+    assert!(pages > 3, "{pages} pages");
+    request.cursor = Some("no cursor".to_owned());
+    assert_eq!(service.list_scopes(&request).unwrap_err().code(), "invalid_cursor");
+}
+
+/// A store that was at rest for a while is vouched for by its metadata; each way of changing it must show all the same.
+#[test]
+fn a_store_at_rest_that_changes_is_seen_by_the_next_question() {
+    let root = Root::new();
+    let plain = root.store("plain", &[memory("p1", "Payout jobs retry twice", json!({}))]);
+    let log = root.store("log", &[memory("w1", "Payout logs rotate at midnight", json!({}))]);
+    let writer = Connection::open(&log).unwrap();
+    writer.pragma_update(None, "journal_mode", "wal").unwrap();
+    insert(&writer, &[memory("w2", "A second payout", json!({}))]);
+    let replaced = root.store("replaced", &[memory("r1", "Payout tables were replaced", json!({}))]);
+    let elsewhere = [
+        root.store("z-first", &[memory("l1", "Payout links are signed", json!({}))]),
+        root.store("z-second", &[memory("l2", "Invoices link to a payout", json!({}))]),
+    ];
+    let link = root.scope_folder("linked").join("memory.db");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&elsewhere[0], &link).unwrap();
+    let empty = root.scope_folder("empty");
+    fs::create_dir_all(&empty).unwrap();
+    let service = root.service();
+    sleep(SETTLED);
+    // The first look after that is remembered, the second one relies on it.
+    for _ in 0..3 {
+        let found: BTreeSet<String> = ids(&service, "payout").into_iter().collect();
+        assert!(found.contains("p1") && found.contains("w2") && found.contains("r1"), "{found:?}");
+    }
+    let write = |path: &std::path::Path, id: &str| {
+        let connection = Connection::open(path).unwrap();
+        insert(&connection, &[memory(id, &format!("A payout that came later in {id}"), json!({}))]);
+    };
+    write(&plain, "p2");
+    assert!(ids(&service, "payout came later").contains(&"p2".to_owned()), "a commit");
+    insert(&writer, &[memory("w3", "A payout that came later into a log", json!({}))]);
+    assert!(ids(&service, "payout came later").contains(&"w3".to_owned()), "a commit into a log");
+    let copy = replaced.with_extension("new");
+    fs::copy(&plain, &copy).unwrap();
+    write(&copy, "r2");
+    fs::rename(&copy, &replaced).unwrap();
+    let found = ids(&service, "payout came later");
+    assert!(
+        found.contains(&"r2".to_owned()) && !ids(&service, "payout").contains(&"r1".to_owned()),
+        "a replaced file"
+    );
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&elsewhere[1], &link).unwrap();
+    let linked = QueryRequest {
+        scope: Some("linked".to_owned()),
+        ..QueryRequest::default()
+    };
+    assert_eq!(
+        service.query_memories(&linked).unwrap().results[0].id,
+        "l2",
+        "a link with another target"
+    );
+    fs::copy(&plain, empty.join("memory.db")).unwrap();
+    let listed = service.list_scopes(&ListScopesRequest::default()).unwrap();
+    let count = |name: &str| {
+        listed
+            .scopes
+            .iter()
+            .find(|scope| scope.name == name)
+            .and_then(|scope| scope.memory_count)
+    };
+    assert_eq!(count("empty"), Some(2), "a database in a folder that had none");
+}
+
+/// Folders are not listed again while nothing was added to them.
+#[test]
+fn a_scope_or_a_manifest_that_comes_or_goes_is_seen() {
+    let root = Root::new();
+    root.store("one", &[memory("a", "The payout job", json!({}))]);
+    let service = root.service();
+    let names = || {
+        let listed = service.list_scopes(&ListScopesRequest::default()).unwrap();
+        let described = |scope: ack_memory::api::ScopeInfo| (scope.name, scope.description);
+        listed.scopes.into_iter().map(described).collect::<Vec<_>>()
+    };
+    let one = |description: Option<&str>| ("one".to_owned(), description.map(str::to_owned));
+    sleep(SETTLED);
+    for _ in 0..3 {
+        assert_eq!(names(), [one(None)]);
+    }
+    root.manifest("one", "description = \"first\"");
+    assert_eq!(names(), [one(Some("first"))]);
+    sleep(SETTLED);
+    for _ in 0..3 {
+        assert_eq!(names(), [one(Some("first"))]);
+    }
+    root.manifest("one", "description = \"another\"");
+    assert_eq!(names(), [one(Some("another"))]);
+    root.store("two", &[memory("b", "The invoice job", json!({}))]);
+    assert_eq!(names().len(), 2);
+    fs::remove_dir_all(root.scope_folder("one")).unwrap();
+    assert_eq!(names(), [("two".to_owned(), None)]);
+    assert_eq!(ids(&service, "invoice"), ["b"]);
+}
