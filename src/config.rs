@@ -109,7 +109,7 @@ pub struct Limits {
 }
 
 /// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 40] = [
+pub const KEYS: [&str; 42] = [
     "default_scope",
     "limits",
     "results",
@@ -125,6 +125,8 @@ pub const KEYS: [&str; 40] = [
     "arguments",
     "others",
     "preset",
+    "defaults",
+    "input_schema",
     "is",
     "also",
     "default",

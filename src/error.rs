@@ -377,6 +377,7 @@ impl Error {
             Self::Model(_) | Self::Fetch(_) => "model_unusable",
             Self::Serve(_) => "cannot_serve",
             Self::Upstream(UpstreamError::Unavailable { .. }) => "upstream_unavailable",
+            Self::Upstream(UpstreamError::Refused { .. }) => "upstream_refused",
             Self::Upstream(UpstreamError::TimedOut { .. }) => "upstream_timeout",
             Self::Upstream(UpstreamError::Failed { .. }) => "upstream_failed",
             Self::Cancelled => "cancelled",

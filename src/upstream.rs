@@ -3,6 +3,8 @@
 //! Here stands what the owner says of them and its checks; [`crate::mcp::upstream`] connects. Nothing is contacted that does not
 //! stand here.
 
+pub mod declared;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
@@ -17,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::config::{bounded, expand_home};
 use crate::surface::Surface;
-use crate::surface::build::{Problem, is_name, no_name};
+use crate::surface::build::{Problem, described, is_name, no_name};
 use crate::text;
 
 /// Variables that every process gets, because hardly any runs without them. All others are named by the owner.
@@ -97,15 +99,29 @@ pub enum ToolOfUpstream {
 pub struct UpstreamTool {
     /// The name that agents see.
     pub name: String,
-    /// What agents read about it, instead of what the server says.
+    /// What agents read about it, word for word, instead of what the server says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The schema of its arguments that agents see, instead of the server's. The tool is listed then while the server is away.
+    #[serde(
+        alias = "inputSchema",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "schema_of_arguments"
+    )]
+    pub input_schema: Option<Map<String, Value>>,
     /// Its arguments: the name that agents give, and the server's own. Those that are not named keep their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
     /// Arguments that always have this value; agents do not see them.
     #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "crate::surface::file::values")]
     pub preset: Map<String, Value>,
+    /// Arguments that have this value where a call does not give them, under the server's own names.
+    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "crate::surface::file::values")]
+    pub defaults: Map<String, Value>,
+}
+
+fn schema_of_arguments<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Map<String, Value>>, D::Error> {
+    crate::surface::file::values(input).map(Some)
 }
 
 // Written by hand, because the derived reader of an untagged type loses the place of what is wrong.
@@ -222,6 +238,16 @@ pub enum UpstreamError {
         /// Why, and when it is tried again.
         reason: String,
     },
+    /// It is there, and this tool of it is not offered.
+    #[error("`{tool}` of the upstream server `{name}` is not offered: {}", why.reason)]
+    Refused {
+        /// Its name.
+        name: String,
+        /// The server's own name of the tool.
+        tool: String,
+        /// Why.
+        why: NotOffered,
+    },
     /// It took too long.
     #[error("the upstream server `{name}` did not answer within {} ms", limit.as_millis())]
     TimedOut {
@@ -240,11 +266,21 @@ pub enum UpstreamError {
     },
 }
 
+/// Why a tool is not offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotOffered {
+    /// What is in the way, in words.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: &'static str,
+}
+
 impl UpstreamError {
     /// What to do next.
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Unavailable { .. } => "the other tools answer as ever; `ack-memory doctor --upstreams` says what is wrong with it",
+            Self::Refused { why, .. } => why.hint,
             Self::TimedOut { .. } => "ask for less, or try again; `timeout_ms` in config.toml says how long it may take",
             Self::Failed { .. } => "try again; the other tools answer as ever",
         }
@@ -323,6 +359,18 @@ fn tools(entry: &UpstreamEntry, taken: &mut BTreeSet<String>) -> Result<Vec<(Str
         }
         if !taken.insert(tool.name.clone()) {
             return Err(problem(at, format!("another tool has the name `{}` already", tool.name)));
+        }
+        let mut tool = tool;
+        if let Some(description) = &tool.description {
+            let described = described(description).map_err(|message| problem(&["description"], message))?;
+            tool.description = Some(described);
+        }
+        if let Some(both) = tool.defaults.keys().find(|name| tool.preset.contains_key(*name)) {
+            let message = format!("`{}` has a fixed value in `preset`", text::line(both, 80));
+            return Err(problem(&["defaults", both], message));
+        }
+        if let Some(schema) = &tool.input_schema {
+            declared::check(schema, &tool).map_err(|message| problem(&["input_schema"], message))?;
         }
         let mut own = BTreeSet::new();
         for (public, theirs) in &tool.arguments {

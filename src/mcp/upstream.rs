@@ -5,6 +5,7 @@
 //! calls of our own tools. A tool that was offered once stays listed while its server is away for a short while, and a call of it
 //! says why there is no answer.
 
+mod bounded;
 mod guard;
 mod http;
 mod keep;
@@ -24,7 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use self::keep::{cause, supervise, told};
-use self::offered::Offered;
+use self::offered::{Missing, Offered, declared};
 use crate::api::ErrorBody;
 use crate::error::Error;
 use crate::text;
@@ -64,8 +65,8 @@ struct Link {
     state: watch::Sender<State>,
     /// What it offers, as it was last told.
     tools: RwLock<Vec<Offered>>,
-    /// Why tools that the owner names are not offered.
-    problems: RwLock<Vec<String>>,
+    /// Tools that the owner names and that were not offered when it was last there.
+    missing: RwLock<Vec<Missing>>,
     places: Semaphore,
     /// Somebody found that it answers no more.
     silent: Notify,
@@ -121,11 +122,11 @@ impl Upstreams {
         });
         let links = settings.into_iter().map(|settings| {
             Arc::new(Link {
+                tools: RwLock::new(declared(&settings, &[])),
                 settings,
                 started: AtomicBool::new(false),
                 state: watch::channel(State::New).0,
-                tools: RwLock::default(),
-                problems: RwLock::default(),
+                missing: RwLock::default(),
                 places: Semaphore::new(CONCURRENT),
                 silent: Notify::new(),
                 shared: Arc::clone(&shared),
@@ -193,7 +194,7 @@ impl Upstreams {
                 reached: link.settings.connection.to_string(),
                 down,
                 tools: link.tools().iter().map(|tool| tool.listed.name.to_string()).collect(),
-                problems: link.problems.read().unwrap_or_else(PoisonError::into_inner).clone(),
+                problems: link.missing().iter().map(ToString::to_string).collect(),
             }
         });
         join_all(asked).await
@@ -219,12 +220,16 @@ impl Link {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn missing(&self) -> Vec<Missing> {
+        self.missing.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Keeps what is offered now, and tells the clients where it is something else.
-    fn offer(&self, tools: Vec<Offered>, problems: Vec<String>) {
-        for problem in &problems {
-            self.report(problem);
+    fn offer(&self, tools: Vec<Offered>, missing: Vec<Missing>) {
+        for missing in &missing {
+            self.report(&missing.to_string());
         }
-        *self.problems.write().unwrap_or_else(PoisonError::into_inner) = problems;
+        *self.missing.write().unwrap_or_else(PoisonError::into_inner) = missing;
         let changed = {
             let mut offered = self.tools.write().unwrap_or_else(PoisonError::into_inner);
             let changed = *offered != tools;
@@ -243,6 +248,19 @@ impl Link {
     fn unavailable(&self, reason: String) -> Error {
         let name = self.settings.name.clone();
         UpstreamError::Unavailable { name, reason }.into()
+    }
+
+    /// Why a tool of this name is not offered, though the server is there.
+    fn refused(&self, name: &str) -> Error {
+        match self.missing().into_iter().find(|missing| missing.name == name) {
+            Some(missing) => UpstreamError::Refused {
+                name: self.settings.name.clone(),
+                tool: text::line(&missing.theirs, 80),
+                why: missing.why,
+            }
+            .into(),
+            None => self.unavailable("it is still telling its tools".to_owned()),
+        }
     }
 
     fn failed(&self, reason: impl Into<String>) -> Error {
@@ -275,12 +293,7 @@ impl Link {
         };
         let tools = self.tools();
         let Some(tool) = tools.iter().find(|tool| tool.listed.name == name) else {
-            let problems = self.problems.read().unwrap_or_else(PoisonError::into_inner).join("; ");
-            return Answer::None(self.unavailable(if problems.is_empty() {
-                "it has no such tool".to_owned()
-            } else {
-                problems
-            }));
+            return Answer::None(self.refused(name));
         };
         let arguments = match tool.arguments(values) {
             Ok(arguments) => arguments,

@@ -430,7 +430,10 @@ fn preset(operation: Operation, name: &str, value: &Value, known: &Map<String, V
 }
 
 /// A description, safe to show.
-fn described(raw: &str) -> Result<String, String> {
+///
+/// # Errors
+/// What is wrong with it.
+pub fn described(raw: &str) -> Result<String, String> {
     let length = raw.chars().count();
     if length > LONGEST_DESCRIPTION {
         return Err(format!("{length} characters; at most {LONGEST_DESCRIPTION} are shown"));

@@ -25,6 +25,8 @@ list="$list,$(tool die 'Ends.' "$none" "$reads"),$(tool garbage 'Babbles.' "$non
 list="$list,$(tool big 'Says much.' "$none" "$reads"),$(tool error 'Refuses.' "$none" "$reads"),$(tool ask 'Asks back.' "$none" "$reads")"
 list="$list,$(tool env 'Tells its environment.' "$none" "$reads"),$(tool odd 'Answers oddly.' "$none" "$reads")"
 list="$list,$(tool stuck 'Stands still.' "$none" "$reads")"
+list="$list,$(tool pester 'Asks without end.' "$none" "$reads"),$(tool interview 'Asks and listens.' "$none" "$reads")"
+list="$list,$(tool announce 'Announces without end.' "$none" "$reads"),$(tool drivel 'Answers nothing.' "$none" "$reads")"
 list="$list,$(tool writes 'Writes.' "$none" '{"readOnlyHint":false}'),$(tool destroys 'Destroys.' "$none" '{"readOnlyHint":true,"destructiveHint":true}')"
 list="$list,$(tool silent 'Says nothing of itself.' "$none" '{}')"
 list="$list,$(tool liar 'Lies.' '{"type":"object","properties":{"a":7}}' "$reads"),$(tool shapeless 'Has no shape.' '[]' "$reads")"
@@ -83,6 +85,19 @@ while IFS= read -r line; do
             *'"error"'*) say "$id" 'refused' ;;
             *) say "$id" 'granted' ;;
             esac
+            ;;
+        *'"name":"pester"'* | *'"name":"interview"'*)
+            case $line in *interview*) exec 3<&0; cat <&3 >/dev/null & echo $! >> "$traces/children" ;; esac
+            seq 1 100000 | sed 's|.*|{"jsonrpc":"2.0","id":&,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}|'
+            say "$id" 'after all these questions'
+            ;;
+        *'"name":"announce"'*)
+            yes '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}' | head -n 100000
+            say "$id" 'after all this news'
+            ;;
+        *'"name":"drivel"'*)
+            yes '{"jsonrpc":"2.0","id":987654,"result":{"content":[]}}' | head -c 20000000
+            say "$id" 'after the drivel'
             ;;
         *'"name":"env"'*) say "$id" "$(env | cut -d= -f1 | sort | tr '\n' ' ') in $(pwd): $GIVEN" ;;
         *'"name":"odd"'*) answer "$id" '"just a text"' ;;

@@ -1,7 +1,7 @@
 //! One task a server: it connects, keeps the connection, and connects again with growing pauses. There is never more than one
 //! process of a server: the next is started when the one before has ended, with all that it started.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rmcp::ClientHandler;
@@ -10,14 +10,15 @@ use rmcp::model::{
     ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, RoleClient, RunningService, RunningServiceCancellationToken,
+    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService, RunningServiceCancellationToken,
     serve_client_with_lifecycle,
 };
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::offered::offered;
+use super::bounded::{Bounded, Gate};
+use super::offered::{declared, offered};
 use super::process::{self, Process};
 use super::{Link, SIGN_OF_LIFE, State, http, left};
 use crate::text;
@@ -36,10 +37,9 @@ const SETTLING: Duration = Duration::from_millis(500);
 /// Most pages of a list of tools.
 const MOST_PAGES: usize = 20;
 
-/// What we are for an upstream server: a client without capabilities. Its requests get the errors of the protocol.
-struct Client {
-    changed: Arc<Notify>,
-}
+/// What we are for an upstream server: a client without capabilities. Its requests get the errors of the protocol; what it
+/// says of changes, [`Bounded`] takes.
+struct Client;
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
@@ -47,10 +47,6 @@ impl ClientHandler for Client {
         env!("CARGO_PKG_NAME").clone_into(&mut implementation.name);
         env!("CARGO_PKG_VERSION").clone_into(&mut implementation.version);
         ClientConfig::new(ClientCapabilities::default(), implementation)
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
     }
 }
 
@@ -61,7 +57,7 @@ struct Connected {
     /// Becomes true when it has ended.
     over: watch::Receiver<bool>,
     process: Option<Process>,
-    changed: Arc<Notify>,
+    gate: Arc<Gate>,
 }
 
 impl Connected {
@@ -69,10 +65,11 @@ impl Connected {
     async fn end(mut self) -> String {
         self.token.cancel();
         let _ = timeout(SETTLING, set(&mut self.over)).await;
-        match self.process {
+        let ended = match self.process {
             Some(process) => process.end().await,
             None => "the connection broke off".to_owned(),
-        }
+        };
+        self.gate.reason().unwrap_or(ended)
     }
 }
 
@@ -122,8 +119,8 @@ pub async fn supervise(link: Arc<Link>) {
         let pause = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(10)).min(LONGEST_PAUSE);
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
         if failures >= GIVEN_UP {
-            let problems = link.problems.read().unwrap_or_else(PoisonError::into_inner).clone();
-            link.offer(Vec::new(), problems);
+            let missing = link.missing();
+            link.offer(declared(&link.settings, &missing), missing);
         }
         link.state.send_replace(State::Down {
             reason,
@@ -150,11 +147,11 @@ async fn hold(link: &Link, connected: &mut Connected, stop: &mut watch::Receiver
                     return (Some("it does not answer any more".to_owned()), false);
                 }
             }
-            () = connected.changed.notified() => {
+            () = connected.gate.changed() => {
                 sleep(SETTLING).await;
                 if let Ok(Ok(told)) = timeout(link.settings.start, told(&connected.peer)).await {
-                    let (tools, problems) = offered(&link.settings, &told);
-                    link.offer(tools, problems);
+                    let (tools, missing) = offered(&link.settings, &told);
+                    link.offer(tools, missing);
                 }
             }
         }
@@ -199,10 +196,7 @@ enum Greeting {
 }
 
 async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, Greeting> {
-    let changed = Arc::new(Notify::new());
-    let client = Client {
-        changed: Arc::clone(&changed),
-    };
+    let gate = Arc::new(Gate::default());
     let lifecycle = match mode {
         Mode::Initialize => ClientLifecycleMode::Initialize,
         Mode::Discover => ClientLifecycleMode::Discover {
@@ -213,12 +207,14 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
     let serving = match &link.settings.connection {
         Connection::Http { .. } => {
             let transport = http::connect(&link.settings.connection).map_err(Greeting::Failed)?;
-            timeout(left(deadline), serve_client_with_lifecycle(client, transport, lifecycle)).await
+            let transport = Bounded::new(transport, Arc::clone(&gate));
+            timeout(left(deadline), serve_client_with_lifecycle(Client, transport, lifecycle)).await
         }
         _ => {
             let (started, pipe) = process::start(&link.settings.connection).map_err(Greeting::Failed)?;
             process = Some(started);
-            timeout(left(deadline), serve_client_with_lifecycle(client, pipe, lifecycle)).await
+            let pipe = Bounded::new(pipe, Arc::clone(&gate));
+            timeout(left(deadline), serve_client_with_lifecycle(Client, pipe, lifecycle)).await
         }
     };
     let late = || format!("it did not come up within {} ms", link.settings.start.as_millis());
@@ -261,12 +257,12 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
         token,
         over,
         process,
-        changed,
+        gate,
     };
     match listed {
         Ok(Ok(told)) => {
-            let (tools, problems) = offered(&link.settings, &told);
-            link.offer(tools, problems);
+            let (tools, missing) = offered(&link.settings, &told);
+            link.offer(tools, missing);
             Ok(connected)
         }
         Ok(Err(reason)) => {

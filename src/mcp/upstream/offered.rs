@@ -3,7 +3,9 @@
 //!
 //! What one server declares must not spoil the list for all: hosts refuse a whole list over one schema that they cannot
 //! compile, so a schema that is no object with properties keeps its tool out, combinators at its root are left off, and schemas
-//! of answers are not passed on.
+//! of answers are not passed on. A schema that the owner declares takes the place of the server's.
+
+use std::fmt;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -11,14 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::api::ErrorBody;
 use crate::memory::nearest;
 use crate::text;
-use crate::upstream::{Upstream, UpstreamTool};
+use crate::upstream::declared::{COMBINATORS, DEEPEST, LONGEST, depth, is_open};
+use crate::upstream::{NotOffered, Upstream, UpstreamTool};
 
-/// Longest schema of one tool, in bytes.
-const LONGEST_SCHEMA: usize = 16 << 10;
 /// Longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 1_000;
-/// Deepest nesting of a schema.
-const DEEPEST: usize = 24;
 
 /// A tool that is offered.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,9 +34,40 @@ pub struct Offered {
     open: bool,
 }
 
-/// The tools that are offered of those that a server told, and why others of those that the owner names are not.
-pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<Offered>, Vec<String>) {
-    let (mut tools, mut problems) = (Vec::new(), Vec::new());
+/// A tool that the owner names and that is not offered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Missing {
+    /// The server's own name of it.
+    pub theirs: String,
+    /// The name that agents would see.
+    pub name: String,
+    /// Why.
+    pub why: NotOffered,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "`{}` is not offered: {}", text::line(&self.theirs, 80), self.why.reason)
+    }
+}
+
+/// Why a tool is not offered, with the next step.
+fn because(reason: impl Into<String>, hint: &'static str) -> NotOffered {
+    NotOffered {
+        reason: reason.into(),
+        hint,
+    }
+}
+
+const ONLY_READING: &str = "only tools that read are offered, whatever config.toml says; take it out of `tools` there";
+const UNANNOTATED: &str = "with `trust_unannotated = true` under the server's `[upstream]` table in config.toml it is offered all the same";
+const NO_SUCH_TOOL: &str = "correct its name under `tools` in config.toml";
+const BAD_SCHEMA: &str = "`input_schema` in its table in config.toml declares one that is listed instead";
+const BAD_TABLE: &str = "correct its table under `tools` in config.toml";
+
+/// The tools that are offered of those that a server told, and those that the owner names and that are not.
+pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<Offered>, Vec<Missing>) {
+    let (mut tools, mut missing) = (Vec::new(), Vec::new());
     for (theirs, table) in &upstream.tools {
         let found = told.iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(theirs));
         let tool = match found {
@@ -48,69 +78,124 @@ pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<Offered>, Vec<String
                 let near = near
                     .first()
                     .map_or_else(String::new, |near| format!("; it has `{}`", text::line(near, 80)));
-                Err(format!("it has no such tool{near}"))
+                Err(because(format!("it has no such tool{near}"), NO_SUCH_TOOL))
             }
         };
         match tool {
             Ok(tool) => tools.push(tool),
-            Err(reason) => problems.push(format!("`{}` is not offered: {reason}", text::line(theirs, 80))),
+            Err(why) => missing.push(Missing {
+                theirs: theirs.clone(),
+                name: table.name.clone(),
+                why,
+            }),
         }
     }
-    (tools, problems)
+    (tools, missing)
 }
 
-fn one(upstream: &Upstream, theirs: &str, table: &UpstreamTool, told: &Value) -> Result<Offered, String> {
+/// The tools that are listed while the server is away: those whose schema the owner declares, but for those that were not
+/// offered when it was last there.
+pub fn declared(upstream: &Upstream, missing: &[Missing]) -> Vec<Offered> {
+    let there = upstream
+        .tools
+        .iter()
+        .filter(|(theirs, _)| !missing.iter().any(|missing| missing.theirs == *theirs));
+    there
+        .filter_map(|(theirs, table)| {
+            let schema = table.input_schema.clone()?;
+            Some(with_schema(upstream, theirs, table, schema, &Value::Null))
+        })
+        .collect()
+}
+
+/// A tool whose schema the owner declares: listed as it is, and the same whatever the server says.
+fn with_schema(upstream: &Upstream, theirs: &str, table: &UpstreamTool, schema: Map<String, Value>, told: &Value) -> Offered {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let names = properties.into_iter().flat_map(Map::keys).cloned().collect();
+    let open = is_open(&schema);
+    let mut shown = ToolAnnotations::new();
+    // No other is called; where the owner trusts those that say nothing, nothing is known.
+    shown.read_only_hint = (!upstream.trust_unannotated).then_some(true);
+    let mut listed = Tool::new(table.name.clone(), description(upstream, table, told), std::sync::Arc::new(schema));
+    listed.annotations = Some(shown);
+    Offered {
+        theirs: theirs.to_owned(),
+        table: table.clone(),
+        listed,
+        names,
+        open,
+    }
+}
+
+/// What agents read about a tool: the owner's words, or the server's with their origin.
+fn description(upstream: &Upstream, table: &UpstreamTool, told: &Value) -> String {
+    if let Some(own) = &table.description {
+        return own.clone();
+    }
+    let theirs = told.get("description").and_then(Value::as_str).unwrap_or_default();
+    let theirs = text::line(theirs, LONGEST_DESCRIPTION);
+    format!("From the upstream server {}: {theirs}", upstream.name)
+        .trim_end_matches([':', ' '])
+        .to_owned()
+}
+
+fn one(upstream: &Upstream, theirs: &str, table: &UpstreamTool, told: &Value) -> Result<Offered, NotOffered> {
     let annotations: ToolAnnotations = told
         .get("annotations")
         .and_then(|annotations| serde_json::from_value(annotations.clone()).ok())
         .unwrap_or_default();
     match annotations.read_only_hint {
-        _ if annotations.destructive_hint == Some(true) => return Err("it says that it is destructive".to_owned()),
+        _ if annotations.destructive_hint == Some(true) => return Err(because("it says that it is destructive", ONLY_READING)),
         Some(true) => {}
-        Some(false) => return Err("it says that it does not only read".to_owned()),
+        Some(false) => return Err(because("it says that it does not only read", ONLY_READING)),
         None if upstream.trust_unannotated => {}
-        None => return Err("it does not say that it only reads; `trust_unannotated = true` offers it all the same".to_owned()),
+        None => return Err(because("it does not say that it only reads", UNANNOTATED)),
     }
-    let schema = told
-        .get("inputSchema")
-        .and_then(Value::as_object)
-        .ok_or("its schema is no object")?;
-    if schema.get("type").and_then(Value::as_str) != Some("object") || depth(told.get("inputSchema").unwrap_or(&Value::Null), 0) > DEEPEST {
-        return Err("its schema is not that of an object".to_owned());
+    if let Some(schema) = &table.input_schema {
+        return Ok(with_schema(upstream, theirs, table, schema.clone(), told));
     }
-    let mut schema = schema.clone();
-    if Value::Object(schema.clone()).to_string().len() > LONGEST_SCHEMA {
-        return Err(format!("its schema is longer than {LONGEST_SCHEMA} bytes"));
-    }
-    for combinator in ["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$schema", "$id"] {
-        schema.remove(combinator);
-    }
-    let open = match schema.get("additionalProperties") {
-        None | Some(Value::Bool(false)) => schema.contains_key("patternProperties"),
-        Some(_) => true,
+    let Some(Value::Object(schema)) = told.get("inputSchema") else {
+        return Err(because("its schema is no object", BAD_SCHEMA));
     };
+    let mut schema = schema.clone();
+    let is_long = Value::Object(schema.clone()).to_string().len() > LONGEST;
+    if schema.get("type").and_then(Value::as_str) != Some("object") || depth(told.get("inputSchema").unwrap_or(&Value::Null), 0) > DEEPEST {
+        return Err(because("its schema is not that of an object", BAD_SCHEMA));
+    }
+    if is_long {
+        return Err(because(format!("its schema is longer than {LONGEST} bytes"), BAD_SCHEMA));
+    }
+    for key in COMBINATORS.into_iter().chain(["$schema", "$id"]) {
+        schema.remove(key);
+    }
+    let open = is_open(&schema);
     let mut properties = match schema.remove("properties") {
         None => Map::new(),
         Some(Value::Object(properties)) if properties.values().all(|property| property.is_object() || property.is_boolean()) => properties,
-        Some(_) => return Err("the properties of its schema are no schemas".to_owned()),
+        Some(_) => return Err(because("the properties of its schema are no schemas", BAD_SCHEMA)),
     };
     let mut required: Vec<String> = match schema.remove("required") {
         None => Vec::new(),
-        Some(required) => serde_json::from_value(required).map_err(|_| "`required` of its schema is no list of names")?,
+        Some(required) => {
+            serde_json::from_value(required).map_err(|_| because("`required` of its schema is no list of names", BAD_SCHEMA))?
+        }
     };
-    for (name, what) in table
-        .preset
-        .keys()
-        .map(|name| (name, "preset"))
-        .chain(table.arguments.values().map(|name| (name, "arguments")))
-    {
+    let named = [("preset", &table.preset), ("defaults", &table.defaults)];
+    let named = named
+        .into_iter()
+        .flat_map(|(what, values)| values.keys().map(move |name| (name, what)));
+    for (name, what) in named.chain(table.arguments.values().map(|name| (name, "arguments"))) {
         if !open && !properties.contains_key(name) {
             let near = nearest(name, properties.keys().map(String::as_str), 1);
             let near = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Err(format!(
-                "`{what}` names `{}`, which is none of its arguments{near}",
-                text::line(name, 80)
-            ));
+            let reason = format!("`{what}` names `{}`, which is none of its arguments{near}", text::line(name, 80));
+            return Err(because(reason, BAD_TABLE));
+        }
+    }
+    for (name, value) in &table.defaults {
+        required.retain(|known| known != name);
+        if let Some(property) = properties.get_mut(name).and_then(Value::as_object_mut) {
+            property.insert("default".to_owned(), value.clone());
         }
     }
     for name in table.preset.keys() {
@@ -124,7 +209,7 @@ fn one(upstream: &Upstream, theirs: &str, table: &UpstreamTool, told: &Value) ->
     let count = properties.len();
     let mut properties: Map<String, Value> = properties.into_iter().map(|(name, property)| (public(&name), property)).collect();
     if properties.len() != count {
-        return Err("`arguments` gives one of its arguments the name of another".to_owned());
+        return Err(because("`arguments` gives one of its arguments the name of another", BAD_TABLE));
     }
     properties.values_mut().for_each(make_safe);
     schema.values_mut().for_each(make_safe);
@@ -136,10 +221,7 @@ fn one(upstream: &Upstream, theirs: &str, table: &UpstreamTool, told: &Value) ->
     if !open {
         schema.insert("additionalProperties".to_owned(), json!(false));
     }
-    let description = table.description.as_deref().or_else(|| told.get("description")?.as_str());
-    let description = text::line(description.unwrap_or_default(), LONGEST_DESCRIPTION);
-    let description = format!("From the upstream server {}: {description}", upstream.name);
-    let mut listed = Tool::new(table.name.clone(), description, std::sync::Arc::new(schema));
+    let mut listed = Tool::new(table.name.clone(), description(upstream, table, told), std::sync::Arc::new(schema));
     let mut shown = ToolAnnotations::new();
     shown.read_only_hint = annotations.read_only_hint;
     shown.destructive_hint = annotations.destructive_hint;
@@ -153,18 +235,6 @@ fn one(upstream: &Upstream, theirs: &str, table: &UpstreamTool, told: &Value) ->
         names,
         open,
     })
-}
-
-fn depth(value: &Value, at: usize) -> usize {
-    if at > DEEPEST {
-        return at;
-    }
-    let deepest = |values: &mut dyn Iterator<Item = &Value>| values.map(|value| depth(value, at + 1)).max().unwrap_or(at);
-    match value {
-        Value::Array(entries) => deepest(&mut entries.iter()),
-        Value::Object(entries) => deepest(&mut entries.values()),
-        _ => at,
-    }
 }
 
 /// Cleans the texts of a schema that are for readers.
@@ -214,6 +284,11 @@ impl Offered {
                 }));
             }
             arguments.insert(theirs, value);
+        }
+        for (name, value) in &self.table.defaults {
+            if !arguments.contains_key(name) {
+                arguments.insert(name.clone(), value.clone());
+            }
         }
         for (name, value) in &self.table.preset {
             arguments.insert(name.clone(), value.clone());

@@ -4,7 +4,7 @@
 //! The lines are read here and not by rmcp, because what another program writes is not to be trusted: lines have a longest
 //! length, what nobody asked for has a budget, and the results of calls are kept as the JSON they are.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use rmcp::model::{
-    ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
+    ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
     ServerNotification, ServerResult,
 };
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -204,8 +204,8 @@ pub struct Pipe {
     dropped: usize,
     /// What may still be sent without being asked.
     unasked: usize,
-    /// Requests whose results are kept as they are.
-    asked: Arc<Mutex<HashSet<RequestId>>>,
+    /// Our requests, each with whether its result is kept as it is.
+    asked: Arc<Mutex<HashMap<RequestId, bool>>>,
     refused: Arc<Mutex<Option<String>>>,
 }
 
@@ -254,8 +254,8 @@ impl Pipe {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
     }
 
-    /// Whether a request was made, which is over now.
-    fn take(&self, id: &RequestId) -> bool {
+    /// Whether a request was made, which is over now, and whether its result is kept as it is.
+    fn take(&self, id: &RequestId) -> Option<bool> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
@@ -263,21 +263,16 @@ impl Pipe {
     fn message(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let mut value: Value = serde_json::from_slice(line).ok()?;
         if value.get("method").is_none()
-            && let Some(id) = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok())
-            && value.get("result").is_some()
-            && self.take(&id)
+            && let Some(id) = value.get("id").filter(|id| !id.is_null())
         {
-            let result = value.get_mut("result").map(Value::take).unwrap_or_default();
-            return Some(ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), id));
+            let id: RequestId = serde_json::from_value(id.clone()).ok()?;
+            let kept = self.take(&id)?;
+            if kept && let Some(result) = value.get_mut("result").map(Value::take) {
+                return Some(ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), id));
+            }
         }
         let message: ServerJsonRpcMessage = serde_json::from_value(value).ok()?;
         match &message {
-            JsonRpcMessage::Error(error) => {
-                if let Some(id) = &error.id {
-                    self.take(id);
-                }
-                Some(message)
-            }
             JsonRpcMessage::Notification(notification) => {
                 let wanted = matches!(notification.notification, ServerNotification::ToolListChangedNotification(_));
                 wanted.then_some(message)
@@ -291,13 +286,13 @@ impl Transport<RoleClient> for Pipe {
     type Error = std::io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if let JsonRpcMessage::Request(request) = &message
-            && matches!(
+        if let JsonRpcMessage::Request(request) = &message {
+            let kept = matches!(
                 request.request,
                 ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
-            )
-        {
-            self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(request.id.clone());
+            );
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.insert(request.id.clone(), kept);
         }
         let input = Arc::clone(&self.input);
         async move {
@@ -316,7 +311,7 @@ impl Transport<RoleClient> for Pipe {
         loop {
             let (length, message) = match self.read().await? {
                 Line::Whole(line) => (line.len() + 1, self.message(&line)),
-                Line::TooLong(start, end) => match answered(&start, &end).filter(|id| self.take(id)) {
+                Line::TooLong(start, end) => match answered(&start, &end).filter(|id| self.take(id).is_some()) {
                     Some(id) => (0, Some(ServerJsonRpcMessage::error(too_long(), Some(id)))),
                     None => {
                         self.refuse(&format!("it sent a line of more than {LONGEST} bytes that nobody asked for"));
@@ -326,7 +321,7 @@ impl Transport<RoleClient> for Pipe {
             };
             if matches!(
                 message,
-                Some(JsonRpcMessage::Response(JsonRpcResponse { .. }) | JsonRpcMessage::Error(_))
+                Some(JsonRpcMessage::Response(JsonRpcResponse { .. }) | JsonRpcMessage::Error(JsonRpcError { id: Some(_), .. }))
             ) {
                 self.unasked = UNASKED;
             } else {

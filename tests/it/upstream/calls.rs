@@ -48,7 +48,7 @@ fn arguments_are_mapped_and_preset() {
     let mut server = site.serve();
     let all = listed(&mut server);
     let echo = find(&all, "page_echo");
-    assert_eq!(echo["description"], "From the upstream server page: Ours.");
+    assert_eq!(echo["description"], "Ours.");
     assert_eq!(echo["inputSchema"]["required"], json!(["q"]));
     assert_eq!(echo["inputSchema"]["properties"].as_object().unwrap().len(), 1);
     for hidden in ["word", "more"] {
@@ -62,6 +62,40 @@ fn arguments_are_mapped_and_preset() {
     assert_eq!(names(&mut server), OURS);
     let wrong = server.fail("page_echo", json!({}));
     assert!(wrong.message.contains("did you mean `more`?"), "{wrong:?}");
+    assert_eq!(wrong.code, "upstream_refused");
+}
+
+#[test]
+fn a_default_is_taken_where_a_call_does_not_give_the_argument() {
+    let tools = r#"echo = { name = "page_echo", arguments = { n = "more" }, defaults = { more = 5, word = "hello" } }"#;
+    let site = Site::new("plain", tools, "");
+    let mut server = site.serve();
+    let all = listed(&mut server);
+    let schema = &find(&all, "page_echo")["inputSchema"];
+    assert_eq!(
+        (&schema["properties"]["n"]["default"], &schema["properties"]["word"]["default"]),
+        (&json!(5), &json!("hello"))
+    );
+    assert!(schema.get("required").is_none(), "{schema}");
+    for arguments in [json!({}), json!({ "n": 7 }), json!({ "word": "x", "n": 0 })] {
+        server.call("page_echo", arguments);
+    }
+    let asked = site.lines("calls");
+    let asked: Vec<Value> = asked
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["params"]["arguments"].clone())
+        .collect();
+    assert_eq!(
+        asked,
+        [
+            json!({ "more": 5, "word": "hello" }),
+            json!({ "more": 7, "word": "hello" }),
+            json!({ "more": 0, "word": "x" })
+        ]
+    );
+    let site = Site::new("plain", r#"echo = { name = "page_echo", defaults = { mor = 5 } }"#, "");
+    let wrong = site.serve().fail("page_echo", json!({}));
+    assert!(wrong.message.contains("`defaults` names `mor`"), "{wrong:?}");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use crate::support::Root;
 #[test]
 fn mistakes_in_upstream_are_named_with_line_and_key() {
     let tools = "tools = { a = \"b\" }\n";
+    let declared =
+        |schema: &str| format!("[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = {{ name = \"b\", input_schema = {schema} }}\n");
     let cases = [
         ("nothing to reach", format!("[upstream.x]\n{tools}")),
         (
@@ -56,6 +58,35 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
         (
             "one argument twice",
             "[upstream.x]\ncommand = [\"sh\"]\ntools = { a = { name = \"b\", arguments = { c = \"d\", e = \"d\" } } }\n".to_owned(),
+        ),
+        (
+            "a default that is fixed",
+            "[upstream.x]\ncommand = [\"sh\"]\ntools = { a = { name = \"b\", defaults = { c = 1 }, preset = { c = 2 } } }\n".to_owned(),
+        ),
+        (
+            "a description that is empty",
+            "[upstream.x]\ncommand = [\"sh\"]\ntools = { a = { name = \"b\", description = \" \" } }\n".to_owned(),
+        ),
+        ("a schema of no object", declared("{ type = \"string\" }")),
+        (
+            "a union at the root",
+            declared("{ type = \"object\", anyOf = [{ required = [\"q\"] }] }"),
+        ),
+        (
+            "a property of no type",
+            declared("{ type = \"object\", properties = { q = { type = \"text\" } } }"),
+        ),
+        (
+            "a required property that is none",
+            declared("{ type = \"object\", properties = { query = { type = \"string\" } }, required = [\"qery\"] }"),
+        ),
+        (
+            "an argument that the schema has not",
+            declared("{ type = \"object\", properties = { q = { type = \"string\" } } }, arguments = { p = \"word\" }"),
+        ),
+        (
+            "a property with a fixed value",
+            declared("{ type = \"object\", properties = { q = { type = \"string\" } } }, preset = { q = \"x\" }"),
         ),
         (
             "time out of bounds",

@@ -1,8 +1,8 @@
 //! Which tools of an upstream server are offered, and when.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{OURS, PATIENCE, Site, find, listed, names, text};
+use super::{OURS, PATIENCE, Site, find, listed, names, text, until};
 use crate::mcp::Server;
 
 #[test]
@@ -27,9 +27,88 @@ fn tools_that_only_read_are_offered_under_the_names_of_the_owner() {
     assert!(find(&all, "page_union")["inputSchema"].get("anyOf").is_none());
     // A tool that is not offered says why when it is called all the same.
     let hidden = server.fail("page_writes", json!({}));
-    assert_eq!(hidden.code, "upstream_unavailable");
-    assert!(hidden.message.contains("it says that it does not only read"), "{hidden:?}");
-    assert!(hidden.message.contains("`gone` is not offered: it has no such tool"), "{hidden:?}");
+    assert_eq!(hidden.code, "upstream_refused");
+    assert_eq!(
+        hidden.message,
+        "`writes` of the upstream server `page` is not offered: it says that it does not only read"
+    );
+    // And what can be done about it, which is not the same for all.
+    for (tool, reason, hint) in [
+        (
+            "page_destroys",
+            "it says that it is destructive",
+            "only tools that read are offered",
+        ),
+        ("page_silent", "it does not say that it only reads", "trust_unannotated = true"),
+        ("page_liar", "the properties of its schema are no schemas", "`input_schema`"),
+        ("page_gone", "it has no such tool", "correct its name under `tools`"),
+    ] {
+        let refused = server.fail(tool, json!({}));
+        assert_eq!(refused.code, "upstream_refused", "{refused:?}");
+        assert!(
+            refused.message.ends_with(reason) && !refused.message.contains("available"),
+            "{refused:?}"
+        );
+        assert!(refused.hint.as_ref().unwrap().contains(hint), "{refused:?}");
+    }
+}
+
+/// A tool of the script with a description and a schema of the owner's.
+const DECLARED: &str = r#"echo = { name = "page_echo", description = "Ours, word for word.", arguments = { q = "word" }, input_schema = { type = "object", properties = { q = { type = "string", minLength = 2 } }, required = ["q"] } }"#;
+
+fn declared_schema() -> Value {
+    json!({ "type": "object", "properties": { "q": { "type": "string", "minLength": 2 } }, "required": ["q"] })
+}
+
+#[test]
+fn a_declared_tool_is_listed_as_it_is_declared_whether_its_server_is_there_or_not() {
+    let mut seen = Vec::new();
+    for mode in ["plain", "broken", "mute"] {
+        let site = Site::new(mode, DECLARED, "list_wait_ms = 300\nstart_timeout_ms = 1000");
+        let mut server = site.serve();
+        let all = listed(&mut server);
+        let echo = find(&all, "page_echo").clone();
+        assert_eq!(
+            (&echo["description"], &echo["inputSchema"]),
+            (&json!("Ours, word for word."), &declared_schema()),
+            "{mode}"
+        );
+        seen.push(echo);
+        let unknown = server.request("tools/call", json!({ "name": "page_echo", "arguments": { "q": "xx" } }));
+        match mode {
+            "plain" => {
+                let asked: Value = serde_json::from_str(&site.lines("calls")[0]).unwrap();
+                assert_eq!(asked["params"]["arguments"], json!({ "word": "xx" }));
+                assert_eq!(server.fail("page_echo", json!({ "word": "x" })).allowed, ["q"]);
+            }
+            _ => assert!(text(&unknown["result"]).contains("upstream_unavailable"), "{mode}: {unknown}"),
+        }
+    }
+    assert!(seen.iter().all(|echo| *echo == seen[0]), "agents see the same: {seen:?}");
+}
+
+#[test]
+fn a_declared_tool_stays_listed_when_its_server_stays_away() {
+    let tools = format!("{DECLARED}, die = \"page_die\"");
+    let site = Site::new("broken", &tools, "");
+    let mut server = site.serve();
+    assert_eq!(names(&mut server)[4..], ["page_echo"]);
+    // After three failures in a row nothing else is listed any more.
+    until("it is not tried again", || site.lines("starts").len() >= 4);
+    assert_eq!(names(&mut server)[4..], ["page_echo"]);
+}
+
+#[test]
+fn a_declaration_offers_nothing_that_writes_and_mends_a_schema_that_is_none() {
+    let schema = r#"input_schema = { type = "object", properties = {} }"#;
+    let tools = format!(
+        r#"writes = {{ name = "page_writes", {schema} }}, liar = {{ name = "page_liar", inputSchema = {{ type = "object" }} }}, gone = {{ name = "page_gone", {schema} }}"#
+    );
+    let site = Site::new("plain", &tools, "list_wait_ms = 10000");
+    let mut server = site.serve();
+    assert_eq!(names(&mut server)[4..], ["page_liar"]);
+    assert_eq!(server.fail("page_writes", json!({})).code, "upstream_refused");
+    assert_eq!(server.fail("page_gone", json!({})).code, "upstream_refused");
 }
 
 #[test]

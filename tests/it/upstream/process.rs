@@ -64,7 +64,8 @@ fn nothing_is_left_when_the_server_ends() {
         }
         let (took, status, _) = server.close();
         assert!(took < Duration::from_secs(4), "{how}: {took:?}");
-        assert!(status.success(), "{how}: {status}");
+        let wanted = if how == "TERM" { 143 } else { 0 };
+        assert_eq!(status.code(), Some(wanted), "{how}: {status}");
         until("a process is left", || processes.iter().all(|process| !is_alive(*process)));
     }
 }

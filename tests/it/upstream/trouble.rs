@@ -123,3 +123,54 @@ fn a_server_that_dies_is_started_again_with_growing_pauses() {
     let processes = site.processes();
     assert!(processes[..2].iter().all(|process| !is_alive(*process)));
 }
+
+/// What the system says of a process's memory, in KiB.
+fn kibibytes(process: u32, what: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_default();
+    line.trim_start_matches(':')
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap_or_default()
+}
+
+#[test]
+fn a_server_that_floods_us_with_what_nobody_asked_for_is_let_go_and_costs_no_memory() {
+    for flood in ["pester", "interview", "announce"] {
+        let tools = format!(r#"{flood} = "page_flood", garbage = "page_garbage""#);
+        let site = Site::new("plain", &tools, "timeout_ms = 60000");
+        let mut server = site.serve();
+        assert_eq!(text(&server.call("page_garbage", json!({}))), "after garbage");
+        server.call("query_memories", json!({ "query": "deadlock" }));
+        let (resident, peak) = (kibibytes(server.id(), "VmRSS"), kibibytes(server.id(), "VmHWM"));
+        let flooded = server.fail("page_flood", json!({}));
+        assert_eq!(flooded.code, "upstream_failed", "{flood}: {flooded:?}");
+        let after = kibibytes(server.id(), "VmHWM");
+        println!("{flood}: {resident} KiB resident, {peak} at its peak before, {after} after");
+        assert!(after <= peak.max(resident + (40 << 10)), "{flood}: {resident} KiB became {after}");
+        let said = [
+            "it does not read the answers",
+            "requests and notifications in a minute",
+            "bytes that nobody asked for",
+        ];
+        // On a busy machine it may be back before anybody has looked.
+        until("it is not said why", || {
+            let away = server.call("page_garbage", json!({}));
+            said.iter().any(|reason| text(&away).contains(reason)) || site.lines("starts").len() > 1
+        });
+        assert_eq!(server.call("query_memories", json!({ "query": "deadlock" }))["isError"], false);
+        until("it is not started again", || {
+            server.call("page_garbage", json!({}))["isError"] != true
+        });
+    }
+}
+
+#[test]
+fn answers_to_nothing_are_no_answers() {
+    let site = Site::new("plain", r#"drivel = "page_drivel", garbage = "page_garbage""#, "");
+    let mut server = site.serve();
+    assert_eq!(server.fail("page_drivel", json!({})).code, "upstream_failed");
+    let after = server.fail("page_garbage", json!({}));
+    assert!(after.message.contains("bytes that nobody asked for"), "{after:?}");
+}
