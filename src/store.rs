@@ -45,8 +45,10 @@ use crate::memory::{Overviews, Unreviewed};
 
 /// How long a read tries to get at a store that changes under it.
 pub const PATIENCE: Duration = Duration::from_secs(4);
-/// How long a lock is waited for under which nothing happens. Whoever asks next waits no longer.
+/// How long a lock is waited for under which nothing happens, and how long where there is no way around it: a slow disk may
+/// need that for an ordinary commit. Whoever asks next waits no longer.
 const LOCKED: Duration = Duration::from_millis(250);
+const HOPELESS: Duration = Duration::from_secs(1);
 /// After so long without being asked for, a lock may be another one.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 /// How many readings without locks may be disturbed before a copy is made.
@@ -377,6 +379,8 @@ impl Store {
             let copy = self.private_copy(path, stamp, Beside::LogOrJournal)?;
             drop(gate);
             copy.map(|copy| self.read_copy(&copy, stamp, read))
+        } else if since.elapsed() < HOPELESS {
+            None
         } else {
             return Err(StoreError::Locked { path: self.path.clone() });
         };
