@@ -31,7 +31,7 @@ function launched() {
 const LAUNCHED = launched();
 const SERVER = { command: LAUNCHED, args: ["--root", ROOT, "serve"] };
 /** The command of a hook, for clients that `connect` does not know. */
-const hook = (...more) => [LAUNCHED, "--root", ROOT, "hook", "session-start", ...more].join(" ");
+const HOOK = [LAUNCHED, "--root", ROOT, "hook", "session-start"].join(" ");
 
 function connect(client, files) {
   execFileSync(BINARY, ["--root", ROOT, "connect", client, "--yes"], { stdio: "inherit" });
@@ -145,11 +145,7 @@ export const AGENTS = {
     offers: "schema",
     told: true,
     resumed: "again",
-    prepare() {
-      write(".copilot/mcp-config.json", { mcpServers: { "ack-memory": { type: "local", ...SERVER, tools: ["*"] } } });
-      const start = { type: "command", bash: hook("--client", "copilot"), timeoutSec: 10 };
-      write(".copilot/hooks/ack-memory.json", { version: 1, hooks: { sessionStart: [start] } });
-    },
+    prepare: () => connect("copilot", [".copilot/mcp-config.json", ".copilot/hooks/ack-memory.json"]),
     environment: (model) => ({
       COPILOT_PROVIDER_BASE_URL: `${model}/v1`,
       COPILOT_PROVIDER_API_KEY: "none",
@@ -170,7 +166,7 @@ export const AGENTS = {
         privacy: { usageStatisticsEnabled: false },
         general: { enableAutoUpdate: false },
         mcpServers: { "ack-memory": { ...SERVER, trust: true } },
-        hooks: { SessionStart: [{ hooks: [{ type: "command", command: hook(), timeout: 10_000 }] }] },
+        hooks: { SessionStart: [{ hooks: [{ type: "command", command: HOOK, timeout: 10_000 }] }] },
       }),
     environment: (model) => ({ OPENAI_BASE_URL: `${model}/v1`, OPENAI_API_KEY: "none", OPENAI_MODEL: "scripted" }),
     run: (prompt) => [program("qwen", "qwen"), "-p", prompt],

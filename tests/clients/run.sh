@@ -401,11 +401,15 @@ every_check() {
   check mcpb-manifest 60 mcpb
   check codex 60 codex
   check gemini 60 gemini
+  check session-claude-code 200 claude
   check session-codex 200 codex
+  check session-gemini 200 gemini
   for transport in stdio http; do
     check "inspector-$transport-legacy" 90 inspector
     check "inspector-$transport-modern" 90 inspector
   done
+  check session-copilot 200 copilot
+  check session-qwen 200 qwen
   check session-opencode 200 opencode
   check session-cline 200 cline
   # After all of them: the servers are still there, and no store was touched.
