@@ -17,6 +17,8 @@ import { ANSWER, HIDDEN, SAMPLES, named, served } from "./samples.mjs";
 const TOOLS = ["get_context", "get_memory", "list_scopes", "query_memories"];
 /** How the text of a session that starts begins, in every client. */
 const OPENING = "ack-memory: reviewed memories about the project";
+/** And how that of a prompt does. */
+const NEAR = "ack-memory: reviewed memories near this prompt";
 const PROJECT = "ledger-api";
 /** No session of two short turns takes longer. */
 const PATIENCE = 60_000;
@@ -71,9 +73,10 @@ function requests(turn) {
   return model.requests.filter((request) => request.tools.length > 0 && has(request, turn) && !has(request, turn + 1));
 }
 
-/** The texts of ours that a request holds, each as the ids that it tells. */
-function told(request) {
-  return request.turns.flatMap(({ text }) => text.split(OPENING).slice(1)).map(named);
+/** The texts of ours that a request holds, those of sessions or of prompts, each as the ids that it tells. */
+function told(request, opening = OPENING) {
+  const texts = request.turns.flatMap(({ text }) => text.split(/(?=ack-memory: reviewed memories )/));
+  return texts.filter((text) => text.startsWith(opening)).map(named);
 }
 
 /** What is told when a session starts: several memories of this project, and none that nobody approved. */
@@ -106,11 +109,16 @@ function answered(turn) {
 }
 
 function started() {
-  const [first] = answered(1);
+  const [first] = requests(1);
+  assert.ok(first, `no request came with the prompt, of ${model.requests.length}`);
+  offered(first);
+  answered(1);
   const texts = told(first);
   assert.equal(texts.length, agent.told ? 1 : 0, "the session is told of the memories once, where it has a hook");
   texts.forEach(isWhole);
-  offered(first);
+  const near = told(first, NEAR);
+  assert.equal(near.length, agent.prompted ? 1 : 0, "the prompt is told of the memories near it once, where it has a hook");
+  assert.ok(near.every((ids) => ids.includes(ANSWER) && ids.every(served)), `not what is near, or not approved: ${near}`);
   return texts[0];
 }
 

@@ -33,8 +33,8 @@ const SERVER = { command: LAUNCHED, args: ["--root", ROOT, "serve"] };
 /** The command of a hook, for clients that `connect` does not know. */
 const HOOK = [LAUNCHED, "--root", ROOT, "hook", "session-start"].join(" ");
 
-function connect(client, files) {
-  execFileSync(BINARY, ["--root", ROOT, "connect", client, "--yes"], { stdio: "inherit" });
+function connect(client, files, ...more) {
+  execFileSync(BINARY, ["--root", ROOT, "connect", client, "--yes", ...more], { stdio: "inherit" });
   for (const path of files) {
     write(path, readFileSync(join(HOME, path), "utf8").replaceAll(BINARY, LAUNCHED));
   }
@@ -55,15 +55,17 @@ async function trustHooks(codex, folder) {
  * for a session that starts and for one that goes on. `cleared(prompts)`: one whose conversation is emptied between two prompts, with
  * what is written on standard input, one after each turn that ends.
  *
- * `offers`: a tool's whole description, its name, or no more than a line about its server. `told`: what a session that starts has been
- * told. `resumed`: `added` where the conversation still has the first text and a brief one comes, `again` where it comes instead.
+ * `offers`: a tool's whole description, its name, or no more than a line about its server. `told`: whether a session that starts is
+ * told of the memories. `prompted`: whether a prompt is told of those near it. `resumed`: `added` where the conversation still has the
+ * first text and a brief one comes, `again` where the whole comes instead.
  */
 export const AGENTS = {
   "claude-code": {
     offers: "name",
+    prompted: true,
     told: true,
     resumed: "added",
-    prepare: () => connect("claude-code", [".claude.json", ".claude/settings.json"]),
+    prepare: () => connect("claude-code", [".claude.json", ".claude/settings.json"], "--prompt-hook"),
     environment: (model) => ({
       ANTHROPIC_BASE_URL: model,
       ANTHROPIC_API_KEY: "none",
@@ -82,6 +84,7 @@ export const AGENTS = {
 
   codex: {
     offers: "line",
+    prompted: true,
     told: true,
     resumed: "added",
     async prepare(model, folder) {
@@ -93,7 +96,7 @@ export const AGENTS = {
         `[projects."${folder}"]\ntrust_level = "trusted"`,
       ];
       write(".codex/config.toml", `${config.join("\n\n")}\n`);
-      connect("codex", [".codex/config.toml", ".codex/hooks.json"]);
+      connect("codex", [".codex/config.toml", ".codex/hooks.json"], "--prompt-hook");
       await trustHooks(program("codex", "codex"), folder);
     },
     environment: () => ({ SCRIPTED_KEY: "none" }),
@@ -103,6 +106,7 @@ export const AGENTS = {
 
   gemini: {
     offers: "schema",
+    prompted: true,
     told: true,
     resumed: "again",
     prepare() {
@@ -111,7 +115,7 @@ export const AGENTS = {
         privacy: { usageStatisticsEnabled: false },
         general: { enableAutoUpdate: false },
       });
-      connect("gemini", [".gemini/settings.json"]);
+      connect("gemini", [".gemini/settings.json"], "--prompt-hook");
     },
     environment: (model) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: "none", GEMINI_CLI_TRUST_WORKSPACE: "true" }),
     run: (prompt) => [program("gemini", "gemini"), "-m", "gemini-2.5-pro", "-p", prompt],

@@ -9,7 +9,7 @@ import { QUESTION } from "./samples.mjs";
 
 export const DONE = "The memory was asked.";
 /** What a person says to the client, for the first, second, … time. */
-export const prompt = (turn) => `Ask the memory what it knows of exit code 137. This is turn ${turn} of ours.`;
+export const prompt = (turn) => `The container was killed with exit code 137, SIGKILL. Ask the memory. This is turn ${turn} of ours.`;
 const PROMPT = /This is turn \d+ of ours\./;
 const TOOL = "query_memories";
 /** A client that offers tools by name alone has one that fetches their schemas, */
