@@ -1,15 +1,20 @@
-//! Stopping the work of a request that nobody waits for any more.
+//! Stopping the work of a request that nobody waits for any more, or that takes too long.
 //!
 //! A request runs on one thread from beginning to end, so what tells it to stop belongs to that thread: an adapter runs it
-//! [`within`] a [`Flag`], and the service asks [`check`] before each expensive step. What serves every request, an index that
-//! is being brought up to date, is finished all the same: a client that gives up early and asks again would otherwise never get
-//! an answer.
+//! [`within`] a [`Flag`], and the service asks [`check`] before each expensive step. Loops over memories, names and postings run
+//! over [`guarded`] items: they end early, and a check behind them turns what is incomplete into an error. What serves every
+//! request, an index that is being brought up to date, is finished all the same: a client that gives up early and asks again
+//! would otherwise never get an answer.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
+
+/// So many items of a loop pass between two looks at the flag.
+const STEPS: u32 = 256;
 
 thread_local! {
     static CURRENT: RefCell<Option<Flag>> = const { RefCell::new(None) };
@@ -17,17 +22,56 @@ thread_local! {
 
 /// Tells a request to stop. Clones are the same flag.
 #[derive(Debug, Clone, Default)]
-pub struct Flag(Arc<AtomicBool>);
+pub struct Flag {
+    raised: Arc<AtomicBool>,
+    limit: Option<Limit>,
+}
+
+/// How long a request may take, and when that is over.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    patience: Duration,
+    deadline: Instant,
+}
 
 impl Flag {
-    /// The request is to stop.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// A flag that is over after `patience`, whether somebody raises it or not.
+    pub fn with_limit(patience: Duration) -> Self {
+        let deadline = Instant::now() + patience;
+        Self {
+            raised: Arc::default(),
+            limit: Some(Limit { patience, deadline }),
+        }
     }
 
-    /// Whether it is to stop.
+    /// How much time is left; without a limit none.
+    pub fn left(&self) -> Duration {
+        self.limit
+            .map_or(Duration::ZERO, |limit| limit.deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// The request is to stop.
+    pub fn cancel(&self) {
+        self.raised.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was told to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.raised.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is to go on.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] or [`Error::DeadlineExceeded`].
+    pub fn check(&self) -> Result<(), Error> {
+        if self.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        match self.limit {
+            Some(limit) if Instant::now() >= limit.deadline => Err(Error::DeadlineExceeded { patience: limit.patience }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -54,16 +98,25 @@ pub fn within<T>(flag: &Flag, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The flag of this thread's request, for threads that work for it.
-pub fn current() -> Option<Flag> {
-    CURRENT.with(|current| current.borrow().clone())
+/// The flag of this thread's request, for threads that work for it; one that nobody raises where there is none.
+pub fn current() -> Flag {
+    CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
 }
 
 /// Whether the request of this thread is to go on.
 ///
 /// # Errors
-/// [`Error::Cancelled`].
+/// [`Error::Cancelled`] or [`Error::DeadlineExceeded`].
 pub fn check() -> Result<(), Error> {
-    let cancelled = CURRENT.with(|current| current.borrow().as_ref().is_some_and(Flag::is_cancelled));
-    if cancelled { Err(Error::Cancelled) } else { Ok(()) }
+    CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), Flag::check))
+}
+
+/// The items, until the request of this thread is to stop. They may then be incomplete: [`check`] comes before they are used.
+pub fn guarded<I: IntoIterator>(items: I) -> impl Iterator<Item = I::Item> {
+    let flag = current();
+    let mut steps = 0;
+    items.into_iter().take_while(move |_| {
+        steps = (steps + 1) % STEPS;
+        steps != 1 || flag.check().is_ok()
+    })
 }

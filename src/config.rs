@@ -46,6 +46,9 @@ const DEFAULT_MEMORY: u32 = 1_024;
 /// Memories of a scope that are held in memory.
 const DEFAULT_RESIDENT: u32 = 200_000;
 
+/// Seconds that a request of a client may take.
+const DEFAULT_SECONDS: u32 = 30;
+
 /// The keys of `config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -106,16 +109,21 @@ pub struct Limits {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 10_000, 16_000_000>")]
     #[schemars(range(min = 10_000, max = 16_000_000))]
     pub resident: Option<u32>,
+    /// Seconds that a request of a client may take, 1 to 3600 (default 30). Commands take as long as they need.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 1, 3600>")]
+    #[schemars(range(min = 1, max = 3600))]
+    pub seconds: Option<u32>,
 }
 
 /// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 42] = [
+pub const KEYS: [&str; 43] = [
     "default_scope",
     "limits",
     "results",
     "tokens",
     "memory",
     "resident",
+    "seconds",
     "tools",
     "surface",
     "hide",
@@ -236,6 +244,8 @@ pub struct Config {
     pub memory: Setting<u32>,
     /// Memories of a scope up to which its vector table is held in memory.
     pub resident: Setting<u32>,
+    /// Seconds that a request of a client may take.
+    pub seconds: Setting<u32>,
     /// The home folder, for `~`.
     pub home: Option<PathBuf>,
     /// Whether `config.toml` was there.
@@ -348,6 +358,7 @@ impl Config {
             tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
             memory: number(settings.limits.memory, DEFAULT_MEMORY),
             resident: number(settings.limits.resident, DEFAULT_RESIDENT),
+            seconds: number(settings.limits.seconds, DEFAULT_SECONDS),
             home: inputs.home,
             file,
         })

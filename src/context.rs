@@ -18,7 +18,7 @@ use crate::api::{ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, No
 use crate::config::expand_home;
 use crate::error::Error;
 use crate::memory::StatusFilter;
-use crate::service::validate::{max_tokens, number};
+use crate::service::validate::{max_tokens, number, short};
 use crate::service::{Service, answer, bounds, note_locks, note_missing_status, open, scopes};
 use crate::store::sessions::RecentSession;
 use crate::text;
@@ -35,6 +35,8 @@ const SESSIONS: usize = 3;
 pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
     let most = number("max_memories", request.max_memories, 1, i64::from(MAX_LIMIT), DEFAULT_MEMORIES)?;
     let budget = max_tokens(request.max_tokens, &service.config)?;
+    short("project_path", request.project_path.as_deref().unwrap_or_default())?;
+    short("focus", request.focus.as_deref().unwrap_or_default())?;
     let mut notes = Vec::new();
     let folder = folder(service, request, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;

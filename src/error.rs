@@ -140,6 +140,12 @@ pub enum Error {
     /// The client went away or took the request back.
     #[error("the request was cancelled")]
     Cancelled,
+    /// The request took longer than it may.
+    #[error("the request took longer than {} seconds", patience.as_secs_f32())]
+    DeadlineExceeded {
+        /// How long it may take.
+        patience: std::time::Duration,
+    },
     /// A file or stream that could not be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
@@ -381,6 +387,7 @@ impl Error {
             Self::Upstream(UpstreamError::TimedOut { .. }) => "upstream_timeout",
             Self::Upstream(UpstreamError::Failed { .. }) => "upstream_failed",
             Self::Cancelled => "cancelled",
+            Self::DeadlineExceeded { .. } => "deadline_exceeded",
             Self::Io { .. } => "io_error",
         }
     }
@@ -414,6 +421,9 @@ impl Error {
             Self::Serve(error) => error.hint().into(),
             Self::Upstream(error) => error.hint().into(),
             Self::Cancelled => return None,
+            Self::DeadlineExceeded { .. } => {
+                "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept; `[limits] seconds` in config.toml allows more time".into()
+            }
             Self::Io { .. } => "check that the path exists and may be used".into(),
         })
     }

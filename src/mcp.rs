@@ -9,6 +9,7 @@
 mod client;
 pub mod http;
 mod message;
+mod owed;
 mod prompts;
 mod raw;
 mod resources;
@@ -34,6 +35,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use self::client::Ways;
 use self::raw::Front;
@@ -50,6 +52,8 @@ use crate::surface::{Operation, Surface, Tool as Own};
 const CONCURRENT: usize = 8;
 /// How long answers that are under way may take once standard input is closed.
 const FAREWELL: Duration = Duration::from_millis(80);
+/// How long after a request's deadline its own answer is waited for.
+const GRACE: Duration = Duration::from_millis(200);
 
 /// What an agent is told of this server when it connects.
 pub const INSTRUCTIONS: &str = "\
@@ -75,7 +79,11 @@ pub fn serve_stdio(service: &'static Service, offer: Offer, report: Report) -> s
     let result = runtime.block_on(async {
         let mut signals = signals::Signals::new()?;
         let (reader, writer) = stdio::pipes();
-        serve_offer(Server::new(service, offer, report, true), reader, writer, signals.wait()).await
+        let end = End {
+            stop: signals.wait(),
+            is_closed: stdio::is_closed,
+        };
+        serve_offer(Server::new(service, offer, report, true), reader, writer, end).await
     });
     // A request in the middle of its work must not keep the process.
     runtime.shutdown_background();
@@ -93,17 +101,30 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let server = Server::new(service, Offer::default(), Arc::new(|_: &str| {}), true);
-    serve_offer(server, reader, writer, std::future::pending()).await.map(|_| ())
+    let end = End {
+        stop: std::future::pending(),
+        is_closed: || false,
+    };
+    serve_offer(server, reader, writer, end).await.map(|_| ())
 }
 
-/// Serves until the first stream ends, or until `stop` tells the number of a signal.
-async fn serve_offer<R, W>(server: Server, reader: R, writer: W, stop: impl Future<Output = i32>) -> std::io::Result<Option<i32>>
+/// What ends a server beside the end of its first stream.
+struct End<S> {
+    /// Tells the number of a signal.
+    stop: S,
+    /// Whether the other end of the first stream is gone, for when it is not read.
+    is_closed: fn() -> bool,
+}
+
+/// Serves until the first stream ends, or `end` does.
+async fn serve_offer<R, W, S>(server: Server, reader: R, writer: W, end: End<S>) -> std::io::Result<Option<i32>>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
+    S: Future<Output = i32>,
 {
     let upstreams = Arc::clone(&server.upstreams);
-    let (transport, mut closed) = stdio::transport(reader, writer);
+    let (transport, mut closed) = stdio::transport(reader, writer, end.is_closed);
     let serving = async {
         match Front(server).serve(transport).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
@@ -114,8 +135,8 @@ where
     tokio::pin!(serving);
     let result = tokio::select! {
         result = &mut serving => result.map(|()| None),
-        () = closed.wait() => tokio::time::timeout(FAREWELL, serving).await.unwrap_or(Ok(())).map(|()| None),
-        signal = stop => Ok(Some(signal)),
+        () = closed.wait() => timeout(FAREWELL, serving).await.unwrap_or(Ok(())).map(|()| None),
+        signal = end.stop => Ok(Some(signal)),
     };
     upstreams.end().await;
     result
@@ -270,25 +291,32 @@ impl Server {
     where
         A: Send + 'static,
     {
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
-            return Err(Error::Cancelled);
-        };
         // Whoever stops waiting here drops this, and the flag goes up; see `until_cancelled`.
-        let flag = Flag::default();
+        let patience = Duration::from_secs(u64::from(self.service.config.seconds.value));
+        let flag = Flag::with_limit(patience);
         let _raised_in_the_end = OnDrop(flag.clone());
+        let place = Arc::clone(&self.places).acquire_owned();
+        let place = match timeout(patience, place).await {
+            Ok(Ok(place)) => place,
+            Ok(Err(_)) => return Err(Error::Cancelled),
+            Err(_) => return Err(Error::DeadlineExceeded { patience }),
+        };
         let service = self.service;
         let internal = |message: String| Error::Internal {
             operation: name.to_owned(),
             message,
         };
+        let left = flag.left();
         let done = tokio::task::spawn_blocking(move || {
             let _place = place;
             std::panic::catch_unwind(AssertUnwindSafe(|| cancel::within(&flag, || work(service))))
         });
-        match done.await {
-            Ok(Ok(result)) => result,
-            Ok(Err(panic)) => Err(internal(describe(&*panic))),
-            Err(error) => Err(internal(error.to_string())),
+        // The work looks at its flag itself, but for what it finishes whoever waits.
+        match timeout(left + GRACE, done).await {
+            Ok(Ok(Ok(result))) => result,
+            Ok(Ok(Err(panic))) => Err(internal(describe(&*panic))),
+            Ok(Err(error)) => Err(internal(error.to_string())),
+            Err(_) => Err(Error::DeadlineExceeded { patience }),
         }
     }
 }

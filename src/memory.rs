@@ -221,14 +221,19 @@ pub fn fold_name(name: &str) -> String {
         .collect()
 }
 
-/// The candidates most like `wanted`, best first, at most `most`, none that is not similar at all.
+/// Longest names that are compared letter by letter, in bytes: that takes as long as their lengths multiplied.
+const COMPARED: usize = 200;
+
+/// The candidates most like `wanted`, best first, at most `most`, none that is not similar at all. Of a request that is to stop
+/// they are incomplete.
 pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<String> {
-    let folded = fold_name(wanted);
-    let mut scored: Vec<(f64, &str)> = candidates
+    let folded = fold_name(&crate::text::cut(wanted, COMPARED * 4).0);
+    let mut scored: Vec<(f64, &str)> = crate::cancel::guarded(candidates)
         .map(|candidate| {
             let other = fold_name(candidate);
             let contained = !folded.is_empty() && (other.contains(&folded) || folded.contains(&other));
-            let similarity = strsim::jaro_winkler(&folded, &other);
+            let comparable = folded.len() <= COMPARED && other.len() <= COMPARED;
+            let similarity = if comparable { strsim::jaro_winkler(&folded, &other) } else { 0.0 };
             (if contained { similarity.max(0.9) } else { similarity }, candidate)
         })
         .filter(|(similarity, _)| *similarity >= 0.75)

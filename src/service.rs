@@ -28,7 +28,7 @@ use crate::api::{
     Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
     QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
 };
-use crate::cancel::{self, Flag};
+use crate::cancel;
 use crate::config::Config;
 use crate::context::brief::{Brief, BriefRequest};
 use crate::error::{Error, StoreError};
@@ -278,7 +278,7 @@ fn refresh(scopes: &[Arc<Scope>], patience: Duration) -> Result<Vec<Result<(), S
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             match scopes.get(number) {
-                Some(scope) if !flag.as_ref().is_some_and(Flag::is_cancelled) => {
+                Some(scope) if flag.check().is_ok() => {
                     done.push((number, scope.index_within(patience).map(drop)));
                 }
                 _ => return done,

@@ -9,6 +9,7 @@ use super::brief::RECENT;
 use super::signals::{LASTING, Reason, Signals, Subjects, is_distinctive};
 use super::words::{Origin, Words};
 use crate::api::{Detail, MemoryHit, Mode, Note, NoteKind};
+use crate::cancel;
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, Visibility, fold_name};
 use crate::query::analysis::Kind;
@@ -241,7 +242,7 @@ impl<'a> Chooser<'a> {
         let holders = |word: &str| -> usize {
             let key = term_key(Kind::Word, word);
             let approved = |index: &&Index| {
-                let docs = index.postings(&key).filter_map(|(number, _)| index.doc(number));
+                let docs = cancel::guarded(index.postings(&key)).filter_map(|(number, _)| index.doc(number));
                 docs.filter(|doc| !doc.dead && StatusFilter::Approved.allows(doc.status)).count()
             };
             indexes.iter().map(approved).sum()

@@ -5,6 +5,8 @@
 //! token, and connections, headers, bodies and answers have limits, so that no client can hold the server up.
 
 pub mod gate;
+mod patient;
+mod visitors;
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
@@ -25,11 +27,13 @@ use hyper_util::server::graceful::GracefulShutdown;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use self::gate::{Gate, Refusal, Token};
-use super::message::{failure, mended};
+use self::patient::{Pace, Patient};
+use self::visitors::{Asking, Places, Visitor, Visitors};
+use super::message::{failure, mended, weight};
 use super::raw;
 use super::signals::Signals;
 use super::upstream::{Report, Upstreams};
@@ -48,8 +52,8 @@ const FAREWELL: Duration = Duration::from_secs(3);
 /// What one client may take, so that the others are served.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Connections at the same time; further ones wait to be accepted.
-    connections: usize,
+    /// Connections.
+    places: Places,
     /// How long the head of a request may take, and how long a connection may be idle before it.
     head: Duration,
     /// How long the body of a request may take.
@@ -58,15 +62,31 @@ struct Limits {
     bytes: usize,
     /// How long an answer may take.
     answer: Duration,
+    /// How slowly an answer may be read.
+    pace: Pace,
 }
 
 const LIMITS: Limits = Limits {
-    connections: 256,
+    places: Places {
+        all: 256,
+        strangers: 128,
+        of_one_address: 96,
+        patience: Duration::from_secs(5),
+    },
     head: Duration::from_secs(30),
     body: Duration::from_secs(10),
     bytes: 4 << 20,
     answer: Duration::from_secs(120),
+    pace: Pace {
+        pause: Duration::from_secs(5),
+        rate: 16 << 10,
+    },
 };
+
+/// Messages that take more memory than this, in bytes, are large.
+const LARGE: usize = 64 << 10;
+/// Large messages at the same time.
+const LARGE_ONES: usize = 4;
 
 /// JSON-RPC's code for a failure of the server's own kind.
 const REFUSED: i32 = -32000;
@@ -186,27 +206,31 @@ impl Listening {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.limits;
         let site = Arc::new(Site::new(server, self.gate, limits));
-        let places = Arc::new(Semaphore::new(limits.connections));
+        let visitors = Visitors::new(limits.places);
         let open = GracefulShutdown::new();
         loop {
             let next = async {
-                let place = Arc::clone(&places).acquire_owned().await;
-                (listener.accept().await, place)
+                let (stream, address) = listener.accept().await?;
+                Ok::<_, std::io::Error>((stream, visitors.welcome(address.ip()).await))
             };
-            let (accepted, place) = tokio::select! {
+            let accepted = tokio::select! {
                 next = next => next,
                 _ = stop.wait() => break,
             };
-            let Ok((stream, _)) = accepted else {
+            let Ok((stream, guest)) = accepted else {
                 // Out of descriptors, or the client is gone already.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
             let _ = stream.set_nodelay(true);
-            let site = Arc::clone(&site);
+            let stream = Patient::new(stream, Arc::clone(&guest.visitor), limits.pace);
+            let (site, visitor) = (Arc::clone(&site), Arc::clone(&guest.visitor));
             let answer = service_fn(move |request| {
-                let site = Arc::clone(&site);
-                async move { Ok::<_, Infallible>(site.answer(request).await) }
+                let (site, visitor) = (Arc::clone(&site), Arc::clone(&visitor));
+                async move {
+                    let _asking = Asking::new(&visitor);
+                    Ok::<_, Infallible>(site.answer(request, &visitor).await)
+                }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -215,10 +239,14 @@ impl Listening {
                 .serve_connection(TokioIo::new(stream), answer);
             let connection = open.watch(connection);
             tokio::spawn(async move {
-                let _place = place;
-                // A client that breaks off is no trouble of ours.
-                let _ = connection.await;
+                tokio::select! {
+                    // A client that breaks off is no trouble of ours.
+                    _ = connection => {}
+                    () = guest.leave() => {}
+                }
             });
+            // The new one is heard before the next comes, which may want its place.
+            tokio::task::yield_now().await;
         }
         drop(listener);
         tokio::select! {
@@ -237,6 +265,7 @@ struct Site {
     limits: Limits,
     /// Whether answers of other servers go out.
     passes_on: bool,
+    large: Semaphore,
 }
 
 impl Site {
@@ -252,18 +281,19 @@ impl Site {
             mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
             limits,
             passes_on,
+            large: Semaphore::new(LARGE_ONES),
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        let mut answer = self.route(request).await;
+    async fn answer(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
+        let mut answer = self.route(request, visitor).await;
         let headers = answer.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         answer
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Answer {
+    async fn route(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
         if let Err(refusal) = self.gate.place(request.uri(), request.headers()) {
             return refused(refusal);
         }
@@ -275,8 +305,14 @@ impl Site {
             HEALTH => not_allowed("GET, HEAD"),
             PATH => match self.gate.token(request.headers()) {
                 Err(refusal) => refused(refusal),
-                Ok(()) if request.method() != Method::POST => not_allowed("POST"),
-                Ok(()) => self.message(request).await,
+                Ok(()) => {
+                    visitor.make_known();
+                    if request.method() == Method::POST {
+                        self.message(request).await
+                    } else {
+                        not_allowed("POST")
+                    }
+                }
             },
             other => {
                 let other = crate::text::line(other, 80);
@@ -301,14 +337,18 @@ impl Site {
         if body.size_hint().lower() > bytes as u64 {
             return too_long();
         }
-        let body = match timeout(patience, Limited::new(body, bytes).collect()).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(problem)) if problem.is::<LengthLimitError>() => return too_long(),
+        let (body, large) = match timeout(patience, self.body(body)).await {
+            Ok(Ok(Some(body))) => body,
+            Ok(Ok(None)) => return too_long(),
             Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body broke off")),
             Err(_) => {
                 let message = format!("the body took longer than {}", seconds(patience));
                 return closing(error(StatusCode::REQUEST_TIMEOUT, &message));
             }
+        };
+        let _large = match large {
+            None if weight(&body) > LARGE => self.large.acquire().await.ok(),
+            other => other,
         };
         let body = match mended(&body) {
             Ok((std::borrow::Cow::Owned(mended), _)) => Bytes::from(mended),
@@ -338,6 +378,27 @@ impl Site {
             let message = format!("the answer took longer than {}; try again", seconds(patience));
             error(StatusCode::SERVICE_UNAVAILABLE, &message)
         })
+    }
+}
+
+impl Site {
+    /// Reads a body; `None` where it is too long. A large one has one of the few places for them, which is its own until the
+    /// message is answered.
+    async fn body(&self, mut body: Incoming) -> Result<Option<(Bytes, Option<SemaphorePermit<'_>>)>, hyper::Error> {
+        let mut read = Vec::new();
+        let mut large = None;
+        while let Some(frame) = body.frame().await {
+            let Ok(piece) = frame?.into_data() else { continue };
+            let length = read.len() + piece.len();
+            if length > self.limits.bytes {
+                return Ok(None);
+            }
+            if length > LARGE && large.is_none() {
+                large = self.large.acquire().await.ok();
+            }
+            read.extend_from_slice(&piece);
+        }
+        Ok(Some((Bytes::from(read), large)))
     }
 }
 
@@ -474,10 +535,8 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_give_way_to_others() {
-        let (address, server) = server(Limits {
-            connections: 2,
-            ..limits()
-        });
+        let places = Places { all: 2, ..LIMITS.places };
+        let (address, server) = server(Limits { places, ..limits() });
         let mut idle = Vec::new();
         for _ in 0..8 {
             idle.push(TcpStream::connect(address).await.unwrap());

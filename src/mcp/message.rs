@@ -7,7 +7,11 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde_json::{Value, json};
 
 /// Longest message, in bytes.
-pub const LONGEST: usize = 16 << 20;
+pub const LONGEST: usize = 4 << 20;
+/// Most values of a message, in lists and objects: each takes up to a hundred times the memory of its characters.
+const MOST_VALUES: usize = 20_000;
+/// What a value takes, in bytes, about.
+const VALUE: usize = 100;
 
 /// A message's bytes as they were understood, and the message.
 type Understood<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
@@ -24,6 +28,10 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
         return Err(None);
     }
     let mut line = Cow::Borrowed(line);
+    if values(&line) > MOST_VALUES {
+        let message = format!("a message of more than {MOST_VALUES} values");
+        return Err(Some(failure(&id_of(&line), -32600, &message)));
+    }
     let value = match serde_json::from_slice::<Value>(&line) {
         Ok(value) => value,
         Err(error) => {
@@ -58,6 +66,40 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
             Err(asked.then(|| failure(&id, -32600, &format!("no message of this protocol: {error}"))))
         }
     }
+}
+
+/// How much memory a message may take, in bytes, about.
+pub fn weight(message: &[u8]) -> usize {
+    message.len() + values(message) * VALUE
+}
+
+/// How many values there are in the lists and objects of a text that may be JSON, about: what begins one or parts two.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut quoted, mut escaped) = (0, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' | b',' | b':' if !quoted => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// The id of a request, read without the rest of it.
+fn id_of(message: &[u8]) -> Value {
+    #[derive(serde::Deserialize)]
+    struct Numbered {
+        id: i64,
+    }
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: String,
+    }
+    let numbered = serde_json::from_slice::<Numbered>(message).map(|request| Value::from(request.id));
+    numbered.unwrap_or_else(|_| serde_json::from_slice::<Named>(message).map_or(Value::Null, |request| Value::from(request.id)))
 }
 
 /// JSON-RPC's error.
@@ -121,6 +163,22 @@ mod tests {
             decode(br#"{"jsonrpc":"2.0","method":"$/strange","params":[]}"#),
             Err(None) | Ok(_)
         ));
+    }
+
+    #[test]
+    fn a_message_of_very_many_values_is_refused_before_it_takes_memory() {
+        let call = |id: &str, element: &str, count: usize| {
+            let list = element.repeat(count);
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"x","arguments":{{"tags":[{list}0]}}}}}}"#)
+        };
+        for element in ["0,", "[],", r#"{"a":0},"#, r#""\\\"","#] {
+            assert_eq!(answer(&call("7", element, 20_000)), (-32600, json!(7)), "{element}");
+            assert_eq!(answer(&call(r#""seven""#, element, 20_000)), (-32600, json!("seven")), "{element}");
+            assert!(decode(call("7", element, 6_000).as_bytes()).is_ok(), "{element}");
+        }
+        // What stands in a text is no value.
+        assert!(decode(call("7", r#""[,{:,\"[,{:,","#, 4_000).as_bytes()).is_ok());
+        assert_eq!(answer(&"[".repeat(30_000)), (-32600, Value::Null));
     }
 
     #[test]

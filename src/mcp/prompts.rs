@@ -14,6 +14,7 @@ use crate::api::{QueryRequest, QueryResponse, Review};
 use crate::error::Error;
 use crate::memory::nearest;
 use crate::service::Service;
+use crate::service::validate::short;
 use crate::surface::{Operation, Surface};
 use crate::text;
 
@@ -190,6 +191,7 @@ fn taken(offered: &Offered, arguments: JsonObject) -> Result<Taken, Error> {
         if given.is_empty() {
             continue;
         }
+        short(if known { &name } else { "query" }, &given)?;
         match known {
             true => drop(named.insert(name, given)),
             false => rest.push((numbered(&name).map_or(0, |(_, number)| number), given)),

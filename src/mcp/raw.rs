@@ -2,7 +2,9 @@
 //! another one, as JSON, is replaced by it on its way out.
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 
+use futures::FutureExt;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResult, ClientNotification, ClientRequest, CustomResult, MetaObject, ProtocolVersion, ServerConfig, ServerResult,
@@ -53,7 +55,12 @@ pub struct Front(pub Server);
 
 impl Service<RoleServer> for Front {
     async fn handle_request(&self, request: ClientRequest, context: RequestContext<RoleServer>) -> Result<ServerResult, ErrorData> {
-        let result = Service::<RoleServer>::handle_request(&self.0, request, context).await?;
+        // A request that ends in a panic would never be answered, and for ever be owed.
+        let result = AssertUnwindSafe(Service::<RoleServer>::handle_request(&self.0, request, context));
+        let result = result.catch_unwind().await.unwrap_or_else(|panic| {
+            let message = format!("internal error: {}", super::describe(&*panic));
+            Err(ErrorData::internal_error(message, None))
+        })?;
         Ok(match result {
             ServerResult::CallToolResult(mut holder) => {
                 let kind = holder.result_type.as_ref().and_then(|kind| serde_json::to_value(kind).ok());

@@ -3,18 +3,29 @@
 //! rmcp's own line transport answers a line it cannot decode without its id or not at all, and the client waits for ever.
 //! This one has each line decoded by [`super::message`] and sends the answer that a bad one gets. It also tells the moment
 //! when standard input ends, so that the process ends with it, and passes over what is no request before the handshake is over.
+//! It reads on as long as not too many answers are owed ([`super::owed`]).
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rmcp::model::{ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::io::stdio_pipes;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, watch};
+use tokio::time::sleep;
 
-use super::message::{LONGEST, decode, failure};
+use super::message::{LONGEST, decode, failure, weight};
+use super::owed::Owed;
+
+/// How often the other end of standard input is looked at while it is not read.
+const GLANCE: Duration = Duration::from_millis(250);
+/// How long a request waits for the answer to another one of its id.
+const SAME_ID: Duration = Duration::from_secs(1);
 
 /// Becomes ready when standard input has ended.
 pub struct Closed(watch::Receiver<bool>);
@@ -32,8 +43,26 @@ pub fn pipes() -> (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Se
     stdio_pipes()
 }
 
+/// Whether the other end of this process's standard input is gone, whatever is still to be read of it.
+pub fn is_closed() -> bool {
+    let input = std::io::stdin();
+    #[cfg(target_os = "linux")]
+    let asked = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
+    #[cfg(not(target_os = "linux"))]
+    let asked = PollFlags::empty();
+    let mut input = [PollFd::new(input.as_fd(), asked)];
+    let told = poll(&mut input, PollTimeout::ZERO).is_ok();
+    let events = input.first().and_then(PollFd::revents);
+    told && events.is_some_and(|events| events.intersects(asked | PollFlags::POLLHUP | PollFlags::POLLERR))
+}
+
 /// The transport over a pair of streams, such as this process's standard input and output.
-pub fn transport<R, W>(reader: R, writer: W) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed)
+/// `is_closed` looks at the other end of the first one while it is not read.
+pub fn transport<R, W>(
+    reader: R,
+    writer: W,
+    is_closed: fn() -> bool,
+) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -43,6 +72,9 @@ where
         reader: BufReader::new(reader),
         writer: Arc::new(Mutex::new(writer)),
         closed,
+        is_closed,
+        owed: Owed::default(),
+        held: None,
         line: Vec::new(),
         too_long: false,
         ended: false,
@@ -55,6 +87,10 @@ struct Lines<R, W> {
     reader: BufReader<R>,
     writer: Arc<Mutex<W>>,
     closed: watch::Sender<bool>,
+    is_closed: fn() -> bool,
+    owed: Owed,
+    /// A request whose id is that of one which is not answered yet.
+    held: Option<Held>,
     /// What has been read of the current line: a call of `receive` may be dropped in the middle of it.
     line: Vec<u8>,
     too_long: bool,
@@ -63,7 +99,29 @@ struct Lines<R, W> {
     open: bool,
 }
 
+/// A request that waits for another one of its id.
+struct Held {
+    message: RxJsonRpcMessage<RoleServer>,
+    id: RequestId,
+    bytes: usize,
+    since: Instant,
+}
+
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+    /// Waits until an answer is no longer owed, or for a moment; false where the other end is gone.
+    async fn wait(&mut self) -> bool {
+        tokio::select! {
+            () = self.owed.settled() => true,
+            () = sleep(GLANCE) => {
+                let closed = (self.is_closed)();
+                if closed {
+                    self.end();
+                }
+                !closed
+            }
+        }
+    }
+
     /// Reads on until the line is complete; false at the end of input with nothing left.
     async fn read_line(&mut self) -> bool {
         while !self.ended {
@@ -99,6 +157,19 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
+impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+    /// Answers what is no request, or none that may go on.
+    fn answer(&self, answer: &Value) {
+        let (writer, owed) = (Arc::clone(&self.writer), self.owed.other());
+        let answer = answer.to_string().into_bytes();
+        // In a task of its own: whoever calls may be dropped while it writes, and half a line must not stay.
+        tokio::spawn(async move {
+            let _owed = owed;
+            write(&mut *writer.lock().await, answer).await
+        });
+    }
+}
+
 impl<R, W> Transport<RoleServer> for Lines<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
@@ -107,12 +178,49 @@ where
     type Error = std::io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        async move { write(&writer, &serde_json::to_vec(&message)?).await }
+        let (writer, owed) = (Arc::clone(&self.writer), self.owed.clone());
+        async move {
+            let id = match &message {
+                JsonRpcMessage::Response(response) => Some(response.id.clone()),
+                JsonRpcMessage::Error(error) => error.id.clone(),
+                _ => None,
+            };
+            // It becomes bytes when it is its turn: what waits here waits once.
+            let mut writer = writer.lock().await;
+            let written = match serde_json::to_vec(&message) {
+                Ok(message) => write(&mut *writer, message).await,
+                Err(error) => Err(error.into()),
+            };
+            if let Some(id) = id {
+                owed.settle(&id);
+            }
+            written
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            if let Some(held) = self.held.take() {
+                if self.owed.add(&held.id, held.bytes) {
+                    return Some(held.message);
+                }
+                if held.since.elapsed() > SAME_ID {
+                    let id = serde_json::to_value(&held.id).unwrap_or_default();
+                    self.answer(&failure(&id, -32600, "a request with this id is not answered yet"));
+                    continue;
+                }
+                self.held = Some(held);
+                if !self.wait().await {
+                    return None;
+                }
+                continue;
+            }
+            if !self.owed.has_room() {
+                if !self.wait().await {
+                    return None;
+                }
+                continue;
+            }
             if !self.read_line().await {
                 return None;
             }
@@ -123,22 +231,27 @@ where
                 decode(&line)
             };
             match decoded {
-                Ok(message) => {
-                    let request = match &message {
-                        JsonRpcMessage::Request(request) => Some(&request.request),
-                        _ => None,
-                    };
-                    self.open |= request.is_some_and(ends_the_handshake);
-                    if self.open || request.is_some() {
-                        return Some(message);
+                Ok(JsonRpcMessage::Request(request)) => {
+                    self.open |= ends_the_handshake(&request.request);
+                    self.held = Some(Held {
+                        id: request.id.clone(),
+                        bytes: weight(&line),
+                        message: JsonRpcMessage::Request(request),
+                        since: Instant::now(),
+                    });
+                }
+                Ok(message) if self.open => {
+                    if let JsonRpcMessage::Notification(notification) = &message
+                        && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                        && let Some(id) = &cancelled.params.request_id
+                    {
+                        // What is taken back is not answered.
+                        self.owed.settle(id);
                     }
+                    return Some(message);
                 }
-                Err(Some(answer)) => {
-                    let writer = Arc::clone(&self.writer);
-                    // In a task of its own: this call may be dropped while it writes, and half a line must not stay.
-                    tokio::spawn(async move { write(&writer, answer.to_string().as_bytes()).await });
-                }
-                Err(None) => {}
+                Err(Some(answer)) => self.answer(&answer),
+                Ok(_) | Err(None) => {}
             }
         }
     }
@@ -163,11 +276,9 @@ fn ends_the_handshake(request: &ClientRequest) -> bool {
     }
 }
 
-async fn write(writer: &Mutex<impl AsyncWrite + Unpin>, message: &[u8]) -> std::io::Result<()> {
-    let mut line = Vec::with_capacity(message.len() + 1);
-    line.extend_from_slice(message);
-    line.push(b'\n');
-    let mut writer = writer.lock().await;
-    writer.write_all(&line).await?;
+/// Writes a message as a line.
+async fn write(writer: &mut (impl AsyncWrite + Unpin), mut message: Vec<u8>) -> std::io::Result<()> {
+    message.push(b'\n');
+    writer.write_all(&message).await?;
     writer.flush().await
 }

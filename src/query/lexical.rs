@@ -18,6 +18,7 @@ use super::filter::Filters;
 use super::inverted::DocId;
 use super::prepare::term_key;
 use super::view::{Values, View};
+use crate::cancel;
 use crate::memory::StatusFilter;
 
 const K1: f32 = 1.2;
@@ -137,6 +138,9 @@ pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Stati
     let (mut stand_ins, mut missed) = (BTreeSet::new(), 0.0);
     let mut specific = 0.0;
     for term in &terms.terms {
+        if cancel::check().is_err() {
+            break;
+        }
         if known(&term.key) {
             let holders = frequency(&term.key);
             let weight = idf(holders) * term.weight;
@@ -192,7 +196,7 @@ fn alike(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
     let mask = letters(key);
     let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
     for view in views {
-        for word in view.index.words() {
+        for word in cancel::guarded(view.index.words()) {
             // Most words have other letters; that is seen without comparing them.
             let strange = (letters(word) & !mask).count_ones();
             if strange > 1 && !word.starts_with(key) {

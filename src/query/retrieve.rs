@@ -37,6 +37,7 @@ use super::lexical::Statistics;
 use super::semantic::Code;
 use super::view::{Judge, Values, Verdict, View};
 use crate::api::Hidden;
+use crate::cancel;
 
 /// How many memories the semantic leg admits.
 pub const NEAREST: usize = 200;
@@ -110,13 +111,14 @@ pub struct Found {
 pub type Beside = (usize, DocId, f32);
 
 /// Runs the legs and fuses what they say. Filters are applied before anything is counted or ordered. `beside` admits memories whose
-/// own text holds no term, at most half as well as the best whose text does.
+/// own text holds no term, at most half as well as the best whose text does. Of a request that is to stop, what was found is
+/// incomplete.
 pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, beside: &[Beside], frozen_top: Option<f32>) -> Found {
     let mut found = Found::default();
     let judges: Vec<Judge<'_>> = views.iter().map(|view| Judge::new(view, filters)).collect();
     if matches!(question, Question::Everything) {
         for (scope, (view, judge)) in views.iter().zip(&judges).enumerate() {
-            for (doc, _) in view.index.live() {
+            for (doc, _) in cancel::guarded(view.index.live()) {
                 admit(&mut found, judge, Scored::new(scope, doc));
             }
         }
@@ -130,7 +132,7 @@ pub fn retrieve(views: &[View<'_>], question: Question<'_>, filters: &Filters, b
     for (scope, (judge, scores)) in judges.iter().zip(&scores).enumerate() {
         let matches = scores.iter().filter(|(_, lexical)| *lexical > 0.0).count();
         found.candidates.reserve(matches + NEAREST);
-        for (doc, lexical) in scores.iter().filter(|(_, lexical)| *lexical > 0.0) {
+        for (doc, lexical) in cancel::guarded(scores.iter()).filter(|(_, lexical)| *lexical > 0.0) {
             let candidate = Scored {
                 lexical,
                 cosine: cosine(scope, doc),
@@ -195,7 +197,9 @@ fn legs(views: &[View<'_>], judges: &[Judge<'_>], question: Question<'_>) -> (Me
     };
     let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
     if documents >= SIDE_BY_SIDE {
-        rayon::join(semantic, lexical)
+        // Each thread looks at the flag of the request.
+        let flag = cancel::current();
+        rayon::join(|| cancel::within(&flag, semantic), || cancel::within(&flag, lexical))
     } else {
         (semantic(), lexical())
     }
@@ -219,7 +223,7 @@ fn anchor(views: &[View<'_>], statistics: &Statistics, candidates: &mut [Scored]
         view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
     };
     let held: Vec<&String> = statistics.anchors.iter().filter(|key| holds(&best, key)).collect();
-    for candidate in candidates {
+    for candidate in cancel::guarded(candidates) {
         if candidate.score > best.score - BEHIND && held.iter().any(|key| !holds(candidate, key)) {
             candidate.score = best.score - BEHIND;
         }
@@ -269,7 +273,7 @@ fn nearest(views: &[View<'_>], judges: &[Judge<'_>], cosines: &[Values]) -> (Vec
     // What is farther than this is not among the nearest.
     let mut bound = f32::NEG_INFINITY;
     for (scope, (judge, cosines)) in judges.iter().zip(cosines).enumerate() {
-        for (doc, cosine) in cosines.iter() {
+        for (doc, cosine) in cancel::guarded(cosines.iter()) {
             if cosine < bound || !judge.view.has_code(doc) {
                 continue;
             }

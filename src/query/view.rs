@@ -9,6 +9,7 @@ use super::filter::{Filters, Resolved};
 use super::inverted::{DocId, Index, Mark, SUCCEEDED, allowed};
 use super::lexical::Statistics;
 use super::semantic::Code;
+use crate::cancel;
 use crate::memory::StatusFilter;
 use crate::table::TableError;
 use crate::table::shapes::{Ask, Row};
@@ -90,7 +91,8 @@ impl<'a> View<'a> {
         self.partial
     }
 
-    /// Asks the vector table for the memories that are worth a look, where the scope's index leaves them there.
+    /// Asks the vector table for the memories that are worth a look, where the scope's index leaves them there. Of a request
+    /// that is to stop, they are incomplete.
     ///
     /// # Errors
     /// Why the table cannot be searched any more.
@@ -106,7 +108,8 @@ impl<'a> View<'a> {
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
         let every = |most: usize, counts: &dyn Fn(DocId) -> bool| -> Option<Vec<DocId>> {
-            let left: Vec<DocId> = (0..index.first_resident()).filter(|doc| counts(*doc)).take(most + 1).collect();
+            let docs = cancel::guarded(0..index.first_resident());
+            let left: Vec<DocId> = docs.filter(|doc| counts(*doc)).take(most + 1).collect();
             (left.len() <= most).then_some(left)
         };
         // What is left, with what the status filter keeps out, may hardly be more than the indexes would name.
@@ -133,7 +136,7 @@ impl<'a> View<'a> {
                 let mut partial = !answer.complete;
                 let mut exhausted = answer.exhausted;
                 let too_few = |wanted: &[DocId]| wanted.iter().filter(|doc| passes(**doc)).count() < AT_LEAST;
-                if partial && share < 1.0 && too_few(&wanted) {
+                if partial && share < 1.0 && too_few(&wanted) && cancel::check().is_ok() {
                     // What matches best lies where the filters do not lead: they are given to the table after all.
                     ask.share = 0.0;
                     let answer = searcher.search(&ask)?;
@@ -147,7 +150,7 @@ impl<'a> View<'a> {
                         partial = false;
                     }
                     // More than that are left, and the table cannot decide what leaves them: more and more are asked for.
-                    while partial && too_few(&wanted) && !exhausted && ask.widened < WIDEST {
+                    while partial && too_few(&wanted) && !exhausted && ask.widened < WIDEST && cancel::check().is_ok() {
                         ask.widened *= WIDER;
                         let answer = searcher.search(&ask)?;
                         exhausted = answer.exhausted;
@@ -158,6 +161,10 @@ impl<'a> View<'a> {
             }
         };
         self.partial = partial;
+        if cancel::check().is_err() {
+            // Whoever asked finds that out too.
+            return Ok(());
+        }
         let rows = searcher.fetch(&wanted, keys)?;
         self.take(rows, keys);
         Ok(())
@@ -241,7 +248,7 @@ impl<'a> View<'a> {
         let resident = lengths.get(first as usize..).unwrap_or_default();
         let mut scores = vec![0f32; resident.len()];
         for (key, weight) in keys {
-            for (number, frequency) in self.index.postings(key) {
+            for (number, frequency) in cancel::guarded(self.index.postings(key)) {
                 let place = number.saturating_sub(first) as usize;
                 if let (Some(score), Some(length)) = (scores.get_mut(place), resident.get(place)) {
                     *score += part(*weight, frequency, *length);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::search::Search;
-use super::validate::{QuerySpec, number};
+use super::validate::{QuerySpec, number, short};
 use super::{Service, answer, note_locks, note_missing_status, open};
 use crate::api::{
     Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind,
@@ -137,9 +137,14 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         (Some(_), Some(_)) => return Err(Error::invalid("ids", "given together with `id`", "either `id` or `ids`")),
         (None, None) => return Err(Error::invalid("id", "missing", "`id`, or `ids` with up to 20 of them")),
     };
-    if let Some(long) = ids.iter().find(|id| id.is_empty() || id.len() > 500) {
-        return Err(Error::invalid("id", text::line(long, 60), "an id as query_memories returns it"));
+    let name = if request.ids.is_some() { "ids" } else { "id" };
+    for id in &ids {
+        short(name, id)?;
+        if id.is_empty() {
+            return Err(Error::invalid(name, "empty", "an id as query_memories returns it"));
+        }
     }
+    short("scope", request.scope.as_deref().unwrap_or_default())?;
     let mut selection = service.select(request.scope.as_deref(), None)?;
     let scopes = selection.scopes.clone();
     let mut response = GetResponse::default();
@@ -153,7 +158,9 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let mut found = Vec::new();
     for (position, id) in ids.iter().enumerate() {
         cancel::check()?;
-        match one(&opened, id, &asked, &mut failed) {
+        let found_one = one(&opened, id, &asked, &mut failed);
+        cancel::check()?;
+        match found_one {
             Ok(Told { memory, mut detail, notes }) => {
                 response.notes.extend(notes);
                 if asked.related {
@@ -415,8 +422,7 @@ fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, asked: &Asked) -> 
         (Within::Scope, &in_scope),
     ];
     for (within, holds) in levels.into_iter().filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level)) {
-        let mut line: Vec<(i64, &str, RowKey, DocId)> = index
-            .live()
+        let mut line: Vec<(i64, &str, RowKey, DocId)> = cancel::guarded(index.live())
             .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc))
             .map(|(number, other)| (other.created, index.id(number), other.key, number))
             .collect();

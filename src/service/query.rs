@@ -1,9 +1,12 @@
 //! `query_memories`: the pipeline of retrieval, from arguments to a page.
 
+use std::collections::{BTreeSet, HashSet};
+
 use super::search::{Hit, Page, Search};
 use super::validate::QuerySpec;
 use super::{Service, answer, bounds, note_locks, note_missing_status, open};
 use crate::api::{MemoryHit, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use crate::cancel;
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, fold_name, nearest};
 use crate::query::page::Cursor;
@@ -55,6 +58,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     note_locks(opened.iter().map(|(scope, _)| *scope), &mut notes);
     if page.hits.is_empty() && cursor.is_none() {
         response.suggestions = search.suggestions(request, &page);
+        cancel::check()?;
     }
     response.notes = notes;
     Ok(finish(request, &search, response, page))
@@ -113,10 +117,12 @@ impl Search<'_> {
         match &self.spec.like {
             Some(like) if self.like.is_none() => {
                 let ids = self.views.iter().flat_map(|view| view.index.live_ids(self.spec.filters.status));
+                let near = nearest(&like.id, ids, 3);
+                cancel::check()?;
                 Err(Error::MemoryNotFound {
                     id: crate::text::line(&like.id, 200),
                     scopes: self.names.clone(),
-                    nearest: nearest(&like.id, ids, 3),
+                    nearest: near,
                 })
             }
             _ => Ok(()),
@@ -196,24 +202,12 @@ impl Search<'_> {
                 page.hidden.by_status
             ));
         }
-        // Names of unreviewed memories are not told to a request that did not ask for them.
-        let mut documents = Vec::new();
-        for view in &self.views {
-            let allowed = view.index.live().filter(|(_, doc)| self.spec.filters.status.allows(doc.status));
-            documents.extend(allowed.map(|(number, doc)| (view.index, number, doc)));
-        }
+        let (projects, tags) = self.known_names();
         if let Some(project) = &request.project {
-            let known = documents
-                .iter()
-                .map(|(index, _, doc)| index.name(doc.project))
-                .filter(|name| !name.is_empty());
-            suggestions.extend(unknown("No memory was learned in project", project, known.collect()));
+            suggestions.extend(unknown("No memory was learned in project", project, &projects));
         }
         for tag in request.tags.iter().flatten() {
-            let known = documents
-                .iter()
-                .flat_map(|(index, number, _)| index.tags(*number).iter().map(|tag| index.name(*tag)));
-            suggestions.extend(unknown("No memory has the tag", tag, known.collect()));
+            suggestions.extend(unknown("No memory has the tag", tag, &tags));
         }
         if self.spec.filters.restricts() {
             suggestions.push("Leave out filters (tags, project, type, files, since, until, session)".to_owned());
@@ -228,15 +222,39 @@ impl Search<'_> {
         suggestions.push("Recent sessions may not be indexed yet".to_owned());
         suggestions
     }
+
+    /// The projects and the tags of the memories that the request may see, each once: names of unreviewed ones are not told to
+    /// a request that did not ask for them.
+    fn known_names(&self) -> (BTreeSet<&str>, BTreeSet<&str>) {
+        let (mut projects, mut tags) = (BTreeSet::new(), BTreeSet::new());
+        for view in &self.views {
+            let index = view.index;
+            let (mut own_projects, mut own_tags) = (HashSet::new(), HashSet::new());
+            for (number, doc) in cancel::guarded(index.live()) {
+                if self.spec.filters.status.allows(doc.status) {
+                    own_projects.insert(doc.project);
+                    own_tags.extend(index.tags(number).iter().copied());
+                }
+            }
+            projects.extend(
+                own_projects
+                    .into_iter()
+                    .map(|name| index.name(name))
+                    .filter(|name| !name.is_empty()),
+            );
+            tags.extend(own_tags.into_iter().map(|name| index.name(name)));
+        }
+        (projects, tags)
+    }
 }
 
 /// What to say of a name that no memory has, with the names like it.
-fn unknown(what: &str, wanted: &str, known: Vec<&str>) -> Option<String> {
+fn unknown(what: &str, wanted: &str, known: &BTreeSet<&str>) -> Option<String> {
     let folded = fold_name(wanted);
-    if known.iter().any(|name| fold_name(name) == folded) {
+    if cancel::guarded(known).any(|name| fold_name(name) == folded) {
         return None;
     }
-    let near = nearest(wanted, known.into_iter(), 3);
+    let near = nearest(wanted, known.iter().copied(), 3);
     let hint = if near.is_empty() {
         String::new()
     } else {

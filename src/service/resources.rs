@@ -4,8 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
+use super::validate::short;
 use super::{Service, open};
 use crate::api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry, ScopeResource};
+use crate::cancel;
 use crate::error::Error;
 use crate::memory::{StatusFilter, Visibility};
 use crate::scope::resolve::current;
@@ -104,6 +106,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
 
 /// Names of scopes that begin with what was typed, then those that hold it, by name.
 pub fn complete_scopes(service: &Service, typed: &str) -> Result<Completions, Error> {
+    short("name", typed)?;
     let typed = typed.trim().to_lowercase();
     let mut fitting: Vec<(usize, String)> = listed(service)?
         .into_iter()
@@ -118,6 +121,8 @@ pub fn complete_scopes(service: &Service, typed: &str) -> Result<Completions, Er
 /// Ids of approved memories that begin with what was typed, then those that hold it, the newest first; of one scope, or of
 /// those that a request without a scope searches. A scope that there is not has none.
 pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Result<Completions, Error> {
+    short("id", typed)?;
+    short("name", scope.unwrap_or_default())?;
     let mut selection = match service.select(scope, None) {
         Ok(selection) => selection,
         Err(Error::ScopeNotFound { .. } | Error::ScopeRefused { .. } | Error::ScopeUnusable { .. } | Error::NoScopes { .. }) => {
@@ -132,8 +137,7 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
     for (number, (_, guard)) in opened.iter().enumerate() {
         let Some(index) = guard.get() else { continue };
         fitting.extend(
-            index
-                .live()
+            cancel::guarded(index.live())
                 .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status))
                 .filter_map(|(own, doc)| {
                     Some((
@@ -144,6 +148,7 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
                 }),
         );
     }
+    cancel::check()?;
     fitting.sort_unstable_by_key(|(order, ..)| *order);
     let mut seen = HashSet::new();
     fitting.retain(|((_, _, id), ..)| seen.insert(*id));

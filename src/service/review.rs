@@ -2,9 +2,10 @@
 //! decided about them is decided elsewhere.
 
 use super::search::Search;
-use super::validate::QuerySpec;
+use super::validate::{QuerySpec, short};
 use super::{Service, answer, bounds, note_missing_status, open};
 use crate::api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};
+use crate::cancel;
 use crate::error::Error;
 use crate::memory::{Memory, Status, StatusFilter};
 use crate::scope::resolve::Selection;
@@ -22,6 +23,7 @@ const BUDGET: usize = 8_000;
 
 /// Reads what waits: in one scope, or in every shared one and the current one.
 pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
+    short("scope", scope.unwrap_or_default())?;
     let mut selection = service.select(scope, None)?;
     let scopes = selection.scopes.clone();
     let mut notes = Vec::new();
@@ -29,9 +31,10 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     let mut waiting: Vec<(i64, &str, usize, RowKey)> = Vec::new();
     for (number, (_, guard)) in opened.iter().enumerate() {
         let Some(index) = guard.get() else { continue };
-        let staged = index.live().filter(|(_, doc)| doc.status == Status::Staging);
+        let staged = cancel::guarded(index.live()).filter(|(_, doc)| doc.status == Status::Staging);
         waiting.extend(staged.map(|(own, doc)| (doc.created, index.id(own), number, doc.key)));
     }
+    cancel::check()?;
     waiting.sort_unstable_by_key(|(created, id, number, _)| (*created, *id, *number));
     let mut review = Review {
         total: waiting.len() as u64,

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
-use super::validate::max_tokens;
+use super::validate::{max_tokens, short};
 use super::{Service, answer, bounds};
 use crate::api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
 use crate::cancel;
@@ -43,6 +43,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         ));
     }
     let named = request.scope.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    short("scope", named.unwrap_or_default())?;
     if let Some(name) = named {
         // Looked up among all of them, so that a name is not taken for one like it.
         let wanted = find(&all, name).map_or_else(|| name.to_owned(), |scope| scope.name.clone());

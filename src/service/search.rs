@@ -167,8 +167,10 @@ impl<'a> Search<'a> {
         });
         let statistics = terms.as_ref().map(|(_, statistics)| statistics);
         for (number, view) in views.iter_mut().enumerate() {
+            cancel::check()?;
             view.look_outside(statistics, code.as_ref(), &spec.filters).map_err(lost(number))?;
         }
+        cancel::check()?;
         let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
         let evidence = match &terms {
             Some((terms, _)) if spec.sessions => evidence::find(opened, &views, terms, &spec.filters),
@@ -261,6 +263,7 @@ impl<'a> Search<'a> {
     /// A store that could be read a moment ago and cannot any more.
     pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let found = self.retrieve();
+        cancel::check()?;
         let total = found.candidates.len();
         // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);

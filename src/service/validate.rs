@@ -17,7 +17,13 @@ use crate::time;
 /// Longest query text, in bytes.
 const LONGEST_QUERY: usize = 8_000;
 /// Longest id, in bytes.
-pub const LONGEST_ID: usize = 500;
+const LONGEST_ID: usize = 500;
+/// Longest path, in bytes.
+const LONGEST_PATH: usize = 4_096;
+/// Longest cursor, in bytes: it carries a number for each term of a query.
+const LONGEST_CURSOR: usize = 64 << 10;
+/// Longest text of any other argument, in bytes.
+const LONGEST: usize = 1_000;
 /// Most entries of a list argument.
 const MOST_ENTRIES: usize = 50;
 
@@ -65,6 +71,37 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut value
     serde_json::from_value(Value::Object(values)).map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
 }
 
+/// Refuses a text that is longer than an argument's may be: names are compared with every name there is.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] with the limit.
+pub fn short(argument: &str, text: &str) -> Result<(), Error> {
+    let (most, advice) = match argument {
+        "query" | "focus" => (LONGEST_QUERY, "; give the words that matter"),
+        "id" | "ids" | "like" | "expect" => (LONGEST_ID, ", an id as query_memories returns it"),
+        "project_path" => (LONGEST_PATH, ""),
+        "cursor" => (LONGEST_CURSOR, ", as next_cursor gave it"),
+        _ => (LONGEST, ""),
+    };
+    let length = text.trim().len();
+    if length <= most {
+        return Ok(());
+    }
+    let example = match argument {
+        "like" => Some(json!({ "query": crate::text::line(text, 60) })),
+        "since" | "until" => Some(json!({ argument: "2026-01-31" })),
+        "type" | "session" | "expect" | "focus" => Some(json!({ argument: crate::text::line(text, 60) })),
+        _ => None,
+    };
+    Err(Error::InvalidArgument {
+        argument: argument.to_owned(),
+        value: format!("{length} bytes long"),
+        allowed: format!("at most {most} bytes{advice}"),
+        nearest: Vec::new(),
+        example: example.map(|example| example.to_string()),
+    })
+}
+
 fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<(), Error> {
     if value.is_null() {
         return Ok(());
@@ -77,6 +114,9 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
         example: Some(json!({ argument: example }).to_string()),
     };
     let words = choices(schema, root);
+    if let Some(text) = value.as_str().filter(|_| words.is_empty()) {
+        short(argument, text)?;
+    }
     if accepts(schema, "array") {
         let Some(entries) = value.as_array() else {
             return Err(wrong(
@@ -93,6 +133,9 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
             ));
         }
         for entry in entries {
+            if let Some(text) = entry.as_str().filter(|_| words.is_empty()) {
+                short(argument, text)?;
+            }
             word(entry, &words, &wrong, true)?;
         }
         return Ok(());
@@ -210,6 +253,29 @@ fn collect(schema: &Value, root: &Value, words: &mut Vec<String>, depth: u32) {
     }
 }
 
+impl QueryRequest {
+    /// Refuses what is longer than it may be, whoever made the request: the texts of the command line and of prompts were not
+    /// checked against a schema.
+    fn bounded(&self) -> Result<(), Error> {
+        let texts = [
+            ("query", &self.query),
+            ("project", &self.project),
+            ("scope", &self.scope),
+            ("type", &self.kind),
+            ("session", &self.session),
+            ("like", &self.like),
+            ("expect", &self.expect),
+            ("cursor", &self.cursor),
+        ];
+        let lists = [("tags", &self.tags), ("files", &self.files)];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
+        let entries = lists
+            .into_iter()
+            .flat_map(|(name, list)| list.iter().flatten().map(move |entry| (name, entry.as_str())));
+        texts.chain(entries).try_for_each(|(name, text)| short(name, text))
+    }
+}
+
 /// A query after every check.
 pub struct QuerySpec {
     /// The text, if there is one.
@@ -286,16 +352,8 @@ impl QuerySpec {
     /// # Errors
     /// [`Error::InvalidArgument`].
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
+        request.bounded()?;
         let like = request.like.as_deref().map(str::trim).filter(|id| !id.is_empty());
-        if let Some(id) = like.filter(|id| id.len() > LONGEST_ID) {
-            return Err(Error::InvalidArgument {
-                argument: "like".to_owned(),
-                value: crate::text::line(id, 60),
-                allowed: "an id as query_memories returns it".to_owned(),
-                nearest: Vec::new(),
-                example: Some(json!({ "query": crate::text::line(id, 60) }).to_string()),
-            });
-        }
         if like.is_some() && request.mode == Some(Mode::Lexical) {
             return Err(Error::InvalidArgument {
                 argument: "mode".to_owned(),
@@ -311,13 +369,6 @@ impl QuerySpec {
             .map(str::trim)
             .filter(|text| !text.is_empty())
             .map(str::to_owned);
-        if let Some(text) = text.as_ref().filter(|text| text.len() > LONGEST_QUERY) {
-            return Err(Error::invalid(
-                "query",
-                format!("{} bytes long", text.len()),
-                format!("at most {LONGEST_QUERY} bytes; give the words that matter"),
-            ));
-        }
         let (since, until) = (
             day("since", request.since.as_deref(), false)?,
             day("until", request.until.as_deref(), true)?,
@@ -333,7 +384,7 @@ impl QuerySpec {
                 example: Some(json!({ "since": request.since, "until": request.since }).to_string()),
             });
         }
-        let files = strings("files", request.files.as_deref())?;
+        let files = strings(request.files.as_deref());
         let files = files
             .iter()
             .map(|pattern| {
@@ -341,7 +392,7 @@ impl QuerySpec {
             })
             .collect::<Result<_, _>>()?;
         let mut seen = HashSet::new();
-        let tags = strings("tags", request.tags.as_deref())?
+        let tags = strings(request.tags.as_deref())
             .iter()
             .map(|tag| Filters::fold(tag))
             .filter(|tag| seen.insert(tag.clone()))
@@ -422,20 +473,12 @@ fn kinds(text: &str) -> Vec<String> {
     kinds
 }
 
-fn strings(argument: &str, values: Option<&[String]>) -> Result<Vec<String>, Error> {
-    let values = values.unwrap_or_default();
-    if let Some(long) = values.iter().find(|value| value.len() > 1_000) {
-        return Err(Error::invalid(
-            argument,
-            crate::text::line(long, 60),
-            "entries of at most 1000 bytes",
-        ));
-    }
-    Ok(values
-        .iter()
+fn strings(values: Option<&[String]>) -> Vec<String> {
+    let values = values.unwrap_or_default().iter();
+    values
         .map(|value| value.trim().to_owned())
         .filter(|value| !value.is_empty())
-        .collect())
+        .collect()
 }
 
 fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, Error> {

@@ -18,6 +18,7 @@ mod docs;
 mod doors;
 mod eval;
 mod fifo;
+mod floods;
 mod flows;
 mod fold;
 mod get;

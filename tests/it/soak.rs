@@ -1,4 +1,5 @@
 //! A long run: eight clients of five servers ask all they can, while a writer writes and an indexer indexes the same scopes.
+//! Some of what they ask is meant to do harm: floods, texts far too long, connections that are never read, hosts of others.
 //!
 //! Held: every request has exactly one answer, or was taken back; an answer is about what was asked and shows the status that was
 //! asked for; nobody is answered without the token; nothing that was rejected or deleted before a request is in
@@ -9,8 +10,9 @@ mod answers;
 mod figures;
 mod questions;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,6 +39,9 @@ const ALONE: usize = 4;
 const TOGETHER: usize = 4;
 /// Requests that a client has under way.
 const WINDOW: usize = 6;
+/// Requests of a flood, and connections of a client that are never read.
+const FLOOD: usize = 300;
+const DEAF: usize = 8;
 /// Memories of a scope.
 const ROWS: usize = 200;
 /// No answer takes longer, with two scopes' indexes being written to on a busy machine.
@@ -328,6 +333,18 @@ impl Alone {
         self.waiting.values().filter(|(.., taken_back)| !taken_back).count()
     }
 
+    /// More requests at once than a server reads before it has answered some.
+    fn flood(&mut self, run: &Run) {
+        for _ in 0..FLOOD {
+            let call = Call {
+                method: "ping",
+                params: json!({}),
+                expected: Expected::Answer,
+            };
+            self.send(run, call, false);
+        }
+    }
+
     fn work(&mut self, run: &Run, seed: u64) {
         let mut dice = Dice(seed);
         let mut cursor = None;
@@ -336,6 +353,9 @@ impl Alone {
             if dice.roll(200) == 0 {
                 // Its answer has no id and is no answer to a request.
                 self.line(&json!({ "jsonrpc": "2.0", "method": "notifications/no_such_thing", "params": [] }));
+            }
+            if dice.roll(400) == 0 {
+                self.flood(run);
             }
             let take_back = dice.roll(12) == 0;
             let call = ask(&mut dice, run.live(), &mut cursor);
@@ -391,7 +411,11 @@ impl Alone {
 fn together(run: &Run, address: &str, seed: u64) {
     let mut dice = Dice(seed);
     let mut cursor = None;
+    let mut deaf = VecDeque::new();
     while run.goes_on() {
+        if dice.roll(40) == 0 {
+            attack(run, address, &mut deaf);
+        }
         let take_back = dice.roll(12) == 0;
         let call = ask(&mut dice, run.live(), &mut cursor);
         let gone = run.gone_so_far();
@@ -422,6 +446,28 @@ fn together(run: &Run, address: &str, seed: u64) {
                 cursor = Run::next(&call, answer).or(cursor.take());
             }
             _ => run.fault(format!("{} {}: {} answers in {said:?}", call.method, call.params, answers.len())),
+        }
+    }
+}
+
+/// What a client without a token may try: ask for much and never read it, and name other hosts.
+fn attack(run: &Run, address: &str, deaf: &mut VecDeque<TcpStream>) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    let asked = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n").repeat(1_000);
+    (0..20).all(|_| stream.write(asked.as_bytes()).is_ok());
+    deaf.push_back(stream);
+    if deaf.len() > DEAF {
+        deaf.pop_front();
+    }
+    for host in ["x@localhost", "localhost.evil.example", "[localhost]"] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /health HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\r\n").unwrap();
+        let mut said = String::new();
+        let read = stream.read_to_string(&mut said);
+        if read.is_err() || !(said.starts_with("HTTP/1.1 403") || said.starts_with("HTTP/1.1 400")) {
+            run.fault(format!("Host {host}: {read:?} {said}"));
         }
     }
 }

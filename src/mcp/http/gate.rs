@@ -3,8 +3,9 @@
 //! A page in a browser can send requests to this machine, and by DNS rebinding under a name of its own. So `Host` must be a
 //! name of this server, and `Origin`, which browsers send, must be the same host and port. Then the token counts.
 
+use std::net::Ipv6Addr;
+
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
-use hyper::http::uri::Authority;
 use hyper::{Uri, header::HeaderValue};
 use subtle::ConstantTimeEq;
 
@@ -89,21 +90,26 @@ impl Gate {
     /// The refusal.
     pub fn place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = only(headers, &HOST).ok_or(Refusal::NoHost)?;
-        let authority = Authority::try_from(host.as_bytes()).map_err(|_| Refusal::NoHost)?;
-        let known = |authority: &Authority| self.hosts.contains(&plain(authority.host()));
+        let host = host.to_str().ok().filter(|host| !host.is_empty()).ok_or(Refusal::NoHost)?;
+        let own = Place::parse(host).filter(|place| self.is_own(place)).ok_or(Refusal::WrongHost)?;
         // A request may name its host in its target too (RFC 9112, 3.2.2).
-        if !known(&authority) || !uri.authority().is_none_or(known) {
+        let target = uri.authority().map(|authority| Place::parse(authority.as_str()));
+        if target.is_some_and(|target| !target.is_some_and(|target| self.is_own(&target))) {
             return Err(Refusal::WrongHost);
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
         let origin = only(headers, &ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
-        let own = ["http://", "https://"]
-            .iter()
-            .filter_map(|scheme| origin.strip_prefix(scheme))
-            .any(|from| from.eq_ignore_ascii_case(authority.as_str()));
-        if own { Ok(()) } else { Err(Refusal::WrongOrigin) }
+        let same = [("http://", 80), ("https://", 443)].into_iter().any(|(scheme, port)| {
+            let from = origin.strip_prefix(scheme).and_then(Place::parse);
+            from.is_some_and(|from| from.host == own.host && from.port.unwrap_or(port) == own.port.unwrap_or(port))
+        });
+        if same { Ok(()) } else { Err(Refusal::WrongOrigin) }
+    }
+
+    fn is_own(&self, place: &Place) -> bool {
+        self.hosts.contains(&place.host)
     }
 
     /// Checks a request's token, where one is needed.
@@ -131,9 +137,43 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
     values.next().filter(|_| values.next().is_none())
 }
 
-/// A host in lower case, without brackets.
+/// A host, perhaps with a port, and nothing else.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    /// In lower case; an IPv6 address in its short form, without brackets.
+    host: String,
+    port: Option<u16>,
+}
+
+impl Place {
+    /// Reads `host` or `host:port`. What else an authority may hold (a user, percent-encoded characters) names a host to some
+    /// programs and another one to others, and is refused.
+    fn parse(text: &str) -> Option<Self> {
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(address) => {
+                let (address, rest) = address.split_once(']')?;
+                (address.parse::<Ipv6Addr>().ok()?.to_string(), rest)
+            }
+            None => {
+                let (host, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+                let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+                (!host.is_empty() && host.bytes().all(plain)).then(|| (host.to_ascii_lowercase(), rest))?
+            }
+        };
+        let port = match rest.strip_prefix(':') {
+            // `+80` would be a number too.
+            Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => Some(port.parse().ok()?),
+            None if rest.is_empty() => None,
+            _ => return None,
+        };
+        Some(Self { host, port })
+    }
+}
+
+/// A host as [`Place`] has it.
 fn plain(host: &str) -> String {
-    host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase()
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    host.parse::<Ipv6Addr>().map_or(host, |address| address.to_string())
 }
 
 #[cfg(test)]
@@ -159,6 +199,7 @@ mod tests {
             "127.0.0.1:7767",
             "[::1]:80",
             "LOCALHOST:1",
+            "[0:0:0:0:0:0:0:1]",
             "memory.example",
             "10.0.0.7:443",
         ] {
@@ -170,6 +211,32 @@ mod tests {
             "127.0.0.1.evil.example:7767",
             "10.0.0.8",
             "localhost.",
+            "x@localhost",
+            "x:y@127.0.0.1:7767",
+            "localhost@evil.example",
+            "evil.example:80@localhost",
+            "localhost:",
+            "localhost:+80",
+            "localhost:80:80",
+            "localhost:99999",
+            "localhost:80@evil.example",
+            "localhost/",
+            "localhost#",
+            "localhost%2eevil.example",
+            "%6cocalhost",
+            "localhost evil.example",
+            "localhost,evil.example",
+            "[localhost]",
+            "[127.0.0.1]",
+            "[::1",
+            "::1",
+            "[::1]evil.example",
+            "[::1%25lo]",
+            "[::2]:80",
+            "127.1",
+            "2130706433",
+            "0x7f.0.0.1",
+            "127.0.0.1.",
         ] {
             assert_eq!(place(&[("host", host)]), Some(Refusal::WrongHost), "{host}");
         }
@@ -186,11 +253,36 @@ mod tests {
             "null",
             "",
             "file://localhost:7767",
+            "http://x@localhost:7767",
+            "http://localhost:7767/",
+            "http://localhost:7767 ",
+            "http://localhost:7767@evil.example",
+            "http://localhost:7767.evil.example",
+            "http://127.0.0.1:7767",
+            "localhost:7767",
         ] {
             assert_eq!(from(origin), Some(Refusal::WrongOrigin), "{origin}");
         }
-        let target = Uri::from_static("http://evil.example/mcp");
-        assert_eq!(gate.place(&target, &headers(&[("host", "localhost")])), Err(Refusal::WrongHost));
+        // Without a port, it is that of the page's scheme.
+        let plainly = |host: &str, origin: &str| place(&[("host", host), ("origin", origin)]);
+        assert_eq!(plainly("localhost", "http://LOCALHOST:80"), None);
+        assert_eq!(plainly("[::1]:443", "https://[0:0::1]"), None);
+        assert_eq!(plainly("localhost", "https://localhost:80"), Some(Refusal::WrongOrigin));
+        let twice = place(&[
+            ("host", "localhost"),
+            ("origin", "http://localhost"),
+            ("origin", "http://evil.example"),
+        ]);
+        assert_eq!(twice, Some(Refusal::WrongOrigin));
+        for (target, refusal) in [
+            ("http://evil.example/mcp", Err(Refusal::WrongHost)),
+            ("http://x@localhost/mcp", Err(Refusal::WrongHost)),
+            ("http://localhost@evil.example/mcp", Err(Refusal::WrongHost)),
+            ("http://localhost:80/mcp", Ok(())),
+        ] {
+            let target = Uri::from_static(target);
+            assert_eq!(gate.place(&target, &headers(&[("host", "localhost")])), refusal, "{target}");
+        }
     }
 
     #[test]

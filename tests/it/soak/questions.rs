@@ -81,7 +81,7 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
         expected,
     };
     let other = |method, params, expected| Call { method, params, expected };
-    match dice.roll(40) {
+    match dice.roll(44) {
         0..=9 => {
             let words = 1 + dice.roll(6);
             let mode = ["hybrid", "lexical", "semantic"][dice.roll(3)];
@@ -166,6 +166,11 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
         }
         37 => tool("no_such_tool", json!({}), Failure),
         38 => other("no/such_method", json!({}), Failure),
+        // Far too long.
+        39 => tool("query_memories", json!({ "project": dice.words(20_000) }), Failure),
+        40 => tool("query_memories", json!({ "query": "x", "session": "s".repeat(100_000) }), Failure),
+        41 => tool("query_memories", json!({ "tags": vec![dice.words(10); 10_000] }), Failure),
+        42 => tool("get_memory", json!({ "id": "mem-".repeat(50_000) }), Failure),
         _ => other("tools/list", json!({}), Answer),
     }
 }

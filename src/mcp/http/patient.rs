@@ -1,0 +1,110 @@
+//! A connection whose client has to read: what is written to it must leave at a rate, or the connection ends. A client that
+//! asks and never reads would hold its place, and the answers, for ever.
+
+use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::visitors::Visitor;
+
+/// How slowly a client may read.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// How long it may take whatever there is to read.
+    pub pause: Duration,
+    /// Bytes that it has to read each second besides.
+    pub rate: u32,
+}
+
+/// A stream that ends where its other end does not read.
+pub struct Patient<S> {
+    stream: S,
+    visitor: Arc<Visitor>,
+    pace: Pace,
+    /// Since when something is being written, and how much of it has left.
+    writing: Option<(Instant, usize)>,
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    /// A stream to a visitor.
+    pub const fn new(stream: S, visitor: Arc<Visitor>, pace: Pace) -> Self {
+        Self {
+            stream,
+            visitor,
+            pace,
+            writing: None,
+            alarm: None,
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.writing.is_none() {
+            self.writing = Some((Instant::now(), 0));
+            self.visitor.set_writing(true);
+        }
+    }
+
+    fn end(&mut self) {
+        if self.writing.take().is_some() {
+            self.visitor.set_writing(false);
+        }
+    }
+
+    /// Counts what has left, and waits for the moment when it is too little.
+    fn judge(&mut self, context: &mut Context<'_>, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
+        let (Poll::Pending, Some((begun, left))) = (&written, self.writing) else {
+            if let (Poll::Ready(Ok(count)), Some((_, left))) = (&written, self.writing.as_mut()) {
+                *left += count;
+            }
+            return written;
+        };
+        let most = self.pace.pause + Duration::from_secs(left as u64) / self.pace.rate.max(1);
+        let deadline = begun + most;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if alarm.deadline() != deadline {
+            alarm.as_mut().reset(deadline);
+        }
+        ready!(alarm.as_mut().poll(context));
+        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client does not read its answer")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        self.begin();
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.judge(context, written)
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<Result<usize>> {
+        self.begin();
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.judge(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.end();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

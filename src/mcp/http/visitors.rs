@@ -1,0 +1,298 @@
+//! Who is connected, and who has to go when others come.
+//!
+//! A connection is a stranger's until a request on it has passed the gate and the token. Strangers have few places and little
+//! time, those from one address fewer, and the oldest makes room for the next one: clients that show no token cannot keep out
+//! those that do. Where all places are taken, a stranger goes first, then whoever asked nothing for the longest time.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// How often it is looked whether somebody is idle, where all places are taken.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// How many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Places {
+    /// At the same time.
+    pub all: usize,
+    /// Of strangers.
+    pub strangers: usize,
+    /// Of strangers from one address.
+    pub of_one_address: usize,
+    /// How long a stranger may stay one.
+    pub patience: Duration,
+}
+
+/// The connections there are.
+#[derive(Debug)]
+pub struct Visitors {
+    places: Places,
+    open: Mutex<Open>,
+    /// Somebody left.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    /// By number: the oldest first.
+    visitors: BTreeMap<u64, Arc<Visitor>>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Visitor {
+    address: IpAddr,
+    known: AtomicBool,
+    state: Mutex<State>,
+    dismissed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// A request is being answered.
+    asked: bool,
+    /// An answer is being written.
+    writing: bool,
+    /// When it last had something to do.
+    last: Instant,
+}
+
+impl Visitors {
+    /// Nobody yet.
+    pub fn new(places: Places) -> Arc<Self> {
+        Arc::new(Self {
+            places,
+            open: Mutex::default(),
+            freed: Notify::new(),
+        })
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets somebody in, when there is a place.
+    pub async fn welcome(self: &Arc<Self>, address: IpAddr) -> Guest {
+        loop {
+            if let Some(guest) = self.admit(address) {
+                return guest;
+            }
+            tokio::select! {
+                () = self.freed.notified() => {}
+                () = sleep(GLANCE) => {}
+            }
+        }
+    }
+
+    /// Lets somebody in and another one out where that is needed; `None` where everybody is being answered.
+    fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Guest> {
+        let mut open = self.open();
+        let strangers = || open.visitors.iter().filter(|(_, visitor)| !visitor.is_known());
+        let oldest = strangers().map(|(number, _)| *number).next();
+        let neighbours = || strangers().filter(|(_, visitor)| visitor.address == address);
+        let leaves = if neighbours().count() >= self.places.of_one_address {
+            neighbours().map(|(number, _)| *number).next()
+        } else if strangers().count() >= self.places.strangers {
+            oldest
+        } else if open.visitors.len() >= self.places.all {
+            let idle = open
+                .visitors
+                .iter()
+                .filter_map(|(number, visitor)| Some((visitor.idle_since()?, *number)));
+            Some(oldest.or_else(|| idle.min().map(|(_, number)| number))?)
+        } else {
+            None
+        };
+        if let Some(visitor) = leaves.and_then(|number| open.visitors.remove(&number)) {
+            visitor.dismissed.notify_one();
+        }
+        let visitor = Arc::new(Visitor {
+            address,
+            known: AtomicBool::new(false),
+            state: Mutex::new(State {
+                asked: false,
+                writing: false,
+                last: Instant::now(),
+            }),
+            dismissed: Notify::new(),
+        });
+        open.next += 1;
+        let number = open.next;
+        open.visitors.insert(number, Arc::clone(&visitor));
+        Some(Guest {
+            visitors: Arc::clone(self),
+            visitor,
+            number,
+        })
+    }
+}
+
+impl Visitor {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It has shown that it may ask.
+    pub fn make_known(&self) {
+        self.known.store(true, Ordering::Relaxed);
+    }
+
+    fn is_known(&self) -> bool {
+        self.known.load(Ordering::Relaxed)
+    }
+
+    /// Since when it has nothing to do; `None` while it has.
+    fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        (!state.asked && !state.writing).then_some(state.last)
+    }
+
+    /// Whether an answer is being written to it.
+    pub fn set_writing(&self, writing: bool) {
+        let mut state = self.state();
+        state.writing = writing;
+        state.last = Instant::now();
+    }
+}
+
+/// The place of one connection, free again when this is dropped.
+#[derive(Debug)]
+pub struct Guest {
+    visitors: Arc<Visitors>,
+    /// Whose it is.
+    pub visitor: Arc<Visitor>,
+    number: u64,
+}
+
+impl Guest {
+    /// Waits until it has to go: another one needs its place, or it is a stranger for too long.
+    pub async fn leave(&self) {
+        let too_long = async {
+            sleep(self.visitors.places.patience).await;
+            if self.visitor.is_known() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = self.visitor.dismissed.notified() => {}
+            () = too_long => {}
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.visitors.open().visitors.remove(&self.number);
+        self.visitors.freed.notify_one();
+    }
+}
+
+/// A request that is being answered, until this is dropped.
+#[derive(Debug)]
+pub struct Asking<'a>(&'a Visitor);
+
+impl<'a> Asking<'a> {
+    /// A request of a visitor.
+    pub fn new(visitor: &'a Visitor) -> Self {
+        visitor.state().asked = true;
+        Self(visitor)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        (state.asked, state.last) = (false, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        Places {
+            all: 6,
+            strangers: 4,
+            of_one_address: 2,
+            patience: Duration::from_millis(100),
+        }
+    }
+
+    fn from(number: u8) -> IpAddr {
+        [192, 0, 2, number].into()
+    }
+
+    /// Whether it was told to go.
+    async fn has_to_go(guest: &Guest) -> bool {
+        tokio::time::timeout(Duration::from_millis(5), guest.visitor.dismissed.notified())
+            .await
+            .is_ok()
+    }
+
+    #[tokio::test]
+    async fn the_oldest_stranger_makes_room_first_of_its_own_address() {
+        let visitors = Visitors::new(places());
+        let mut guests = Vec::new();
+        for address in [1, 1, 2, 3] {
+            guests.push(visitors.welcome(from(address)).await);
+        }
+        guests.push(visitors.welcome(from(1)).await);
+        assert!(has_to_go(&guests[0]).await, "the older one of the same address");
+        guests.push(visitors.welcome(from(4)).await);
+        assert!(has_to_go(&guests[1]).await, "the oldest of all");
+        for guest in &guests[2..] {
+            assert!(!has_to_go(guest).await);
+        }
+    }
+
+    #[tokio::test]
+    async fn who_showed_a_token_stays_before_strangers_and_while_it_is_answered() {
+        let visitors = Visitors::new(places());
+        let mut known = Vec::new();
+        for _ in 0..5 {
+            known.push(visitors.welcome(from(1)).await);
+            known.last().unwrap().visitor.make_known();
+        }
+        let stranger = visitors.welcome(from(2)).await;
+        known.push(visitors.welcome(from(1)).await);
+        known.last().unwrap().visitor.make_known();
+        assert!(has_to_go(&stranger).await);
+        // Among those that showed one, whoever has had nothing to do for the longest time.
+        let first = Asking::new(&known[0].visitor);
+        known[1].visitor.set_writing(true);
+        let next = visitors.welcome(from(3)).await;
+        assert!(has_to_go(&known[2]).await);
+        for guest in [&known[0], &known[1], &known[3], &next] {
+            assert!(!has_to_go(guest).await);
+        }
+        // Where everybody is being answered, the next one waits.
+        next.visitor.make_known();
+        let busy: Vec<Asking<'_>> = [&known[3], &known[4], &known[5], &next]
+            .map(|guest| Asking::new(&guest.visitor))
+            .into();
+        assert!(visitors.admit(from(4)).is_none());
+        drop(first);
+        assert!(visitors.admit(from(4)).is_some());
+        drop(busy);
+    }
+
+    #[tokio::test]
+    async fn a_stranger_goes_after_a_while() {
+        let visitors = Visitors::new(places());
+        let (stranger, known) = (visitors.welcome(from(1)).await, visitors.welcome(from(1)).await);
+        known.visitor.make_known();
+        let patience = Duration::from_secs(10);
+        tokio::time::timeout(patience, stranger.leave()).await.unwrap();
+        assert!(tokio::time::timeout(places().patience * 2, known.leave()).await.is_err());
+        drop((stranger, known));
+        assert!(visitors.open().visitors.is_empty());
+    }
+}

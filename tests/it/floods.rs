@@ -1,0 +1,552 @@
+//! Clients that ask faster than they read, never read, send what is far too long, or hold connections without a token: the
+//! server's memory stays where it was, and others are answered.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use ack_memory::cancel::{self, Flag};
+use ack_memory::mcp::TOOLS;
+use ack_memory::memory::nearest;
+use ack_memory::surface::Surface;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::arguments::call;
+use crate::mcp::{Server, command};
+use crate::query::bulk;
+use crate::support::{Root, memory};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The most that a server may ever take in these tests, in MiB: a tenth of what a queue without a bound takes. A debug build maps
+/// some 25 of its own code.
+const MOST_MEMORY: u64 = 100;
+
+/// A server over standard input and output whose answers are counted and thrown away.
+struct Flooded {
+    child: Child,
+    input: Option<ChildStdin>,
+    answers: Arc<AtomicUsize>,
+    last: mpsc::Receiver<String>,
+}
+
+impl Flooded {
+    fn start(root: &Root) -> Self {
+        let mut child = command(root.path()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let answers = Arc::new(AtomicUsize::new(0));
+        let (sender, last) = mpsc::sync_channel(1);
+        let counted = Arc::clone(&answers);
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while output.read_line(&mut line).is_ok_and(|count| count > 0) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let _ = sender.try_send(line.clone());
+                line.clear();
+            }
+        });
+        let mut server = Self {
+            input: child.stdin.take(),
+            child,
+            answers,
+            last,
+        };
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "flood", "version": "0" } });
+        server.write(
+            format!(
+                "{}\n",
+                json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello })
+            )
+            .as_bytes(),
+        );
+        server.wait(1);
+        server.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+        server.last.recv().unwrap();
+        server
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    #[track_caller]
+    fn wait(&self, answers: usize) {
+        let until = Instant::now() + PATIENCE;
+        while self.answers.load(Ordering::Relaxed) < answers {
+            assert!(
+                Instant::now() < until,
+                "{} of {answers} answers",
+                self.answers.load(Ordering::Relaxed)
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Writes and waits for so many more answers.
+    #[track_caller]
+    fn flood(&mut self, bytes: &[u8], answers: usize) {
+        let before = self.answers.load(Ordering::Relaxed);
+        self.write(bytes);
+        self.wait(before + answers);
+    }
+
+    /// The first answer since this was asked for the last time.
+    fn said(&self) -> Value {
+        serde_json::from_str(&self.last.recv_timeout(PATIENCE).unwrap()).unwrap()
+    }
+}
+
+impl Drop for Flooded {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A figure of a process's memory, in MiB; `None` where the system does not tell.
+fn mebibytes(pid: u32, figure: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with(figure))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
+}
+
+#[track_caller]
+fn stays_small(pid: u32, what: &str) {
+    if let (Some(most), Some(own)) = (mebibytes(pid, "VmHWM"), mebibytes(pid, "RssAnon")) {
+        println!("{what}: {most} MiB at most, {own} of its own now");
+        assert!(most < MOST_MEMORY && own < MOST_MEMORY / 2, "{what}: {most} MiB at most, {own} now");
+    }
+}
+
+// Standard input.
+
+#[test]
+fn more_requests_than_can_be_answered_wait_in_the_client() {
+    let mut server = Flooded::start(&Root::samples());
+    for turn in 0..3 {
+        let pings: String = (0..20_000)
+            .map(|number| format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}}\n", turn * 20_000 + number))
+            .collect();
+        server.flood(pings.as_bytes(), 20_000);
+    }
+    stays_small(server.child.id(), "60,000 pings");
+    // What is no message, and is answered all the same.
+    server.flood("{nope\n".repeat(20_000).as_bytes(), 20_000);
+    stays_small(server.child.id(), "20,000 lines that are no message");
+    // Large requests count by their size.
+    let arguments = json!({ "tags": vec!["x"; 15_000] });
+    let calls: String = (0..300)
+        .map(|number| json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": { "name": "query_memories", "arguments": arguments } }).to_string() + "\n")
+        .collect();
+    server.flood(calls.as_bytes(), 300);
+    stays_small(server.child.id(), "300 calls of 15,000 tags");
+}
+
+#[test]
+fn requests_of_one_id_are_answered_one_after_the_other() {
+    let mut server = Flooded::start(&Root::samples());
+    server.flood("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n".repeat(500).as_bytes(), 500);
+    let list = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"list_scopes\"}}\n";
+    server.flood(list.repeat(20).as_bytes(), 20);
+}
+
+#[test]
+fn a_line_of_very_many_values_takes_no_more_memory_than_a_short_one() {
+    let mut server = Flooded::start(&Root::samples());
+    let line = |element: &str, bytes: usize| {
+        let list = element.repeat(bytes / element.len());
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"tags\":[{list}0]}}}}}}\n"
+        )
+    };
+    for element in ["0,", "[],", "{\"a\":0},", "\"\","] {
+        server.flood(line(element, 4_000_000).as_bytes(), 1);
+        let said = server.said();
+        assert_eq!((&said["error"]["code"], &said["id"]), (&json!(-32600), &json!(7)), "{said}");
+        assert!(said["error"]["message"].as_str().unwrap().contains("values"), "{said}");
+        // Longer than any message: not even its id is known.
+        server.flood(line(element, 15_000_000).as_bytes(), 1);
+        assert_eq!(server.said()["id"], Value::Null);
+    }
+    for text in ["[".repeat(4_000_000), "{\"a\":".repeat(800_000), "9".repeat(4_000_000)] {
+        server.flood(format!("{text}\n").as_bytes(), 1);
+        assert!(server.said()["error"]["code"].is_i64());
+    }
+    server.flood(line("0,", 1_000).as_bytes(), 1);
+    assert_eq!(server.said()["result"]["isError"], true);
+    stays_small(server.child.id(), "lines of 4 and 15 MB");
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_read_either() {
+    let root = Root::samples();
+    let mut child = command(root.path()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Its end stays open and nobody reads from it.
+    let output = child.stdout.take().unwrap();
+    let full = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&full);
+    let writer = std::thread::spawn(move || {
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
+        writeln!(input, "{hello}").unwrap();
+        for id in 1..3_000 {
+            // It ends with the server.
+            let _ = writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" }));
+            told.store(id > 500, Ordering::Relaxed);
+        }
+    });
+    // The pipes are full: the server reads no more, and the client is held in its writing.
+    while !full.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    stays_small(child.id(), "a client that does not read");
+    assert!(!writer.is_finished(), "everything was read although nothing could be answered");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop((writer, output));
+}
+
+#[test]
+fn the_end_of_standard_input_is_seen_while_nothing_is_read_from_it() {
+    let root = Root::samples();
+    let mut child = command(root.path()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = child.stdout.take().unwrap();
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } });
+    writeln!(
+        input,
+        "{}",
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })
+    )
+    .unwrap();
+    // Some 500 kB of answers, which fit into no pipe, and requests that all fit.
+    for id in 1..600 {
+        writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })).unwrap();
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    drop(input);
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > Duration::from_secs(10) {
+            child.kill().unwrap();
+            panic!("the server outlives its client");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(output);
+}
+
+// Arguments.
+
+#[test]
+fn every_text_argument_has_a_limit_and_is_refused_at_once_beyond_it() {
+    let root = Root::samples();
+    let service = root.service();
+    let long = "a long name ".repeat(100_000);
+    let mut tried = 0;
+    for (tool, name) in ack_memory::mcp::tools(&Surface::default()).iter().zip(TOOLS) {
+        assert_eq!(tool.name, name);
+        for (argument, schema) in tool.input_schema["properties"].as_object().unwrap() {
+            let kind = schema["type"].to_string();
+            let value = match () {
+                () if kind.contains("integer") || kind.contains("boolean") => continue,
+                () if kind.contains("array") => json!([long]),
+                () => json!(long),
+            };
+            let started = Instant::now();
+            let error = call(&service, name, json!({ argument: value })).unwrap_err();
+            let body = serde_json::to_string(&error.body()).unwrap();
+            assert_eq!(error.code(), "invalid_argument", "{name} {argument}: {body}");
+            assert!(body.contains("bytes long") || body.contains("one of"), "{name} {argument}: {body}");
+            assert!(body.len() < 1_000, "{name} {argument}: {} bytes", body.len());
+            assert!(started.elapsed() < Duration::from_secs(2), "{name} {argument}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 15, "{tried} arguments");
+}
+
+#[test]
+fn resources_prompts_and_completions_take_no_endless_names() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let long = "x".repeat(1 << 20);
+    let template = json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
+    for (method, params) in [
+        ("resources/read", json!({ "uri": format!("memory://scope/{long}") })),
+        (
+            "resources/read",
+            json!({ "uri": format!("memory://scope/ledger-api/memory/{long}") }),
+        ),
+        ("resources/read", json!({ "uri": long })),
+        ("prompts/get", json!({ "name": "recall", "arguments": { "query": long } })),
+        ("prompts/get", json!({ "name": "curate_pending", "arguments": { "scope": long } })),
+        ("prompts/get", json!({ "name": long })),
+        ("tools/call", json!({ "name": long, "arguments": {} })),
+        (
+            "completion/complete",
+            json!({ "ref": template, "argument": { "name": "id", "value": long } }),
+        ),
+    ] {
+        let started = Instant::now();
+        let answer = server.request(method, params);
+        assert!(answer.get("error").is_some(), "{method}: {answer}");
+        assert!(answer.to_string().len() < 2_000, "{method}: {} bytes", answer.to_string().len());
+        assert!(started.elapsed() < Duration::from_secs(5), "{method}: {:?}", started.elapsed());
+    }
+    server.ping();
+}
+
+#[test]
+fn a_name_that_nobody_has_is_compared_with_each_name_once() {
+    let root = Root::new();
+    let project = "a-project-of-many-memories-".repeat(7);
+    let memories: Vec<Value> = (0..20_000)
+        .map(|number| {
+            memory(
+                &format!("m{number}"),
+                "One of many",
+                json!({ "project": project, "concepts": [format!("{project}-tag")] }),
+            )
+        })
+        .collect();
+    bulk(&root, "many", &memories);
+    let service = root.service();
+    call(&service, "query_memories", json!({ "limit": 1 })).unwrap();
+    let unknown = "another-project-with-as-long-a-name-".repeat(5);
+    let started = Instant::now();
+    let answer = call(&service, "query_memories", json!({ "project": unknown, "tags": vec![unknown; 40] })).unwrap();
+    assert_eq!(answer["results"], json!([]));
+    assert!(
+        answer["suggestions"].to_string().contains("No memory was learned in project"),
+        "{answer}"
+    );
+    // Compared with the name of every memory this took half a minute, in a release build.
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+// Requests that are taken back, and those that take too long.
+
+#[test]
+fn a_comparison_with_names_without_end_ends_when_the_request_does() {
+    let flag = Flag::default();
+    let raised = flag.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        raised.cancel();
+    });
+    cancel::within(&flag, || {
+        nearest("what is wanted", std::iter::repeat("what there is"), 3);
+        assert_eq!(cancel::check().unwrap_err().code(), "cancelled");
+    });
+    let limited = Flag::with_limit(Duration::from_millis(50));
+    cancel::within(&limited, || {
+        assert!(cancel::check().is_ok());
+        assert!(cancel::guarded(0_u64..).count() > 0);
+        assert_eq!(cancel::check().unwrap_err().code(), "deadline_exceeded");
+    });
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_answered_by_its_deadline() {
+    let root = Root::new();
+    std::fs::write(root.path().join("config.toml"), "[limits]\nseconds = 1\n").unwrap();
+    let words: Vec<String> = (0..150).map(|word| format!("word{word}")).collect();
+    let memories: Vec<Value> = (0..40_000)
+        .map(|number| memory(&format!("m{number}"), &words.join(" "), json!({ "narrative": words.join(" ") })))
+        .collect();
+    bulk(&root, "large", &memories);
+    root.store("small", &[memory("s1", "A memory of the small scope", json!({}))]);
+    let mut server = Server::initialized(root.path());
+    // Its index takes longer than that to read.
+    let started = Instant::now();
+    let error = server.fail("query_memories", json!({ "query": "word7", "scope": "large" }));
+    assert_eq!(error.code, "deadline_exceeded", "{error:?}");
+    assert!(error.message.contains("1 second") && error.hint.unwrap().contains("[limits] seconds"));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    // Others are answered meanwhile.
+    let answer = server.call("query_memories", json!({ "query": "small", "scope": "small" }));
+    assert_eq!(answer["structuredContent"]["results"][0]["id"], "s1");
+}
+
+// HTTP.
+
+const TOKEN: &str = "a-token-of-the-floods";
+
+/// A server over HTTP.
+struct Http {
+    child: Child,
+    address: SocketAddr,
+    _home: TempDir,
+}
+
+impl Http {
+    fn start(root: &Root) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let mut child = command(root.path())
+            .args(["--http", "127.0.0.1:0"])
+            .env("ACK_MEM_TOKEN", TOKEN)
+            .env("HOME", home.path())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
+        Self {
+            child,
+            address,
+            _home: home,
+        }
+    }
+
+    /// Asks with the token on a connection of its own; how long that took.
+    #[track_caller]
+    fn ask(&self, body: &str) -> (Duration, String) {
+        let started = Instant::now();
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        (started.elapsed(), said)
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection that takes in as little as a system allows.
+fn narrow(runtime: &tokio::runtime::Runtime, address: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.set_recv_buffer_size(1_024)?;
+        // A server that takes no more connections leaves them waiting.
+        tokio::time::timeout(Duration::from_millis(200), socket.connect(address)).await?
+    })?;
+    stream.into_std()
+}
+
+#[test]
+fn clients_without_a_token_that_never_read_keep_nobody_out() {
+    let root = Root::samples();
+    let http = Http::start(&root);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(400);
+    let refused = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".repeat(10);
+    let slow = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".to_owned();
+    let over = AtomicBool::new(false);
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "list_scopes" } }).to_string();
+    // Some hundred connections that ask for more than they ever read.
+    let mut held: Vec<TcpStream> = Vec::new();
+    for _ in 0..300 {
+        let Ok(mut stream) = narrow(&runtime, http.address) else { continue };
+        (0..50).all(|_| stream.write(health.as_bytes()).is_ok());
+        held.push(stream);
+    }
+    std::thread::scope(|scope| {
+        // And ever new ones, some of which never finish asking.
+        scope.spawn(|| {
+            let mut others = std::collections::VecDeque::new();
+            while !over.load(Ordering::Relaxed) {
+                let Ok(mut stream) = narrow(&runtime, http.address) else { continue };
+                let _ = stream.write([&health, &refused, &slow][others.len() % 3].as_bytes());
+                others.push_back(stream);
+                if others.len() > 200 {
+                    others.pop_front();
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let asked: Vec<(Duration, String)> = (0..20).map(|_| http.ask(&list)).collect();
+        over.store(true, Ordering::Relaxed);
+        let slowest = asked.iter().map(|(took, _)| *took).max().unwrap();
+        println!("{} connections that never read; the slowest answer took {slowest:?}", held.len());
+        for (took, said) in &asked {
+            assert!(said.starts_with("HTTP/1.1 200") && said.contains("ledger-api"), "{said}");
+            assert!(*took < Duration::from_secs(2), "{took:?}");
+        }
+    });
+    stays_small(http.child.id(), "hundreds of connections that never read");
+    if let Some(descriptors) = descriptors(http.child.id()) {
+        assert!(descriptors < 300, "{descriptors} descriptors");
+    }
+}
+
+fn descriptors(pid: u32) -> Option<usize> {
+    Some(std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count())
+}
+
+#[test]
+fn a_body_of_very_many_values_is_refused_and_takes_no_memory() {
+    let root = Root::samples();
+    let http = Http::start(&root);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for element in ["0,", "{\"a\":0},", "[],"] {
+                    let list = element.repeat(4_000_000 / element.len());
+                    let body = format!(
+                        "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"tags\":[{list}0]}}}}}}"
+                    );
+                    let (_, said) = http.ask(&body);
+                    assert!(said.starts_with("HTTP/1.1 400") && said.contains("values"), "{said}");
+                }
+            });
+        }
+    });
+    stays_small(http.child.id(), "bodies of 4 MB");
+}
+
+#[test]
+fn a_host_or_origin_with_anything_beside_host_and_port_is_refused() {
+    let root = Root::samples();
+    let http = Http::start(&root);
+    let ask = |target: &str, headers: &str| {
+        let mut stream = TcpStream::connect(http.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        said.split_whitespace().nth(1).unwrap_or_default().to_owned()
+    };
+    let port = http.address.port();
+    assert_eq!(ask("/health", "Host: localhost\r\n"), "200");
+    assert_eq!(
+        ask("/health", &format!("Host: LocalHost:{port}\r\nOrigin: http://localhost:{port}\r\n")),
+        "200"
+    );
+    assert_eq!(ask("http://localhost/health", "Host: localhost\r\n"), "200");
+    for host in [
+        "x@localhost",
+        "x:y@localhost",
+        "localhost:80@evil.example",
+        "localhost.evil.example",
+        "localhost.",
+        "[localhost]",
+        "%6cocalhost",
+        "localhost,evil.example",
+    ] {
+        let status = ask("/health", &format!("Host: {host}\r\n"));
+        assert!(["400", "403"].contains(&status.as_str()), "{host}: {status}");
+        let status = ask("/health", &format!("Host: {host}\r\nOrigin: http://{host}\r\n"));
+        assert!(["400", "403"].contains(&status.as_str()), "{host}: {status}");
+    }
+    assert_eq!(ask("/health", "Host: localhost\r\nHost: localhost\r\n"), "400");
+    assert_eq!(ask("http://x@localhost/health", "Host: localhost\r\n"), "403");
+    assert_eq!(ask("http://evil.example/health", "Host: localhost\r\n"), "403");
+    assert_eq!(ask("/health", "Host: 127.0.0.1\r\nOrigin: http://x@127.0.0.1\r\n"), "403");
+}
