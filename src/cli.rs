@@ -25,7 +25,8 @@ use serde::Serialize;
 
 use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
 use crate::api::{
-    ContextRequest, Detail, GetRequest, Include, ListScopesRequest, ListScopesResponse, MatchTags, Mode, Order, QueryRequest, Within,
+    ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest, ListScopesResponse, MatchTags, Mode, Order,
+    QueryRequest, Within,
 };
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::error::{Error, SettingsError};
