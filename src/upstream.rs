@@ -86,6 +86,7 @@ pub struct UpstreamEntry {
 /// A tool of an upstream server: the name that agents see, or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a few of them are read once, at the start")]
 pub enum ToolOfUpstream {
     /// The name that agents see.
     Name(String),

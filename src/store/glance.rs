@@ -86,7 +86,7 @@ pub fn is_local(path: &Path) -> bool {
         BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs,
     };
     /// OpenZFS names it `ZFS_SUPER_MAGIC`.
-    const ZFS: i64 = 0x2fc1_2fc1;
+    const ZFS: nix::libc::__fsword_t = 0x2fc1_2fc1;
     let local = [
         BTRFS_SUPER_MAGIC,
         EXT4_SUPER_MAGIC,
@@ -97,7 +97,7 @@ pub fn is_local(path: &Path) -> bool {
     ];
     statfs(path).is_ok_and(|found| {
         let kind = found.filesystem_type();
-        local.contains(&kind) || i64::from(kind.0) == ZFS
+        local.contains(&kind) || kind.0 == ZFS
     })
 }
 

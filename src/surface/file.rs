@@ -50,6 +50,7 @@ pub struct ToolEntry {
 /// An argument: the name of the one it stands for, or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a few of them are read once, at the start")]
 pub enum ArgumentEntry {
     /// The argument that it stands for.
     Name(String),
