@@ -13,7 +13,7 @@
 CREATE TABLE memories (
   -- Public id, unique in the scope and stable for good, for instance 'ack_abc123_2026-01-04_001'.
   id            TEXT PRIMARY KEY NOT NULL,
-  -- The project it was learned in. Compared without regard to case, '-' and '_'.
+  -- The project it was learned in. Compared without regard to case; '-', '_' and blanks are the same.
   project       TEXT,
   -- The session it was learned in: `sessions.id`.
   session       TEXT,
@@ -36,16 +36,18 @@ CREATE TABLE memories (
   -- The long text: symptom, cause, fix.
   narrative     TEXT,
   -- Curation: staging (not reviewed) -> approved -> promoted (lifted into a shared scope), or rejected.
-  -- An agent sees approved and promoted memories unless it asks for others; rejected ones are never served.
-  -- NULL and blanks count as staging. Any other word, a number or a BLOB is never served.
+  -- In any case, blanks around it ignored. An agent sees approved and promoted memories unless it asks for others; rejected
+  -- ones are never served. NULL and blanks count as staging. Any other word, a number or a BLOB is never served. In a store
+  -- without this column `unreviewed` in scope.toml says what its rows count as.
   status        TEXT DEFAULT 'staging',
   -- The writer's confidence, 0 to 1.
   confidence    REAL,
   -- When and by whom it was reviewed.
   reviewed_at   TEXT,
   reviewed_by   TEXT,
-  -- The id of the memory that replaces this one. A memory whose successor may be served, or is no longer in the store, is
-  -- left out of search results, counted as hidden, and still found by its id.
+  -- The id of the memory that replaces this one. While that one may be served, this one is left out of search results,
+  -- counted as hidden, and still found by its id. Where it is not in the store, was rejected or is left out by the status
+  -- asked for, this one stays, and so does each memory of a circle.
   superseded_by TEXT,
   -- When it was written, and when it was last changed.
   created_at    TEXT,
@@ -94,6 +96,7 @@ CREATE TABLE memory_links (
   from_id     TEXT NOT NULL,
   to_id       TEXT NOT NULL,
   -- derived_from, supersedes, contradicts, related; free. `from_id` derives from, supersedes or contradicts `to_id`.
+  -- A link hides nothing: `memories.superseded_by` does.
   kind        TEXT NOT NULL,
   -- Who made the link.
   source      TEXT,

@@ -9,8 +9,10 @@ mod eval;
 mod hook;
 mod import;
 mod index;
+mod log;
 #[cfg_attr(not(feature = "table"), path = "cli/model_disabled.rs")]
 mod model;
+pub mod panics;
 mod render;
 mod serve;
 mod show;
@@ -22,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
 use crate::api::{
@@ -39,6 +42,7 @@ use crate::text;
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {
     use_every_processor();
+    panics::install();
     settle_allocator();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -50,7 +54,7 @@ pub fn run() -> ExitCode {
         Err(error) => {
             // Help and version are answers; anything else is a usage error, which clap reports with code 2.
             let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
+            complain(&error);
             return ExitCode::from(code);
         }
     };
@@ -159,7 +163,7 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
             write_out(&String::from_utf8_lossy(&script))
         }
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
-        Command::Serve(args) => serve::run(config(&cli.global)?, &args, json),
+        Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
         Command::Query(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
             print(&service.0.query_memories(&query_request(args))?, json, render::query)
@@ -214,8 +218,9 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
         Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
         Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
+        Command::Model(_) if cli.global.offline => Err(Error::Fetch("--offline allows no connection".to_owned())),
         Command::Model(args) => model::run(&args),
-        Command::Doctor(args) => doctor::run(inputs(&cli.global)?, &args, json),
+        Command::Doctor(args) => doctor::run(inputs(&cli.global)?, &args, &cli.global),
     }
 }
 
@@ -242,8 +247,18 @@ fn inputs(global: &Global) -> Result<Inputs, Error> {
     })
 }
 
-fn config(global: &Global) -> Result<Config, Error> {
+/// The settings in force.
+fn load(global: &Global) -> Result<Config, Error> {
     Ok(Config::load(inputs(global)?)?)
+}
+
+/// The settings in force, told on standard error where that is wanted.
+fn config(global: &Global) -> Result<Config, Error> {
+    let config = load(global)?;
+    if log::is_wanted(global) {
+        log::settings(&config);
+    }
+    Ok(config)
 }
 
 const fn status(argument: StatusArg) -> StatusFilter {
@@ -304,11 +319,16 @@ fn harmless(answer: ContextResponse) -> ContextResponse {
 }
 
 /// Prints an answer: the tools' JSON, or text for people.
-fn print<A: Serialize>(answer: &A, json: bool, render: fn(&A) -> String) -> Result<(), Error> {
+fn print<A: Serialize + DeserializeOwned>(answer: &A, json: bool, render: fn(&A) -> String) -> Result<(), Error> {
+    let mut safe = serde_json::to_value(answer).unwrap_or_default();
+    text::clean_json(&mut safe);
     let text = if json {
-        serde_json::to_string_pretty(answer).unwrap_or_default() + "\n"
+        serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"
     } else {
-        render(answer)
+        render(&serde_json::from_value(safe).map_err(|error| Error::Internal {
+            operation: "the answer".to_owned(),
+            message: error.to_string(),
+        })?)
     };
     write_out(&text)
 }
@@ -332,10 +352,29 @@ fn report(error: &Error, json: bool) {
     } else {
         render::error(&body)
     };
-    write_err(&text);
+    // Painted, and every word of others in it is safe.
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes to standard error; there is nobody to tell when that fails.
+/// Writes what has no colours to standard error, safe to print; there is nobody to tell when that fails.
 fn write_err(text: &str) {
-    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+    let _ = anstream::stderr().lock().write_all(text::safe(text).as_bytes());
+}
+
+/// Writes what has no colours to standard output, safe to print.
+fn write_plain(text: &str) -> Result<(), Error> {
+    write_out(&text::safe(text))
+}
+
+/// Says what clap says of a command line; without colours where the command line holds what a terminal would obey.
+fn complain(error: &clap::Error) {
+    let odd = |argument: std::ffi::OsString| {
+        let argument = argument.to_string_lossy();
+        text::safe(&argument) != argument
+    };
+    if std::env::args_os().any(odd) {
+        write_err(&error.to_string());
+    } else {
+        let _ = error.print();
+    }
 }

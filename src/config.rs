@@ -28,13 +28,23 @@ pub const ENV_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// The bearer token of `serve --http`.
 pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 
+/// Whether to say on standard error what was resolved.
+pub const ENV_LOG: &str = "ACK_MEM_LOG";
+
 /// The environment variables that are read, with what they do.
-pub const ENVIRONMENT: [(&str, &str); 5] = [
+pub const ENVIRONMENT: [(&str, &str); 6] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
     (ENV_SCOPE, "pins every request to one scope"),
-    (ENV_DB, "a single database, served as the only scope"),
+    (
+        ENV_DB,
+        "a single database, served as the only scope, under the name of the pin if there is one",
+    ),
     (ENV_PROJECT, "the current project's folder, where no `--project` is given"),
     (ENV_TOKEN, "the bearer token of `serve --http`"),
+    (
+        ENV_LOG,
+        "`1` or `info`: say on standard error what was resolved, as `-v` does; unset, `0` or `off`: do not",
+    ),
 ];
 
 /// Most results where a request names no `limit`.
@@ -250,6 +260,14 @@ pub struct Config {
     pub home: Option<PathBuf>,
     /// Whether `config.toml` was there.
     pub file: Option<PathBuf>,
+}
+
+impl Offer {
+    /// Leaves out the servers that are reached over the network by this program; their names.
+    pub fn without_network(&mut self) -> Vec<String> {
+        let over_http = |upstream: &mut Upstream| matches!(upstream.connection, upstream::Connection::Http { .. });
+        self.upstreams.extract_if(.., over_http).map(|upstream| upstream.name).collect()
+    }
 }
 
 impl Config {

@@ -1,6 +1,9 @@
 //! What can go wrong, each with a stable code and the next step for whoever reads it.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
 
 use crate::api::ErrorBody;
 use crate::memory::Status;
@@ -247,14 +250,30 @@ pub enum StoreError {
 
 impl StoreError {
     /// Sorts an SQLite failure on `path` into the cases a person can act on.
-    pub fn sqlite(path: &std::path::Path, source: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode;
+    pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
             _ => Self::Sqlite { path, source },
+        }
+    }
+
+    /// The database.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Missing { path }
+            | Self::Empty { path }
+            | Self::NotADatabase { path }
+            | Self::Foreign { path, .. }
+            | Self::Locked { path }
+            | Self::Corrupt { path, .. }
+            | Self::Unsteady { path, .. }
+            | Self::NotAFile { path, .. }
+            | Self::NoCopy { path, .. }
+            | Self::Io { path, .. }
+            | Self::Sqlite { path, .. } => path,
         }
     }
 
@@ -273,7 +292,7 @@ impl StoreError {
     }
 
     /// What to do next.
-    pub const fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing { .. } => {
                 "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
@@ -286,8 +305,55 @@ impl StoreError {
             Self::Unsteady { .. } => "try again; another program rewrites it without pause",
             Self::NotAFile { .. } => "move it away: SQLite keeps files of its own under this name",
             Self::NoCopy { .. } => "make room there, or set TMPDIR to a folder with room that may be written",
-            Self::Io { .. } | Self::Sqlite { .. } => "check the file's permissions; `ack-memory doctor` shows how each scope was opened",
+            Self::Io { source, .. } => remedy(source).unwrap_or(UNREADABLE),
+            Self::Sqlite { source, .. } => sqlite_remedy(source).unwrap_or(UNREADABLE),
         }
+    }
+}
+
+/// The next step where a store cannot be read and nothing more is known.
+const UNREADABLE: &str = "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
+/// The next step where a disk is full. A store is only read, but for the copy that some need.
+const NO_SPACE: &str = "there is no space left, or no more is allowed: free some on that disk; a store that cannot be read in place is copied \
+                        to the temporary folder, and TMPDIR names another one";
+/// The next step where the process or the system has no descriptor left.
+const NO_DESCRIPTORS: &str = "too many files are open: close other programs, or allow more (`ulimit -n`)";
+/// The next step where the device itself fails.
+const BROKEN_DEVICE: &str = "the disk or the network behind it reported a failure: check it, and whether it is still there";
+
+/// What to do about a failure of the file system, where the system says more than that something may not be used.
+pub fn remedy(error: &io::Error) -> Option<&'static str> {
+    use io::ErrorKind as Kind;
+    let by_kind = match error.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded => Some(NO_SPACE),
+        Kind::ReadOnlyFilesystem => Some("the file system is read-only: use another folder, or have it mounted for writing"),
+        Kind::FileTooLarge => Some("a file may not grow as large as that here: `ulimit -f` says how large"),
+        Kind::OutOfMemory => Some("there is no memory left: close other programs"),
+        Kind::StaleNetworkFileHandle | Kind::TimedOut => Some(BROKEN_DEVICE),
+        _ => None,
+    };
+    #[cfg(unix)]
+    let by_number = match error.raw_os_error() {
+        Some(nix::libc::EMFILE | nix::libc::ENFILE) => Some(NO_DESCRIPTORS),
+        Some(nix::libc::EIO) => Some(BROKEN_DEVICE),
+        _ => None,
+    };
+    #[cfg(not(unix))]
+    let by_number = None;
+    by_kind.or(by_number)
+}
+
+/// The same for a failure of SQLite.
+pub fn sqlite_remedy(error: &rusqlite::Error) -> Option<&'static str> {
+    match error.sqlite_error_code()? {
+        ErrorCode::DiskFull => Some(NO_SPACE),
+        ErrorCode::OutOfMemory => Some("there is no memory left: close other programs"),
+        ErrorCode::SystemIoFailure => Some(BROKEN_DEVICE),
+        ErrorCode::CannotOpen => Some(
+            "check the permissions of the file and its folder, and how many files may be open (`ulimit -n`); \
+             `ack-memory doctor` shows how each scope was opened",
+        ),
+        _ => None,
     }
 }
 
@@ -332,6 +398,24 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
+    /// The file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Unreadable { path, .. } | Self::Invalid { path, .. } | Self::Offer { path, .. } => Some(path),
+            Self::NoHome => None,
+        }
+    }
+
+    /// What is wrong, without the place, which may be nobody's business but the owner's; safe to print.
+    pub fn reason(&self) -> String {
+        let reason = match self {
+            Self::Unreadable { source, .. } => format!("it cannot be read: {source}"),
+            Self::Invalid { message, .. } | Self::Offer { message, .. } => message.clone(),
+            Self::NoHome => self.to_string(),
+        };
+        text::line(&reason, 400)
+    }
+
     /// The same as a failure of what `serve` offers.
     pub fn of_offer(self) -> Self {
         match self {
@@ -412,6 +496,9 @@ impl Error {
             }
             Self::Store(error) => error.hint().into(),
             Self::Settings(SettingsError::NoHome) => "set ACK_MEM_PATH or pass --root".into(),
+            Self::Settings(SettingsError::Unreadable { source, .. }) => {
+                remedy(source).unwrap_or("check that the file exists and may be read").into()
+            }
             Self::Settings(_) => "correct the file; the README lists its keys".into(),
             Self::Import(error) => error.hint().into(),
             Self::Internal { .. } => "the server goes on; please report this message with the request that caused it".into(),
@@ -424,7 +511,7 @@ impl Error {
             Self::DeadlineExceeded { .. } => {
                 "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept; `[limits] seconds` in config.toml allows more time".into()
             }
-            Self::Io { .. } => "check that the path exists and may be used".into(),
+            Self::Io { source, .. } => remedy(source).unwrap_or("check that the path exists and may be used").into(),
         })
     }
 
@@ -434,6 +521,7 @@ impl Error {
             code: self.code().to_owned(),
             message: self.chain(),
             hint: self.hint(),
+            path: self.path().map(|path| text::line(&path.display().to_string(), 400)),
             argument: None,
             value: None,
             allowed: Vec::new(),
@@ -483,7 +571,26 @@ impl Error {
             }
             _ => {}
         }
+        // Names, paths and what libraries said stand in it as they came.
+        for field in [&mut body.hint, &mut body.example].into_iter().flatten() {
+            *field = text::line(field, 600);
+        }
+        for entry in body.allowed.iter_mut().chain(&mut body.nearest) {
+            *entry = text::line(entry, 300);
+        }
         body
+    }
+
+    /// The file or folder it is about.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::NoScopes { root } => Some(root),
+            Self::Store(error) => Some(error.path()),
+            Self::Settings(error) => error.path(),
+            Self::Import(error) => error.path(),
+            Self::Io { path, .. } => Some(path).filter(|path| path.is_absolute()).map(PathBuf::as_path),
+            _ => None,
+        }
     }
 
     /// The message with its causes, on one line and safe to print.
@@ -540,5 +647,46 @@ fn list(names: &[String]) -> String {
         format!("{} and {more} more", shown.join(", "))
     } else {
         shown.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn each_failure_of_the_system_has_its_own_next_step() {
+        use nix::libc;
+        let path = || PathBuf::from("/somewhere/memory.db");
+        for (number, word) in [
+            (libc::ENOSPC, "no space left"),
+            (libc::EDQUOT, "no space left"),
+            (libc::EROFS, "read-only"),
+            (libc::EMFILE, "ulimit -n"),
+            (libc::ENFILE, "ulimit -n"),
+            (libc::EFBIG, "ulimit -f"),
+            (libc::EIO, "disk"),
+            (libc::EACCES, "permissions"),
+        ] {
+            let system = || io::Error::from_raw_os_error(number);
+            let hint = StoreError::Io {
+                path: path(),
+                source: system(),
+            };
+            assert!(hint.hint().contains(word), "{}: {}", system(), hint.hint());
+            let other = Error::Io {
+                action: "write",
+                path: path(),
+                source: system(),
+            };
+            assert!(
+                number == libc::EACCES || other.hint().is_some_and(|hint| hint.contains(word)),
+                "{other}"
+            );
+            assert_eq!(other.body().path.as_deref(), Some("/somewhere/memory.db"));
+        }
+        let full = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL), None);
+        assert!(StoreError::sqlite(&path(), full).hint().contains("no space left"));
     }
 }

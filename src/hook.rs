@@ -74,8 +74,12 @@ pub fn user_prompt(service: &Service, surface: Option<&Surface>, event: &Event) 
         return Ok(None);
     }
     let mut out = format!("ack-memory: reviewed memories near this prompt. {FRAMING}\n\n");
-    near.iter().for_each(|memory| tell(&mut out, memory, true, 0));
-    out.push_str(&called(surface, "\nThe tool get_memory shows a memory in full by its id."));
+    let ids: Vec<&str> = near.iter().map(|hit| hit.id.as_str()).collect();
+    let shared = service.shared_ids(&ids)?;
+    near.iter()
+        .for_each(|memory| tell(&mut out, memory, shared.contains(&memory.id), true, 0));
+    let last = format!("\nThe tool get_memory shows a memory in full {}.", by_what(!shared.is_empty()));
+    out.push_str(&called(surface, &last));
     Ok(Some(event.output(&text::untagged(&out))).filter(|output| output.characters() < MOST))
 }
 
@@ -121,7 +125,10 @@ fn compose(brief: &Brief, surface: Option<&Surface>, (own, others): (usize, usiz
     let list = |out: &mut String, title: &str, memories: &[MemoryHit], elsewhere: bool| {
         if !memories.is_empty() {
             let _ = writeln!(out, "\n{title}:");
-            memories.iter().for_each(|memory| tell(out, memory, elsewhere, level));
+            let shared = |memory: &MemoryHit| brief.shared_ids.contains(&memory.id);
+            memories
+                .iter()
+                .for_each(|memory| tell(out, memory, shared(memory), elsewhere, level));
         }
     };
     let first = |memories: &'_ [MemoryHit], most: usize| memories.iter().take(most).cloned().collect::<Vec<_>>();
@@ -147,8 +154,11 @@ fn compose(brief: &Brief, surface: Option<&Surface>, (own, others): (usize, usiz
         let scope = text::line(note.scope.as_deref().unwrap_or_default(), 60);
         let _ = writeln!(out, "The scope {scope} could not be read; its memories are not among these.");
     }
-    let last = "The tool get_memory shows a memory in full by its id; query_memories searches all";
-    let _ = write!(out, "{} {} of them.", called(surface, last), brief.served);
+    let last = format!(
+        "The tool get_memory shows a memory in full {}; query_memories searches all",
+        by_what(!brief.shared_ids.is_empty())
+    );
+    let _ = write!(out, "{} {} of them.", called(surface, &last), brief.served);
     out
 }
 
@@ -157,7 +167,16 @@ fn called<'a>(surface: Option<&Surface>, text: &'a str) -> Cow<'a, str> {
     surface.map_or(Cow::Borrowed(text), |surface| surface.renamed(text))
 }
 
-fn tell(out: &mut String, memory: &MemoryHit, elsewhere: bool, level: u32) {
+/// What a memory is asked for by; some may have to be told apart from others of their id.
+const fn by_what(shared: bool) -> &'static str {
+    if shared {
+        "by its id, and by its scope where one stands there"
+    } else {
+        "by its id"
+    }
+}
+
+fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, level: u32) {
     let origin = elsewhere.then(|| memory.project.clone().unwrap_or_else(|| memory.scope.clone()));
     let day = memory.created_at.as_ref().and_then(|at| at.get(..10)).map(str::to_owned);
     let label: Vec<String> = [memory.kind.clone(), day, origin].into_iter().flatten().collect();
@@ -176,7 +195,13 @@ fn tell(out: &mut String, memory: &MemoryHit, elsewhere: bool, level: u32) {
     // That a memory is merely recent, its date says.
     let why = memory.why.as_ref().filter(|why| level < 2 && *why != RECENT);
     let why = why.map_or_else(String::new, |why| format!(" ({})", text::line(why, 140)));
-    let _ = writeln!(out, ">   id {}{why}", text::line(&memory.id, 200));
+    // Of an id alone that several scopes hold, another one's memory would come.
+    let scope = if shared {
+        format!(" in scope {}", text::line(&memory.scope, 100))
+    } else {
+        String::new()
+    };
+    let _ = writeln!(out, ">   id {}{scope}{why}", text::line(&memory.id, 200));
 }
 
 fn tell_session(out: &mut String, session: &SessionEntry) {

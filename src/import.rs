@@ -8,13 +8,13 @@ pub mod write;
 
 use std::collections::HashMap;
 use std::io::BufRead;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use self::line::Row;
 use self::write::Target;
-use crate::error::Error;
+use crate::error::{Error, sqlite_remedy};
 
 /// Longest line, in bytes.
 const LONGEST_LINE: usize = 8 << 20;
@@ -63,8 +63,16 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// The database.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::NotNative { path, .. } | Self::MissingColumn { path, .. } | Self::Sqlite { path, .. } => Some(path),
+            Self::Refused { .. } | Self::BadName { .. } => None,
+        }
+    }
+
     /// What to do next.
-    pub const fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
@@ -72,7 +80,7 @@ impl ImportError {
             Self::BadName { .. } => "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot",
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => "add the columns of schemas/scope.sql, or import into a new scope",
-            Self::Sqlite { .. } => "check the folder's permissions and free space; nothing was changed",
+            Self::Sqlite { source, .. } => sqlite_remedy(source).unwrap_or("check the folder's permissions; nothing was changed"),
         }
     }
 }

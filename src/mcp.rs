@@ -47,6 +47,7 @@ use crate::error::Error;
 use crate::service::{Service, arguments};
 use crate::surface::call::Call;
 use crate::surface::{Operation, Surface, Tool as Own};
+use crate::text;
 
 /// Requests that are worked on at the same time; further ones wait.
 const CONCURRENT: usize = 8;
@@ -195,7 +196,7 @@ impl Server {
                 } else {
                     answer.to_string()
                 };
-                success(answer, text)
+                success(answer, &text)
             }
             Err(error) => refusal(&tool.body(&self.surface, &call, error.body())),
         }
@@ -235,7 +236,7 @@ impl Server {
         let request: QueryRequest = arguments("query_memories", values)?;
         let found = self.work("query_memories", move |service| service.query_memories(&request)).await?;
         let Some(best) = found.results.into_iter().next() else {
-            let question = crate::text::line(&question, 120);
+            let question = text::line(&question, 120);
             return Err(Error::invalid(
                 "id",
                 question,
@@ -341,7 +342,9 @@ fn describe(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "a panic".to_owned())
 }
 
-fn success(answer: Value, text: String) -> CallToolResult {
+fn success(mut answer: Value, text: &str) -> CallToolResult {
+    text::clean_json(&mut answer);
+    let text = text::safe(text).into_owned();
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(answer);
     result
@@ -349,8 +352,9 @@ fn success(answer: Value, text: String) -> CallToolResult {
 
 /// An error result carries text alone: clients check structured content against the schema of a success.
 fn refusal(body: &ErrorBody) -> CallToolResult {
-    let body = serde_json::to_string(body).unwrap_or_else(|_| body.message.clone());
-    CallToolResult::error(vec![ContentBlock::text(body)])
+    let mut body = json!(body);
+    text::clean_json(&mut body);
+    CallToolResult::error(vec![ContentBlock::text(body.to_string())])
 }
 
 fn data(error: &Error, body: &ErrorBody) -> ErrorData {
@@ -392,7 +396,7 @@ impl ServerHandler for Server {
         let mut instructions = self.surface.instructions().unwrap_or_else(|| INSTRUCTIONS.to_owned());
         let others = self.upstreams.names().join(", ");
         if !others.is_empty() {
-            let others = crate::text::line(&others, 300);
+            let others = text::line(&others, 300);
             instructions.push_str(&format!(
                 "\nTools of other servers are offered too, as they are and unreviewed: {others}."
             ));
@@ -574,7 +578,7 @@ mod tests {
         assert!(listed.len() < 4_900, "{} bytes", listed.len());
         assert!(INSTRUCTIONS.len() < 2_000);
         // Both are read in every session; the estimate stands above what tokenizers count.
-        let tokens = crate::text::tokens(&listed) + crate::text::tokens(INSTRUCTIONS);
+        let tokens = text::tokens(&listed) + text::tokens(INSTRUCTIONS);
         assert!(tokens < 2_600, "{tokens} tokens by the upper estimate");
     }
 }

@@ -307,6 +307,8 @@ fn give_up(slot: &mut Option<Indexed>) {
 pub struct Registry {
     root: PathBuf,
     single: Option<PathBuf>,
+    /// What the single database is called: a pin names it.
+    single_name: Option<String>,
     home: Option<PathBuf>,
     resident: usize,
     folders: Mutex<ScopeFolders>,
@@ -336,6 +338,7 @@ impl Registry {
         Self {
             root: config.root.value.clone(),
             single: config.db.as_ref().map(|db| db.value.clone()),
+            single_name: config.pinned.as_ref().map(|pinned| pinned.value.trim().to_owned()),
             home: config.home.clone(),
             resident: config.resident.value as usize,
             folders: Mutex::default(),
@@ -382,7 +385,12 @@ impl Registry {
     pub fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
-            let only = || (FolderStamp::default(), Arc::new(single(path, self.resident)));
+            let only = || {
+                (
+                    FolderStamp::default(),
+                    Arc::new(single(path, self.single_name.as_deref(), self.resident)),
+                )
+            };
             let (_, scope) = known.entry(path.clone()).or_insert_with(only);
             return Discovery {
                 scopes: vec![Arc::clone(scope)],
@@ -458,11 +466,15 @@ impl Registry {
     }
 }
 
-/// A single database as the only scope, named after its file, with the manifest beside it if there is one.
-fn single(path: &Path, resident: usize) -> Scope {
-    let stem = path
-        .file_stem()
-        .map_or_else(|| "memory".to_owned(), |stem| text::line(&stem.to_string_lossy(), 100));
+/// A single database as the only scope, with the manifest beside it if there is one. It has the name of the pin, where that
+/// could be the name of a scope, else that of its file.
+fn single(path: &Path, pin: Option<&str>, resident: usize) -> Scope {
+    let stem = || {
+        path.file_stem()
+            .map_or_else(|| "memory".to_owned(), |stem| text::line(&stem.to_string_lossy(), 100))
+    };
+    let named = pin.filter(|name| !name.is_empty() && !name.starts_with('.') && !name.contains('/') && text::line(name, 100) == **name);
+    let name = named.map_or_else(stem, str::to_owned);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let file = folder.join("scope.toml");
     let (mut manifest, problem) = if file.exists() { load(&file) } else { (Manifest::default(), None) };
@@ -470,7 +482,7 @@ fn single(path: &Path, resident: usize) -> Scope {
     manifest.visibility = Visibility::Shared;
     let store = Store::new(path.to_owned(), manifest.unreviewed).with_overviews(manifest.overviews);
     Scope {
-        name: stem,
+        name,
         folder,
         manifest,
         problem,

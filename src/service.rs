@@ -10,6 +10,7 @@ mod get;
 mod query;
 pub(crate) mod resources;
 mod review;
+mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
 pub(crate) mod validate;
@@ -32,6 +33,7 @@ use crate::cancel;
 use crate::config::Config;
 use crate::context::brief::{Brief, BriefRequest};
 use crate::error::{Error, StoreError};
+use crate::query::inverted::Index;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope, TableState};
 use crate::store::PATIENCE;
@@ -149,6 +151,20 @@ impl Service {
     /// An unknown scope, or a store that was named and cannot be read.
     pub fn pending_review(&self, scope: Option<&str>) -> Result<Review, Error> {
         self.again(|| review::run(self, scope))
+    }
+
+    /// Those of some ids that more than one of the scopes holds which a request without a scope searches.
+    ///
+    /// # Errors
+    /// No scope at all, or no store that can be read.
+    pub fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
+        let mut selection = self.select(None, None)?;
+        let scopes = selection.scopes.clone();
+        let opened = open(&mut selection, &scopes, &mut Vec::new())?;
+        let indexes: Vec<&Index> = opened.iter().filter_map(|(_, guard)| guard.get()).collect();
+        let holders = |id: &str| indexes.iter().filter(|index| index.find(id).is_some()).count();
+        let shared = ids.iter().filter(|id| holders(id) > 1);
+        Ok(shared.map(|id| (*id).to_owned()).collect())
     }
 
     /// What a session starts with: as [`Service::get_context`], without an index.

@@ -68,6 +68,26 @@ pub fn block(raw: &str) -> String {
     }
 }
 
+/// A text of ours that quotes others, made safe to print: as [`block()`], with its outer blanks.
+pub fn safe(raw: &str) -> Cow<'_, str> {
+    clean(raw)
+}
+
+/// Makes every string of a JSON value safe to print. Names of members are left as they are.
+pub fn clean_json(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(cleaned) = clean(text) {
+                *text = cleaned;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(clean_json),
+        Value::Object(members) => members.values_mut().for_each(clean_json),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// Cuts a text to at most `cap` bytes at a character boundary; the second value says whether it was cut.
 pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
     if text.len() <= cap {

@@ -3,6 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text;
+
+/// Most characters of a note. It quotes names, paths and what other programs said, all of which is made safe to print.
+const LONGEST: usize = 2_000;
+
 /// Something the reader of an answer should know, in a form a program can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
@@ -21,16 +26,15 @@ impl Note {
         Self {
             kind,
             scope: None,
-            message: message.into(),
+            message: text::line(&message.into(), LONGEST),
         }
     }
 
     /// A note about one scope.
     pub fn about(kind: NoteKind, scope: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
-            kind,
-            scope: Some(scope.into()),
-            message: message.into(),
+            scope: Some(text::line(&scope.into(), 200)),
+            ..Self::new(kind, message)
         }
     }
 }
@@ -71,6 +75,8 @@ pub enum NoteKind {
     StoreLocked,
     /// The status of a memory changed between two pages or two reads.
     ChangedMeanwhile,
+    /// Other scopes hold a memory of the same id; the note names them.
+    SameId,
 }
 
 /// The body of an error: what is wrong, the value, what is allowed, the nearest match and a corrected example.
@@ -83,6 +89,9 @@ pub struct ErrorBody {
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The file or folder it is about, a missing database for instance.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<String>,
     /// The argument at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,

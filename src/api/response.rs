@@ -476,8 +476,12 @@ pub struct Health {
 pub struct ScopeInfo {
     /// Name to pass as `scope`.
     pub name: String,
+    /// Its folder. Absent, as everything behind it, for a private scope that is neither current nor named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The database file.
-    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     /// Memories that can be asked for: approved, promoted and staging.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_count: Option<u64>,

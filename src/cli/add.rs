@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::args::AddArgs;
-use super::write_out;
+use super::write_plain;
 use crate::config::{Config, expand_home};
 use crate::error::{Error, SettingsError};
 use crate::import::check_name;
+use crate::import::write::make_private;
 use crate::memory::{Unreviewed, Visibility};
 use crate::scope::manifest::Manifest;
 use crate::scope::resolve::find;
@@ -68,7 +69,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
     }
     out += &format!("\n{}\n{}\n", path.display(), indent(&text));
     if !args.yes {
-        write_out(&(out + "nothing was written; run the same command with --yes to write it\n"))?;
+        write_plain(&(out + "nothing was written; run the same command with --yes to write it\n"))?;
         return occupied(&path);
     }
     occupied(&path)?;
@@ -77,10 +78,10 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
         path: path.clone(),
         source,
     };
-    std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(io)?;
+    make_private(path.parent().unwrap_or(Path::new("."))).map_err(io)?;
     let mut file = std::fs::File::create_new(&path).map_err(io)?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(io)?;
-    write_out(&format!(
+    write_plain(&format!(
         "{out}written; try: ack-memory query --in-scope {} --status all\n",
         args.name
     ))

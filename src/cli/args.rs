@@ -41,6 +41,12 @@ pub struct Global {
     /// Print the tools' JSON instead of text for people
     #[arg(long, global = true)]
     pub json: bool,
+    /// Open no connection: upstream servers over HTTP are left out, nothing is downloaded
+    #[arg(long, global = true)]
+    pub offline: bool,
+    /// Say on standard error what was resolved [env: ACK_MEM_LOG]
+    #[arg(long, short = 'v', global = true)]
+    pub verbose: bool,
 }
 
 /// The commands.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::args::DoctorArgs;
-use super::write_out;
+use super::args::{DoctorArgs, Global};
+use super::{write_out, write_plain};
 use crate::api::HealthState;
 use crate::config::{Config, ENVIRONMENT, Inputs};
 use crate::error::Error;
@@ -15,16 +15,17 @@ use crate::scope::resolve::current;
 use crate::scope::{Registry, Scope};
 use crate::service::scopes::{MANY, describe};
 use crate::surface::Surface;
+use crate::text;
 use crate::upstream::Upstream;
 
 /// Runs `doctor`. A pinned process looks at its own scope alone.
-pub fn run(inputs: Inputs, args: &DoctorArgs, json: bool) -> Result<(), Error> {
+pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Error> {
     let config = Config::load(inputs)?;
     let registry = Registry::new(&config);
     let discovery = registry.discover();
     let current = current(&config, &discovery.scopes, &config.project.value)?;
     let settings = settings(&config);
-    let offer = offered(&config, args.upstreams);
+    let offer = offered(&config, args.upstreams, global.offline);
     let scopes: Vec<(&Scope, Value, Vec<String>)> = discovery
         .scopes
         .iter()
@@ -42,7 +43,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, json: bool) -> Result<(), Error> {
         .filter(|(_, info, _)| info.pointer("/health/state") == Some(&json!(HealthState::Unavailable)))
         .count();
     let current_scope = current.scope.as_ref().map(|scope| scope.name.clone());
-    if json {
+    if global.json {
         let scopes: Vec<Value> = scopes
             .into_iter()
             .map(|(_, mut info, layout)| {
@@ -52,7 +53,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, json: bool) -> Result<(), Error> {
                 info
             })
             .collect();
-        let report = json!({
+        let mut report = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "sqlite": rusqlite::version(),
             "settings": settings.iter().map(|(name, value, source)| json!({ "name": name, "value": value, "source": source })).collect::<Vec<_>>(),
@@ -62,6 +63,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, json: bool) -> Result<(), Error> {
             "offer": offer.1,
             "passed_over": discovery.passed_over.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>(),
         });
+        text::clean_json(&mut report);
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
     }
     let mut out = format!(
@@ -86,7 +88,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, json: bool) -> Result<(), Error> {
     for (scope, info, layout) in &scopes {
         let text = |pointer: &str| info.pointer(pointer).and_then(Value::as_str).unwrap_or("-").to_owned();
         let _ = writeln!(out, "\n  {} [{}]", scope.name, text("/health/state"));
-        let _ = writeln!(out, "    store     {}", text("/path"));
+        let _ = writeln!(out, "    store     {}", text("/store"));
         if info.get("profile").is_some() {
             let _ = writeln!(out, "    profile   {}; opened {}", text("/profile"), text("/health/opened"));
             let counts = info.get("counts").cloned().unwrap_or_default();
@@ -136,14 +138,14 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, json: bool) -> Result<(), Error> {
         };
         let _ = writeln!(out, "  {none}\n  {}", none.hint().unwrap_or_default());
     }
-    write_out(&out)
+    write_plain(&out)
 }
 
 /// What `serve` offers besides: the tools where they are not the four, the upstream servers, or what is wrong with either; as
 /// text and as JSON. With `connect`, the servers are connected to.
-fn offered(config: &Config, connect: bool) -> (String, Value) {
+fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
     let mut out = String::new();
-    let offer = match config.offer(None, &|name| std::env::var_os(name)) {
+    let mut offer = match config.offer(None, &|name| std::env::var_os(name)) {
         Ok(offer) => offer,
         Err(error) => {
             let body = Error::from(error).body();
@@ -155,6 +157,13 @@ fn offered(config: &Config, connect: bool) -> (String, Value) {
             return (out, json!({ "problem": body }));
         }
     };
+    let left_out = if offline { offer.without_network() } else { Vec::new() };
+    for name in left_out {
+        let _ = writeln!(
+            out,
+            "\nthe upstream server `{name}` is reached over HTTP and is left out (--offline)"
+        );
+    }
     let names: Vec<&str> = offer.surface.tools().iter().map(|tool| tool.name.as_str()).collect();
     if offer.surface != Surface::default() {
         let _ = writeln!(out, "\ntools ({}): {}", offer.surface.set.name(), names.join(", "));

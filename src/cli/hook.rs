@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::args::{Global, HookArgs, HookCommand, HostArg};
 use super::connect::settings_call;
-use super::{config, write_err, write_out};
+use super::{load, write_err, write_out};
 use crate::error::Error;
 use crate::hook;
 use crate::hook::wire::{Event, Host, Moment, Output};
@@ -75,7 +75,7 @@ pub fn complain(trouble: &str) {
 }
 
 fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, Error> {
-    let mut config = config(global)?;
+    let mut config = load(global)?;
     // A folder that was named on the command line goes before what the host says.
     let mut event = event.clone();
     if global.project.is_some() {

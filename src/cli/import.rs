@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::ImportArgs;
-use super::{write_err, write_out};
+use super::{write_err, write_out, write_plain};
 use crate::config::Config;
 use crate::error::Error;
 use crate::import::{Options, Refusal, check_name, run as import};
@@ -95,7 +95,7 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
     }
     let done = if args.dry_run { "would be" } else { "were" };
-    write_out(&format!(
+    write_plain(&format!(
         "{} memories {done} added, {} replaced, {} were there already, {} lines refused\n{}\n",
         report.added,
         report.updated,

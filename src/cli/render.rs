@@ -344,7 +344,11 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
         }
     }
     if let [scope] = answer.scopes.as_slice() {
-        let _ = writeln!(out, "path: {}", scope.path);
+        for (name, path) in [("path", &scope.path), ("store", &scope.store)] {
+            if let Some(path) = path {
+                let _ = writeln!(out, "{name}: {path}");
+            }
+        }
         if let Some(profile) = &scope.profile {
             let _ = writeln!(out, "profile: {profile}; opened {}", scope.health.opened.as_deref().unwrap_or("-"));
         }

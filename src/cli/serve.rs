@@ -10,9 +10,9 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
-use super::args::ServeArgs;
-use super::{signals, write_err, write_out};
-use crate::config::{Config, ENV_TOKEN};
+use super::args::{Global, ServeArgs};
+use super::{log, signals, write_err, write_out};
+use crate::config::{Config, ENV_TOKEN, Offer};
 use crate::error::Error;
 use crate::files;
 use crate::mcp::http::gate::Token;
@@ -20,6 +20,7 @@ use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
 use crate::mcp::upstream::Report;
 use crate::service::Service;
 use crate::store::copies;
+use crate::text;
 
 /// Name of the file that a token is kept in.
 const TOKEN_FILE: &str = "http-token";
@@ -36,12 +37,25 @@ enum Kept {
 }
 
 /// Runs `serve`.
-pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
+pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), Error> {
     std::thread::spawn(copies::sweep);
-    let offer = config.offer(args.surface, &|name| std::env::var_os(name))?;
-    let report: Report = Arc::new(|line: &str| write_err(&format!("{line}\n")));
+    let mut offer = config.offer(args.surface, &|name| std::env::var_os(name))?;
+    let left_out = if global.offline { offer.without_network() } else { Vec::new() };
+    for name in left_out {
+        write_err(&format!(
+            "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
+        ));
+    }
+    let report: Report = Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))));
+    let log = |service: &Service, offer: &Offer| {
+        if log::is_wanted(global) {
+            log::settings(&service.config);
+            log::served(service, offer);
+        }
+    };
     let Some(address) = args.http else {
         let service = Service::for_the_process(config);
+        log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report);
         service.close();
         let ended = result.map_err(|source| Error::Io {
@@ -56,7 +70,7 @@ pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
     }
     let (token, kept) = token(args)?;
     let listening = listen(address, &args.allow_host, token)?;
-    announce(&format!("http://{}", listening.address()), &kept, json)?;
+    announce(&format!("http://{}", listening.address()), &kept, global.json)?;
     let ip = listening.address().ip();
     if !ip.is_loopback() {
         write_err("others on the network can reach this address, and HTTP is not encrypted: put TLS before it\n");
@@ -65,6 +79,7 @@ pub fn run(config: Config, args: &ServeArgs, json: bool) -> Result<(), Error> {
         write_err("clients elsewhere are turned away until `--allow-host` names the host or address they use for this machine\n");
     }
     let service = Service::for_the_process(config);
+    log(service, &offer);
     let result = listening.serve(service, offer, report);
     service.close();
     result.map_err(|source| Error::Io {

@@ -61,6 +61,8 @@ pub struct Brief {
     pub context: ContextResponse,
     /// How many memories the scopes searched would serve.
     pub served: usize,
+    /// Ids of the memories told that more than one of the scopes searched holds.
+    pub shared_ids: HashSet<String>,
 }
 
 /// One scope, read in outline.
@@ -151,6 +153,9 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     let context = &mut brief.context;
     context.recent_memories = own.choose(true, request.own, &mut told, &mut notes)?;
     context.cross_project_learnings = own.choose(false, request.others, &mut told, &mut notes)?;
+    let told = context.recent_memories.iter().chain(&context.cross_project_learnings);
+    let holders = |id: &str| read.iter().filter(|read| read.outlines.holds(id)).count();
+    brief.shared_ids = told.filter(|hit| holders(&hit.id) > 1).map(|hit| hit.id.clone()).collect();
     let own_scope = selection.current.scope.as_ref();
     context.pending = read
         .iter()

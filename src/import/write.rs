@@ -124,10 +124,11 @@ impl Target {
             path: self.path.clone(),
             source,
         };
-        std::fs::create_dir_all(above).map_err(io)?;
+        make_private(above).map_err(io)?;
         sweep(above);
-        let building = tempfile::Builder::new().prefix(BUILDING).tempdir_in(above).map_err(io)?;
+        let building = private_folder(above).map_err(io)?;
         let file = building.path().join(self.path.file_name().unwrap_or("memory.db".as_ref()));
+        make_private_file(&file).map_err(io)?;
         let mut connection = Connection::open(&file).map_err(sqlite)?;
         connection.execute_batch(SCHEMA).map_err(sqlite)?;
         write(&mut connection, plan, now).map_err(sqlite)?;
@@ -136,7 +137,6 @@ impl Target {
             // A hard link fails where a rename would replace what another import has put there meanwhile.
             std::fs::hard_link(&file, &self.path).map_err(io)
         } else {
-            make_readable(building.path()).map_err(io)?;
             std::fs::rename(building.path(), folder).map_err(io)?;
             // The folder is the scope's now.
             let _ = building.keep();
@@ -145,15 +145,35 @@ impl Target {
     }
 }
 
-/// Temporary folders are made for their owner alone; a scope's folder is like any other one.
-fn make_readable(folder: &Path) -> std::io::Result<()> {
+/// Makes a folder, and those above it that are not there, for its owner alone: memories are private until their owner says
+/// otherwise.
+///
+/// # Errors
+/// What the system said.
+pub fn make_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?;
-    }
-    let _ = folder;
-    Ok(())
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Makes the folder in which a new store is built; it becomes the scope's.
+fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(BUILDING);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(above)
+}
+
+/// Makes an empty file for its owner alone; SQLite takes it for a new database.
+fn make_private_file(file: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)
 }
 
 /// Removes what an import that was killed has left behind, a day later.
@@ -195,7 +215,7 @@ fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
 fn compare(snapshot: &Snapshot<'_>, rows: &[NumberedRow], update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, StoreError> {
     let sqlite = |error| StoreError::sqlite(snapshot.path, error);
     let mut plan = Plan::default();
-    let sql = format!("SELECT {} FROM memories WHERE id = ?1", COLUMNS.join(", "));
+    let sql = format!("SELECT {} FROM memories WHERE id COLLATE BINARY = ?1", COLUMNS.join(", "));
     let mut statement = snapshot.connection.prepare(&sql).map_err(sqlite)?;
     for (number, row) in rows {
         let stored = statement

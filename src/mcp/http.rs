@@ -33,7 +33,7 @@ use tokio::time::timeout;
 use self::gate::{Gate, Refusal, Token};
 use self::patient::{Pace, Patient};
 use self::visitors::{Asking, Places, Visitor, Visitors};
-use super::message::{failure, mended, weight};
+use super::message::{failure, mended, polite_body, weight};
 use super::raw;
 use super::signals::Signals;
 use super::upstream::{Report, Upstreams};
@@ -364,12 +364,13 @@ impl Site {
                 .headers()
                 .get(CONTENT_TYPE)
                 .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-            if !self.passes_on || !in_json {
+            if !in_json {
                 return answer;
             }
             let (mut head, body) = answer.into_parts();
             let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-            let body = raw::body(&body).map_or(body, Bytes::from);
+            let held = if self.passes_on { raw::body(&body) } else { None };
+            let body = held.or_else(|| polite_body(&body)).map_or(body, Bytes::from);
             head.headers.remove(CONTENT_LENGTH);
             Response::from_parts(head, Full::new(body).boxed())
         };

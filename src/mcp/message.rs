@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use rmcp::ErrorData;
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde_json::{Value, json};
 
@@ -12,6 +13,8 @@ pub const LONGEST: usize = 4 << 20;
 const MOST_VALUES: usize = 20_000;
 /// What a value takes, in bytes, about.
 const VALUE: usize = 100;
+/// Most characters of an error's message.
+const LONGEST_ERROR: usize = 2_000;
 
 /// A message's bytes as they were understood, and the message.
 type Understood<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
@@ -105,6 +108,27 @@ fn id_of(message: &[u8]) -> Value {
 /// JSON-RPC's error.
 pub fn failure(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": crate::text::line(message, 300) } })
+}
+
+/// An error of the protocol, with what it quotes made safe to print: methods, versions and arguments stand in it as they came.
+pub fn polite(mut error: ErrorData) -> ErrorData {
+    error.message = crate::text::line(&error.message, LONGEST_ERROR).into();
+    if let Some(data) = &mut error.data {
+        crate::text::clean_json(data);
+    }
+    error
+}
+
+/// As [`polite`], for the answer over HTTP, where rmcp writes the body. `None` for an answer that is no error.
+pub fn polite_body(answer: &[u8]) -> Option<Vec<u8>> {
+    let key = b"\"error\":";
+    if !answer.windows(key.len()).any(|window| window == key) {
+        return None;
+    }
+    let mut answer: Value = serde_json::from_slice(answer).ok()?;
+    let error = answer.get_mut("error")?;
+    *error = serde_json::to_value(polite(serde_json::from_value(error.take()).ok()?)).ok()?;
+    serde_json::to_vec(&answer).ok()
 }
 
 /// Replaces escapes of half a character (`\ud83d` without its second half), which JavaScript writes for text that was cut

@@ -237,7 +237,8 @@ fn review(surface: &Surface, review: &Review) -> String {
 
 /// An answer as JSON, with the names that tools have here, and with no tag that a host gives meaning to.
 fn json(surface: &Surface, answer: &impl serde::Serialize) -> String {
-    let answer = serde_json::to_value(answer).unwrap_or_default();
+    let mut answer = serde_json::to_value(answer).unwrap_or_default();
+    text::clean_json(&mut answer);
     let mut told = surface.answer(Operation::QueryMemories, answer);
     text::untag(&mut told);
     told.to_string()

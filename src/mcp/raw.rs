@@ -13,6 +13,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service};
 use serde_json::{Map, Value};
 
 use super::Server;
+use super::message::polite;
 
 /// The key of `_meta` that holds a result.
 const HELD: &str = "ack-memory/held";
@@ -60,7 +61,8 @@ impl Service<RoleServer> for Front {
         let result = result.catch_unwind().await.unwrap_or_else(|panic| {
             let message = format!("internal error: {}", super::describe(&*panic));
             Err(ErrorData::internal_error(message, None))
-        })?;
+        });
+        let result = result.map_err(polite)?;
         Ok(match result {
             ServerResult::CallToolResult(mut holder) => {
                 let kind = holder.result_type.as_ref().and_then(|kind| serde_json::to_value(kind).ok());

@@ -197,10 +197,11 @@ impl Server {
 }
 
 fn encoded(surface: &Surface, answer: &impl Serialize) -> Result<String, Error> {
-    let answer = serde_json::to_value(answer).map_err(|error| Error::Internal {
+    let mut answer = serde_json::to_value(answer).map_err(|error| Error::Internal {
         operation: "the answer".to_owned(),
         message: error.to_string(),
     })?;
+    text::clean_json(&mut answer);
     let mut told = surface.answer(Operation::GetMemory, answer);
     // Hosts put a resource into a conversation as it is.
     text::untag(&mut told);

@@ -12,7 +12,7 @@ use super::repository::{Repository, normalise_remote};
 use super::{Registry, Scope};
 use crate::api::{Searched, Skipped};
 use crate::config::{Config, expand_home};
-use crate::error::Error;
+use crate::error::{Error, SettingsError};
 use crate::memory::{StatusFilter, Visibility, fold_name};
 use crate::text;
 
@@ -148,8 +148,8 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
     let mut broken = Vec::new();
     for scope in private {
         let reason = match &scope.problem {
-            Some(problem) => format!("its scope.toml cannot be used: {problem}"),
-            None => "private: searched only when it is current or named".to_owned(),
+            Some(problem) => unusable_manifest(&scope, problem),
+            None => PRIVATE.to_owned(),
         };
         let left_out = Skipped {
             scope: scope.name.clone(),
@@ -162,7 +162,11 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
     for scope in unusable {
         let left_out = Skipped {
             scope: scope.name.clone(),
-            reason: unusable_reason(&scope),
+            reason: scope
+                .problem
+                .as_ref()
+                .map(|problem| unusable_manifest(&scope, problem))
+                .unwrap_or_default(),
         };
         broken.push(left_out.clone());
         skipped.push(left_out);
@@ -181,19 +185,26 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
     })
 }
 
-fn unusable_reason(scope: &Scope) -> String {
+/// Why a private scope is not searched.
+pub const PRIVATE: &str = "private: searched only when it is current or named";
+
+/// Why a scope with a broken manifest is not searched. Nobody knows who may read it, so of its place no more is told than is
+/// known by its name.
+pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
+    let folder = scope.folder.file_name().unwrap_or_default().to_string_lossy();
     format!(
-        "its scope.toml cannot be used: {}",
-        scope.problem.as_ref().map(ToString::to_string).unwrap_or_default()
+        "`scopes/{}/scope.toml` cannot be used: {}",
+        text::line(&folder, 100),
+        problem.reason()
     )
 }
 
 /// The one scope that was named, if its manifest can be used.
 fn only(scope: Arc<Scope>, current: Current) -> Result<Selection, Error> {
-    if scope.problem.is_some() {
+    if let Some(problem) = &scope.problem {
         return Err(Error::ScopeUnusable {
             name: scope.name.clone(),
-            reason: unusable_reason(&scope),
+            reason: unusable_manifest(&scope, problem),
         });
     }
     Ok(Selection {

@@ -53,7 +53,8 @@ impl Search<'_> {
             explanation: None,
         };
         let Some((scope, doc)) = self.locate(id) else {
-            if self.views.iter().any(|view| view.index.is_rejected(id)) {
+            let shown = text::line(id, 200);
+            if self.views.iter().any(|view| view.index.is_rejected(&shown)) {
                 expected.stage = Stage::HiddenByStatus;
                 expected.message = "its curator rejected it; rejected memories are never served".to_owned();
             }
@@ -62,6 +63,7 @@ impl Search<'_> {
         expected.scope = self.name(scope).map(str::to_owned);
         let Some(view) = self.views.get(scope) else { return expected };
         let Some(found) = view.index.doc(doc) else { return expected };
+        view.index.id(doc).clone_into(&mut expected.id);
         let filters = &self.spec.filters;
         if !filters.status.allows(found.status) {
             expected.stage = Stage::HiddenByStatus;

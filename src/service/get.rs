@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::validate::{QuerySpec, number, short};
 use super::{Service, answer, note_locks, note_missing_status, open};
@@ -11,7 +12,7 @@ use crate::api::{
 };
 use crate::cancel;
 use crate::error::{Error, StoreError};
-use crate::memory::{Memory, StatusFilter, nearest};
+use crate::memory::{Memory, Status, StatusFilter, nearest};
 use crate::query::inverted::docs::Doc;
 use crate::query::inverted::{DocId, Index};
 use crate::scope::resolve::Selection;
@@ -107,8 +108,10 @@ fn kinds(given: &[String]) -> Vec<String> {
 /// A memory as it is told, and what is to be said about that.
 struct Told {
     memory: Memory,
-    detail: MemoryDetail,
+    detail: Box<MemoryDetail>,
     notes: Vec<Note>,
+    /// The other scopes that hold a memory of its id.
+    others: Vec<(String, Status)>,
 }
 
 pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
@@ -148,23 +151,30 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let mut selection = service.select(request.scope.as_deref(), None)?;
     let scopes = selection.scopes.clone();
     let mut response = GetResponse::default();
-    let mut opened = open(&mut selection, &scopes, &mut response.notes)?;
-    // The current project's scope is looked at first, where two scopes hold the same id.
-    let own = selection.current.scope.as_ref().map(|scope| scope.name.as_str());
-    opened.sort_by_key(|(scope, _)| Some(scope.name.as_str()) != own);
+    let opened = open(&mut selection, &scopes, &mut response.notes)?;
     asked.check_kinds(&opened)?;
     let mut budget = BUDGET;
     let mut failed = Vec::new();
     let mut found = Vec::new();
+    let mut shared = Vec::new();
     for (position, id) in ids.iter().enumerate() {
         cancel::check()?;
-        let found_one = one(&opened, id, &asked, &mut failed);
+        let told = match one(&opened, &selection, id, &asked, &mut failed) {
+            Err(Error::MemoryNotFound { .. }) if request.scope.is_none() && address(id).is_some() => at_address(service, id, &asked),
+            told => told,
+        };
         cancel::check()?;
-        match found_one {
-            Ok(Told { memory, mut detail, notes }) => {
+        match told {
+            Ok(Told {
+                memory,
+                detail,
+                notes,
+                others,
+            }) => {
+                let mut detail = *detail;
                 response.notes.extend(notes);
-                if asked.related {
-                    related(&opened, &selection, filter, &mut detail, &mut response.notes)?;
+                if !others.is_empty() {
+                    shared.push((memory.id.clone(), others));
                 }
                 // Each memory may take its share of what is left.
                 let share = budget / (ids.len() - position);
@@ -190,6 +200,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             Err(error) => return Err(error),
         }
     }
+    response.notes.extend(same_id::note(&shared));
     response.notes.extend(failed.into_iter().map(|(_, note)| note));
     note_locks(opened.iter().map(|(scope, _)| *scope), &mut response.notes);
     let memories: Vec<(String, &Memory)> = found.iter().map(|(memory, detail)| (detail.memory.scope.clone(), memory)).collect();
@@ -206,15 +217,39 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     Ok(response)
 }
 
-/// Finds one memory: the first scope that may show it, or the reason why none may.
+/// Finds the memory that an address names, as if its scope had been named.
+fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Error> {
+    let (scope, id) = address(given).unwrap_or_default();
+    let mut selection = service.select(Some(&scope), None)?;
+    let scopes = selection.scopes.clone();
+    let mut notes = Vec::new();
+    let opened = open(&mut selection, &scopes, &mut notes)?;
+    let mut told = one(&opened, &selection, &id, asked, &mut Vec::new())?;
+    note_locks(opened.iter().map(|(scope, _)| *scope), &mut notes);
+    told.notes.splice(0..0, notes);
+    Ok(told)
+}
+
+/// Finds one memory: that of the best scope that may show it ([`same_id`]), or the reason why none may.
 ///
 /// A scope that cannot be read now is passed over, for the other ids of the request too; it is the error only where no other
 /// scope has the memory.
-fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, asked: &Asked, failed: &mut Vec<(String, Note)>) -> Result<Told, Error> {
+fn one(
+    opened: &[(&Scope, IndexGuard<'_>)],
+    selection: &Selection,
+    id: &str,
+    asked: &Asked,
+    failed: &mut Vec<(String, Note)>,
+) -> Result<Told, Error> {
     let filter = asked.filter;
     let (mut refused, mut unreadable) = (None, None);
-    for (scope, guard) in opened {
-        let Some(index) = guard.get() else { continue };
+    let own = selection.current.scope.as_ref().map(|scope| scope.name.as_str());
+    let indexed: Vec<(&Scope, &Index)> = opened.iter().filter_map(|(scope, guard)| Some((*scope, guard.get()?))).collect();
+    let known = holders(indexed.iter().map(|(scope, index)| (scope.name.as_str(), *index)), own, id, filter);
+    for holder in &known {
+        let Some((scope, index)) = indexed.get(holder.number) else {
+            continue;
+        };
         if failed.iter().any(|(name, _)| *name == scope.name) {
             continue;
         }
@@ -236,7 +271,13 @@ fn one(opened: &[(&Scope, IndexGuard<'_>)], id: &str, asked: &Asked, failed: &mu
             }
         };
         match found {
-            Some(Ok(found)) => return Ok(found),
+            Some(Ok(mut found)) => {
+                found.others = same_id::others(&known, &scope.name);
+                if asked.related {
+                    related(opened, selection, filter, &mut found.detail, &mut found.notes)?;
+                }
+                return Ok(found);
+            }
             Some(Err((status, word))) => {
                 let (id, scope) = (text::line(id, 200), scope.name.clone());
                 refused.get_or_insert(match word {
@@ -400,7 +441,12 @@ fn told(snapshot: &Snapshot<'_>, index: &Index, scope: &str, memory: Memory, ask
     if asked.history {
         detail.history = snapshot.history(&memory.id)?;
     }
-    Ok(Told { memory, detail, notes })
+    Ok(Told {
+        memory,
+        detail: Box::new(detail),
+        notes,
+        others: Vec::new(),
+    })
 }
 
 /// Whether a document belongs to the same whole.

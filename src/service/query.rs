@@ -38,6 +38,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     }
     search.check_like()?;
     search.note_legs(&mut notes);
+    notes.extend(search.note_same_id());
     let page = search.page(cursor.as_ref(), spec.limit)?;
     let mut response = QueryResponse {
         total: page.total,

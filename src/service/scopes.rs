@@ -1,5 +1,7 @@
 //! `list_scopes`: which scopes there are, what they hold and how they fare.
 
+use std::path::Path;
+
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
@@ -10,7 +12,7 @@ use crate::cancel;
 use crate::error::{Error, StoreError};
 use crate::memory::{Status, StatusFilter, Visibility};
 use crate::query::inverted::Index;
-use crate::scope::resolve::{current, find, not_found};
+use crate::scope::resolve::{PRIVATE, current, find, not_found, unusable_manifest};
 use crate::scope::{Scope, TableState};
 use crate::{text, time};
 
@@ -69,14 +71,14 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     for (place, scope) in scopes.iter().enumerate().skip(start) {
         cancel::check()?;
         let own = response.current_scope.as_ref() == Some(&scope.name);
-        let may_read = scope.problem.is_none() && (scope.manifest.visibility == Visibility::Shared || own || named.is_some());
+        let told = scope.manifest.visibility == Visibility::Shared || own || named.is_some();
         let most = match (named.is_some(), scopes.len()) {
             (true, _) => MANY,
             (false, ..=12) => FEW,
             (false, ..=40) => 3,
             (false, _) => 0,
         };
-        let info = describe(scope, may_read, most);
+        let info = describe(scope, told, most);
         used += answer::cost(&info) + 1;
         if used > budget && place > start {
             response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
@@ -137,15 +139,18 @@ fn decode(cursor: &str) -> Result<String, Error> {
     })
 }
 
-/// Describes a scope, with at most so many tags, projects and pending ids; one that may not be read is named and nothing
-/// more.
-pub fn describe(scope: &Scope, may_read: bool, most: usize) -> ScopeInfo {
+/// Describes a scope, with at most so many tags, projects and pending ids; of one that may not be told of there is its name,
+/// and why there is no more.
+pub fn describe(scope: &Scope, told: bool, most: usize) -> ScopeInfo {
+    let path = |path: &Path| told.then(|| text::line(&path.display().to_string(), 400));
+    let description = scope.manifest.description.as_ref().filter(|_| told);
     let mut info = ScopeInfo {
         name: scope.name.clone(),
-        path: text::line(&scope.store.path().display().to_string(), 400),
+        path: path(&scope.folder),
+        store: path(scope.store.path()),
         memory_count: None,
         last_updated: None,
-        description: scope.manifest.description.as_ref().map(|description| text::line(description, 300)),
+        description: description.map(|description| text::line(description, 300)),
         visibility: scope.manifest.visibility,
         counts: None,
         projects: Vec::new(),
@@ -160,12 +165,19 @@ pub fn describe(scope: &Scope, may_read: bool, most: usize) -> ScopeInfo {
         },
     };
     if let Some(problem) = &scope.problem {
+        let problem = if told {
+            problem.to_string()
+        } else {
+            unusable_manifest(scope, problem)
+        };
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
-            problems: vec![text::line(&problem.to_string(), 400)],
+            problems: vec![text::line(&problem, 400)],
         };
-    } else if may_read && let Err(error) = fill(scope, most, &mut info) {
+    } else if !told {
+        info.health.problems.push(PRIVATE.to_owned());
+    } else if let Err(error) = fill(scope, most, &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,

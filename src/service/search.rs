@@ -5,12 +5,13 @@ use std::collections::HashMap;
 
 use super::answer;
 use super::evidence::{self, Evidence};
+use super::same_id::{self, Holder};
 use super::validate::QuerySpec;
-use crate::api::{Also, Hidden, MemoryHit, Mode};
+use crate::api::{Also, Hidden, MemoryHit, Mode, Note};
 use crate::cancel;
 use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::memory::Memory;
+use crate::memory::{Memory, Status, StatusFilter};
 use crate::query::filter::Resolved;
 use crate::query::fold::{self, Signature};
 use crate::query::inverted::DocId;
@@ -136,10 +137,14 @@ impl<'a> Search<'a> {
                 Some(View::new(index, Resolved::new(index, &spec.filters, &scope.own_names())))
             })
             .collect();
+        let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
         let like = spec.like.as_ref().and_then(|like| {
-            let within = |number: usize| like.scope.is_none() || names.get(number) == like.scope.as_ref();
-            let mut numbered = views.iter().enumerate().filter(|(number, _)| within(*number));
-            numbered.find_map(|(number, view)| view.index.find(&like.id).map(|(doc, _)| (number, doc)))
+            let places = Places {
+                views: &views,
+                names: &names,
+                own: own_scope.as_deref(),
+            };
+            places.first(&like.id, like.scope.as_deref(), spec.filters.status)
         });
         let lost = |number: usize| {
             let name = names.get(number).cloned().unwrap_or_default();
@@ -171,7 +176,6 @@ impl<'a> Search<'a> {
             view.look_outside(statistics, code.as_ref(), &spec.filters).map_err(lost(number))?;
         }
         cancel::check()?;
-        let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
         let evidence = match &terms {
             Some((terms, _)) if spec.sessions => evidence::find(opened, &views, terms, &spec.filters),
             _ => Vec::new(),
@@ -234,10 +238,32 @@ impl<'a> Search<'a> {
         Some(f64::from((self.cosine_of((number, doc)) * 1000.0).round()) / 1000.0)
     }
 
-    /// The scope and number of a memory, in the first scope that holds it.
+    /// The scope and number of the memory that an id means, see [`same_id`].
     pub(super) fn locate(&self, id: &str) -> Option<(usize, DocId)> {
-        let mut views = self.views.iter().enumerate();
-        views.find_map(|(number, view)| view.index.find(id).map(|(doc, _)| (number, doc)))
+        self.places().first(id, None, self.spec.filters.status)
+    }
+
+    /// The note about other scopes that hold the memory of `like` or `expect` too.
+    pub(super) fn note_same_id(&self) -> Option<Note> {
+        let asked = self.spec.like.iter().map(|like| (like.id.as_str(), like.scope.as_deref()));
+        let asked = asked.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
+        let mut shared: Vec<(String, Vec<(String, Status)>)> = asked
+            .filter_map(|(id, scope)| {
+                let holders = self.places().holders(id, scope, self.spec.filters.status);
+                let others = same_id::others(&holders, holders.first()?.scope);
+                (!others.is_empty()).then(|| (id.to_owned(), others))
+            })
+            .collect();
+        shared.dedup();
+        same_id::note(&shared)
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places {
+            views: &self.views,
+            names: &self.names,
+            own: self.own_scope.as_deref(),
+        }
     }
 
     /// The name of a scope of the search.
@@ -437,6 +463,37 @@ impl<'a> Search<'a> {
             hit.explanation = Some(self.explanation(&place.scored, rank, candidates));
         }
         hit
+    }
+}
+
+/// The scopes of a search, as places where a memory may lie.
+struct Places<'a> {
+    views: &'a [View<'a>],
+    names: &'a [String],
+    own: Option<&'a str>,
+}
+
+impl<'a> Places<'a> {
+    /// The holders of what was given for an id, the one that is meant first: of the id as it stands, or of the memory whose
+    /// address it is.
+    fn holders(&self, given: &str, scope: Option<&str>, filter: StatusFilter) -> Vec<Holder<'a>> {
+        let of = |id: &str, scope: Option<&str>| {
+            let indexes = self.names.iter().zip(self.views).map(|(name, view)| (name.as_str(), view.index));
+            let mut holders = same_id::holders(indexes, self.own, id, filter);
+            holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
+            holders
+        };
+        let holders = of(given, scope);
+        match same_id::address(given).filter(|_| holders.is_empty()) {
+            Some((scope, id)) => of(&id, Some(&scope)),
+            None => holders,
+        }
+    }
+
+    /// The scope and number of the memory that is meant, where it is not rejected.
+    fn first(&self, given: &str, scope: Option<&str>, filter: StatusFilter) -> Option<(usize, DocId)> {
+        let holders = self.holders(given, scope, filter);
+        holders.iter().find_map(|holder| Some((holder.number, holder.doc?)))
     }
 }
 

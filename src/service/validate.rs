@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use super::same_id::address;
 use crate::api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
 use crate::config::Config;
 use crate::error::Error;
@@ -16,8 +17,10 @@ use crate::time;
 
 /// Longest query text, in bytes.
 const LONGEST_QUERY: usize = 8_000;
-/// Longest id, in bytes.
-const LONGEST_ID: usize = 500;
+/// Longest id, in bytes: one is shown with at most 200 characters.
+const LONGEST_ID: usize = 803;
+/// Longest address of a memory, in bytes.
+const LONGEST_ADDRESS: usize = 4_000;
 /// Longest path, in bytes.
 const LONGEST_PATH: usize = 4_096;
 /// Longest cursor, in bytes: it carries a number for each term of a query.
@@ -78,6 +81,7 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut value
 pub fn short(argument: &str, text: &str) -> Result<(), Error> {
     let (most, advice) = match argument {
         "query" | "focus" => (LONGEST_QUERY, "; give the words that matter"),
+        "id" | "ids" | "like" | "expect" if address(text.trim()).is_some() => (LONGEST_ADDRESS, ", an id or an address of a memory"),
         "id" | "ids" | "like" | "expect" => (LONGEST_ID, ", an id as query_memories returns it"),
         "project_path" => (LONGEST_PATH, ""),
         "cursor" => (LONGEST_CURSOR, ", as next_cursor gave it"),
@@ -308,7 +312,7 @@ pub struct QuerySpec {
 pub struct Like {
     /// Its id.
     pub id: String,
-    /// The scope that holds it; without one the first that does.
+    /// The scope that holds it; without one see [`super::same_id`].
     pub scope: Option<String>,
 }
 

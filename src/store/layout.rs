@@ -61,6 +61,12 @@ pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// A column, or another expression, as it is compared and ordered: byte by byte. Its own collation may be one that only the
+/// writing program has, or one for which other ids are the same.
+pub fn exact(expression: &str) -> String {
+    format!("{expression} COLLATE BINARY")
+}
+
 /// The fields of a record that one column each can fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the record")]
@@ -150,7 +156,7 @@ impl IdScheme {
             Self::Column(column) => format!("CAST({column} AS TEXT)"),
             Self::Prefixed { prefix, column } => format!("'{prefix}' || {column}"),
             Self::ColumnOr { public, prefix, column } => {
-                format!("coalesce(nullif(CAST({public} AS TEXT), ''), '{prefix}' || {column})")
+                format!("coalesce(nullif(CAST({public} AS TEXT) COLLATE BINARY, ''), '{prefix}' || {column})")
             }
         }
     }
@@ -170,15 +176,16 @@ impl IdScheme {
         match self {
             // A column without a text type may hold numbers.
             Self::Column(column) => {
+                let column = exact(column);
                 let number = id.parse::<i64>().ok().filter(|number| number.to_string() == id);
                 let or_number = number.map_or_else(String::new, |number| format!(" OR {column} = {number}"));
                 Some((format!("({column} = ?1{or_number})"), id.to_owned().into()))
             }
             Self::Prefixed { prefix, column } => {
                 let number: i64 = id.strip_prefix(prefix)?.parse().ok()?;
-                (id == format!("{prefix}{number}")).then(|| (format!("{column} = ?1"), number.into()))
+                (id == format!("{prefix}{number}")).then(|| (format!("{} = ?1", exact(column)), number.into()))
             }
-            Self::ColumnOr { .. } => Some((format!("{} = ?1", self.expression()), id.to_owned().into())),
+            Self::ColumnOr { .. } => Some((format!("{} = ?1", exact(&self.expression())), id.to_owned().into())),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use super::layout::Field;
+use super::layout::{Field, exact};
 use super::{Snapshot, values};
 use crate::api::LinkEntry;
 use crate::cancel;
@@ -139,8 +139,9 @@ impl Snapshot<'_> {
         let [from, to, kind, ..] = &source.columns;
         let kinds = self.texts(
             &format!(
-                "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {kind} <> '' LIMIT {MOST_KINDS}",
-                source.table
+                "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MOST_KINDS}",
+                source.table,
+                exact(kind)
             ),
             None,
         )?;
@@ -202,10 +203,15 @@ impl Snapshot<'_> {
         if let Some(source) = &self.layout.links {
             let [from, to, kind, by, confidence] = &source.columns;
             let sql = format!(
-                "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {} WHERE ({from} = ?1 OR {to} = ?1)
+                "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {} WHERE ({} = ?1 OR {} = ?1)
                  AND (?2 = '[]' OR lower(trim(coalesce({kind}, 'related'))) IN (SELECT value FROM json_each(?2)))
-                 ORDER BY 1, 2, 3 LIMIT {}",
+                 ORDER BY {}, {}, {} LIMIT {}",
                 source.table,
+                exact(from),
+                exact(to),
+                exact(from),
+                exact(to),
+                exact(kind),
                 MOST_OF_ONE + 1
             );
             let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
@@ -243,8 +249,9 @@ impl Snapshot<'_> {
                 continue;
             };
             let id_expression = source.id.expression();
+            let (own, successor) = (exact(&id_expression), exact(column));
             let sql = format!(
-                "SELECT {column}, {id_expression} FROM {} WHERE {column} = ?1 OR ({id_expression} = ?1 AND {column} <> '') LIMIT 50",
+                "SELECT {column}, {id_expression} FROM {} WHERE {successor} = ?1 OR ({own} = ?1 AND {successor} <> '') LIMIT 50",
                 source.table
             );
             for [newer, older] in self.texts(&sql, Some(id))? {

@@ -302,6 +302,8 @@ pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Going through an index needs the order it was made by, though nothing is looked up by it ([`super::layout::exact`]).
+    connection.collation_needed(|connection, name| connection.create_collation(name, |a, b| a.cmp(b)))?;
     connection.pragma_update(None, "cache_size", CACHE)
 }
 

@@ -79,9 +79,19 @@ pub struct Outlines {
     pub oldest_pending: Option<i64>,
     /// The memories of each session that the filter lets through.
     pub members: Members,
+    /// Every memory that is not rejected, by its id.
+    known: HashMap<String, Known>,
+}
+
+impl Outlines {
+    /// Whether the store holds a memory of this id that is not rejected.
+    pub fn holds(&self, id: &str) -> bool {
+        self.known.contains_key(id)
+    }
 }
 
 /// What the rule on successors needs of every row that is not rejected.
+#[derive(Debug)]
 struct Known {
     status: Status,
     successor: Option<Box<str>>,
@@ -156,6 +166,7 @@ impl Snapshot<'_> {
             let first = known.get(&outline.id).and_then(|own| own.successor.as_deref());
             !memory::is_superseded(&outline.id, first, filter, look)
         });
+        outlines.known = known;
         Ok(outlines)
     }
 }

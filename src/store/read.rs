@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, Row};
 
-use super::layout::{Field, Source};
+use super::layout::{Field, Source, exact};
 use super::{Snapshot, record, values};
 use crate::api::{Counts, HistoryEntry};
 use crate::error::StoreError;
@@ -188,10 +188,7 @@ impl Snapshot<'_> {
                             None => None,
                         }
                     }
-                    None => match self.in_source(source, id)? {
-                        None => self.by_shown_id(source, id)?,
-                        found => found,
-                    },
+                    None => self.without_row_number(source, id)?,
                 };
                 // A row number may have been given to another memory meanwhile.
                 if let Some(memory) = memory.filter(|memory| memory.id == *id && filter.allows(memory.status)) {
@@ -231,14 +228,27 @@ impl Snapshot<'_> {
     /// What SQLite said.
     pub fn by_id(&self, id: &str) -> Result<Option<Memory>, StoreError> {
         for (_, source) in self.sources() {
-            if let Some(memory) = self.in_source(source, id)? {
-                return Ok(Some(memory));
+            let found = match source.row_number {
+                Some(_) => self.in_source(source, id)?,
+                None => self.without_row_number(source, id)?,
+            };
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
     }
 
-    /// Finds a row of a table without row numbers whose id is not shown as it is stored (see [`record::memory`]).
+    /// Finds a row of a table without row numbers. Its other indexes lead to rows by the order of their ids, which only the
+    /// writing program may know, so that a row can be there and not be found by them.
+    fn without_row_number(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+        match self.in_source(source, id)? {
+            None => self.by_shown_id(source, id),
+            found => Ok(found),
+        }
+    }
+
+    /// Goes through a table without row numbers for the row of an id as it is shown (see [`record::memory`]).
     fn by_shown_id(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
         let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
         let mut statement = self.fail(self.connection.prepare(&sql))?;
@@ -272,7 +282,11 @@ impl Snapshot<'_> {
         let mut counts = Counts::default();
         for (_, source) in self.sources() {
             let column = source.column(Field::Status);
-            let sql = format!("SELECT {}, count(*) FROM {} GROUP BY 1", column.unwrap_or("NULL"), source.table);
+            let sql = format!(
+                "SELECT {}, count(*) FROM {} GROUP BY 1",
+                exact(column.unwrap_or("NULL")),
+                source.table
+            );
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
@@ -305,9 +319,9 @@ impl Snapshot<'_> {
             "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, {} LIMIT 200",
             source.columns.join(", "),
             source.table,
-            source.memory,
-            source.columns[5],
-            source.order
+            exact(&source.memory),
+            exact(&source.columns[5]),
+            exact(source.order)
         );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([id]))?;

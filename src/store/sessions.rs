@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::layout::{Field, OverviewSource, SessionSource, Source};
+use super::layout::{Field, OverviewSource, SessionSource, Source, exact};
 use super::read::RowKey;
 use super::{Snapshot, record, values};
 use crate::api::{SessionContext, SessionEntry};
@@ -115,7 +115,7 @@ impl Snapshot<'_> {
         for source in &self.layout.sessions {
             let Some(title) = &source.title else { continue };
             for name in names {
-                let condition: Vec<String> = source.keys.iter().map(|key| format!("{key} = ?1")).collect();
+                let condition: Vec<String> = source.keys.iter().map(|key| format!("{} = ?1", exact(key))).collect();
                 let sql = format!("SELECT {title} FROM {} WHERE {} LIMIT 1", source.table, condition.join(" OR "));
                 let mut statement = self.fail(self.connection.prepare(&sql))?;
                 let mut rows = self.fail(statement.query([name]))?;
@@ -169,11 +169,12 @@ impl Snapshot<'_> {
         let or_null = |column: &Option<String>| column.clone().unwrap_or_else(|| "NULL".to_owned());
         let started = or_null(&source.started);
         let sql = format!(
-            "SELECT {}, {}, {started}, {} FROM {} ORDER BY {started} DESC LIMIT {NEWEST_OF_ALL}",
+            "SELECT {}, {}, {started}, {} FROM {} ORDER BY {} DESC LIMIT {NEWEST_OF_ALL}",
             or_null(&source.title),
             or_null(&source.project),
             source.keys.join(", "),
-            source.table
+            source.table,
+            exact(&started)
         );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([]))?;
@@ -381,7 +382,7 @@ impl Snapshot<'_> {
     fn is_all_approved(&self) -> Result<bool, StoreError> {
         for (_, source) in self.sources() {
             let sql = match source.column(Field::Status) {
-                Some(status) => format!("SELECT DISTINCT {status} FROM {}", source.table),
+                Some(status) => format!("SELECT DISTINCT {} FROM {}", exact(status), source.table),
                 None if self.unreviewed.status() == Status::Approved => continue,
                 None => format!("SELECT NULL FROM {} LIMIT 1", source.table),
             };
@@ -428,9 +429,9 @@ fn select(source: &OverviewSource, list: &str) -> String {
         "SELECT {list}, {} FROM {} WHERE {} = ?1 ORDER BY ({} IS ?2) DESC, {} DESC LIMIT 50",
         columns.join(", "),
         source.table,
-        source.session,
-        source.project.as_deref().unwrap_or("NULL"),
-        source.order
+        exact(&source.session),
+        exact(source.project.as_deref().unwrap_or("NULL")),
+        exact(&source.order)
     )
 }
 

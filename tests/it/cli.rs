@@ -37,7 +37,11 @@ impl Outcome {
     #[track_caller]
     pub fn fails(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
-        assert!(!self.err.contains("panicked"), "{}", self.err);
+        assert!(
+            !self.err.contains("panicked") && !self.err.contains("internal error ("),
+            "{}",
+            self.err
+        );
         self.err
     }
 }
@@ -788,7 +792,7 @@ fn a_single_database_is_served_as_the_only_scope() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|scope| scope["path"].as_str().unwrap().to_owned())
+            .map(|scope| scope["store"].as_str().unwrap().to_owned())
             .collect();
         paths
     };
@@ -875,4 +879,56 @@ fn reading_commands_change_nothing() {
         ack(root.path(), &arguments).ok();
         assert_eq!(fingerprint(root.path()), before, "{arguments:?}");
     }
+}
+
+#[test]
+fn the_pin_names_a_single_database() {
+    let (samples, home) = (Root::samples(), TempDir::new().unwrap());
+    let database = samples.path().join("scopes/platform/memory.db");
+    let with = |scope: &str, arguments: &[&str]| {
+        let mut command = binary();
+        command
+            .env("HOME", home.path())
+            .env("ACK_MEM_DB", &database)
+            .env("ACK_MEM_SCOPE", scope);
+        run(command.args(arguments))
+    };
+    for name in ["team memories", "Émile-2", "platform", "memory"] {
+        let answer = with(name, &["query", "exit code 137", "-n", "1", "--json"]).json();
+        assert_eq!(answer["results"][0]["scope"], name, "{answer}");
+        assert_eq!(answer["searched"]["detected_by"], "environment ACK_MEM_SCOPE");
+        let answer = with(name, &["query", "--in-scope", name, "--json"]).json();
+        assert_eq!(answer["searched"]["scopes"], json!([name]));
+        with(name, &["get", "ack_d7640b_2026-04-13_001"]).ok();
+        assert!(with(name, &["scopes", "--json"]).json()["scopes"][0]["memory_count"].is_number());
+        with(name, &["context"]).ok();
+        with(name, &["query", "x", "--in-scope", "another"]).fails(1);
+    }
+    // What could pass for another name is none.
+    for name in ["a/b", "..", "a\u{202e}b"] {
+        with(name, &["query", "exit code 137"]).fails(1);
+    }
+}
+
+#[test]
+fn a_full_disk_is_not_called_a_question_of_permissions() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("no /dev/full: this test did nothing");
+        return;
+    }
+    let root = Root::samples();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = binary()
+        .arg("--root")
+        .arg(root.path())
+        .args(["query", "exit code 137"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("no space left") && !error.contains("may be used"), "{error}");
 }

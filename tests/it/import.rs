@@ -628,3 +628,33 @@ fn an_import_waits_for_a_reader() {
     ack(root.path(), &["import", "--scope", "new", file.to_str().unwrap()]).ok();
     reader.join().unwrap();
 }
+
+#[cfg(unix)]
+#[test]
+fn what_an_import_makes_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let case = Case::new();
+    let line = json!({ "title": "Tune the xylophone" }).to_string();
+    case.import(&line, &[]).ok();
+    let scope = case.root().join("scopes/new");
+    for (path, expected) in [
+        (case.root(), 0o700),
+        (case.root().join("scopes"), 0o700),
+        (scope.clone(), 0o700),
+        (scope.join("memory.db"), 0o600),
+    ] {
+        assert_eq!(mode(&path), expected, "{}", path.display());
+    }
+    // A folder that is there keeps what its owner gave it; the store is private all the same.
+    let other = case.root().join("scopes/other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let file = case.file(&line);
+    ack(&case.root(), &["import", "--scope", "other", file.to_str().unwrap()]).ok();
+    assert_eq!((mode(&other), mode(&other.join("memory.db"))), (0o755, 0o600));
+    let store = scope.join("memory.db");
+    let added = ["scopes", "add", "third", "--store", store.to_str().unwrap(), "--yes"];
+    ack(&case.root(), &added).ok();
+    assert_eq!(mode(&case.root().join("scopes/third")), 0o700);
+}

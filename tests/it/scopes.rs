@@ -68,7 +68,8 @@ fn a_scope_is_described_by_what_it_holds() {
       "scopes": [
         {
           "name": "ledger",
-          "path": "ROOT/scopes/ledger/memory.db",
+          "path": "ROOT/scopes/ledger",
+          "store": "ROOT/scopes/ledger/memory.db",
           "memory_count": 4,
           "last_updated": "2026-03-01T00:00:00Z",
           "description": "Payments",
@@ -208,7 +209,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "typo": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/typo/scope.toml`: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`, `overviews`; did you mean `visibility`?"
+            "`scopes/typo/scope.toml` cannot be used: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`, `overviews`; did you mean `visibility`?"
           ]
         }
       }
@@ -228,7 +229,8 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
 {
   "code": "store_not_found",
   "message": "Memory database not found: `ROOT/scopes/absent/memory.db`",
-  "hint": "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+  "hint": "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`",
+  "path": "ROOT/scopes/absent/memory.db"
 }
 "#);
 }
@@ -326,5 +328,63 @@ fn a_store_elsewhere_is_opened_in_place() {
     for name in ["linked", "relative", "at-home"] {
         assert_eq!(scope(&answer, name)["memory_count"], 1, "{name}: {answer:#}");
     }
-    assert_eq!(scope(&answer, "linked")["path"], path.to_str().unwrap());
+    assert_eq!(scope(&answer, "linked")["store"], path.to_str().unwrap());
+}
+
+#[test]
+fn of_a_private_scope_that_is_not_current_nothing_but_its_name_is_told() {
+    let root = Root::new();
+    root.store("open", &[memory("a", "Deploy rule", json!({}))]);
+    root.store(
+        "secret",
+        &[memory("b", "Deploy secret", json!({ "concepts": ["hush"], "project": "veiled" }))],
+    );
+    root.manifest("secret", "visibility = \"private\"\ndescription = \"the merger\"\n");
+    root.manifest("broken", "visibility = \"private\"\ndescripton = \"the sale\"\n");
+    let folder = root.path().to_str().unwrap();
+    let service = root.service();
+    for (door, answer) in [
+        ("list_scopes", call(&service, "list_scopes", json!({})).unwrap()["scopes"].clone()),
+        (
+            "query_memories",
+            call(&service, "query_memories", json!({ "query": "deploy" })).unwrap(),
+        ),
+        ("get_context", call(&service, "get_context", json!({})).unwrap()["searched"].clone()),
+        ("memory://scopes", json!(service.scopes_resource().unwrap().scopes)),
+    ] {
+        for scope in answer.as_array().into_iter().flatten().filter(|scope| scope["name"] != "open") {
+            let keys: Vec<&String> = scope.as_object().unwrap().keys().collect();
+            assert_eq!(keys, ["name", "visibility", "health"], "{door}");
+        }
+        let told = answer.to_string();
+        for hidden in [
+            "the merger",
+            "hush",
+            "veiled",
+            "Deploy secret",
+            &format!("{folder}/scopes/secret"),
+            &format!("{folder}/scopes/broken"),
+        ] {
+            assert!(!told.contains(hidden), "{door} tells {hidden}: {told}");
+        }
+    }
+    let listed = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(
+        scope(&listed, "secret")["health"],
+        json!({ "state": "not_read", "problems": ["private: searched only when it is current or named"] })
+    );
+    let broken = scope(&listed, "broken")["health"]["problems"][0].as_str().unwrap().to_owned();
+    assert!(
+        broken.starts_with("`scopes/broken/scope.toml`") && broken.contains("line 2"),
+        "{broken}"
+    );
+    // Named or current, everything is told.
+    let named = call(&service, "list_scopes", json!({ "scope": "secret" })).unwrap();
+    let current = root.service_with(|inputs| inputs.project_flag = Some(root.scope_folder("secret")));
+    for answer in [named, call(&current, "list_scopes", json!({})).unwrap()] {
+        let told = scope(&answer, "secret");
+        assert_eq!(told["path"], json!(root.scope_folder("secret")));
+        assert_eq!(told["store"], json!(root.scope_folder("secret").join("memory.db")));
+        assert_eq!((&told["description"], &told["memory_count"]), (&json!("the merger"), &json!(1)));
+    }
 }

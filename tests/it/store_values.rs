@@ -342,3 +342,70 @@ fn hostile_names_of_tables_are_neutralised_in_the_error() {
     assert_eq!(error.code(), "store_foreign");
     assert_neutral("store_foreign", &json!(error.body()));
 }
+
+#[test]
+fn a_collation_of_the_writing_program_alone_hides_nothing() {
+    let custom = |name: &str| NATIVE.replace(" TEXT", &format!(" TEXT COLLATE {name}"));
+    let rows = "
+        INSERT INTO memories (id, title, status, session, superseded_by, created_at) VALUES
+          ('b2', 'Second marker', 'approved', 's1', NULL, '2026-01-02T00:00:00Z'), ('A1', 'First marker', 'approved', 's1', 'b2', '2026-01-01T00:00:00Z'),
+          ('a1', 'Third marker', 'staging', 's2', NULL, '2026-01-03T00:00:00Z'), ('7', 'Fourth marker', 'promoted', 's1', NULL, '2026-01-04T00:00:00Z');
+        INSERT INTO sessions (id, title, started_at) VALUES ('s1', 'The session', '2026-01-01'), ('S1', 'Another session', '2026-01-02');
+        INSERT INTO overviews (session, content, created_at) VALUES ('s1', 'What it was about', '2026-01-01');
+        INSERT INTO memory_links (from_id, to_id, kind) VALUES ('b2', 'A1', 'derived_from'), ('B2', 'a1', 'related');
+        INSERT INTO curation_log (memory_id, action, created_at) VALUES ('b2', 'approve', '2026-01-02'), ('B2', 'reject', '2026-01-03');";
+    for (name, without_rowid) in [("LENGTH_FIRST", false), ("LENGTH_FIRST", true), ("NOCASE", false), ("RTRIM", false)] {
+        // Where the program takes ids for equal that we do not, it could not have written both.
+        let rows = if name == "NOCASE" {
+            rows.replace("('a1', 'Third marker', 'staging'", "('c3', 'Third marker', 'staging'")
+        } else {
+            rows.to_owned()
+        };
+        let rows = if name == "NOCASE" {
+            rows.replace("('S1', 'Another", "('S9', 'Another")
+                .replace("('B2', 'a1'", "('B9', 'c3'")
+        } else {
+            rows
+        };
+        let mut schema = custom(name);
+        if without_rowid {
+            schema = schema.replacen("\n);", "\n) WITHOUT ROWID;", 1);
+        }
+        let root = Root::new();
+        let path = root.scope_folder("odd").join("memory.db");
+        let writer = Connection::open(&path).unwrap();
+        writer
+            .create_collation("LENGTH_FIRST", |a: &str, b: &str| a.len().cmp(&b.len()).then_with(|| b.cmp(a)))
+            .unwrap();
+        writer.execute_batch(&schema).unwrap();
+        writer.execute_batch(&rows).unwrap_or_else(|error| panic!("{name}: {error}"));
+        drop(writer);
+        let service = root.service();
+        let case = format!("{name}, without row numbers: {without_rowid}");
+        let found = hits(&service, &words("marker"));
+        assert_eq!(found.len(), 3, "{case}: the one that is superseded stays out");
+        for hit in &found {
+            assert_eq!(got(&service, &hit.id)["title"], json!(hit.title), "{case}");
+        }
+        let memory = got(&service, "b2");
+        assert_eq!(memory["session_context"]["title"], "The session", "{case}");
+        assert_eq!(memory["session_context"]["overview"], "What it was about", "{case}");
+        let links: Vec<&Value> = memory["links"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{case}: {memory}"))
+            .iter()
+            .map(|link| &link["to_id"])
+            .collect();
+        assert_eq!(links, ["A1", "A1"], "{case}: derived from it, and replaces it");
+        assert_eq!(memory["history"].as_array().unwrap().len(), 1, "{case}");
+        assert!(
+            crate::store_support::get(&service, "B2").is_err(),
+            "{case}: ids are compared as they stand"
+        );
+        let counts = service.list_scopes(&ack_memory::api::ListScopesRequest::default()).unwrap().scopes[0]
+            .counts
+            .unwrap();
+        assert_eq!((counts.approved, counts.promoted, counts.staging), (2, 1, 1), "{case}");
+        service.get_context(&ContextRequest::default()).unwrap();
+    }
+}

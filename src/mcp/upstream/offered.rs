@@ -276,6 +276,7 @@ impl Offered {
                     code: "unknown_argument".to_owned(),
                     message: format!("`{argument}` is no argument of {}", self.table.name),
                     hint: None,
+                    path: None,
                     nearest: nearest(&argument, self.names.iter().map(String::as_str), 2),
                     argument: Some(argument),
                     value: None,

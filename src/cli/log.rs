@@ -1,0 +1,141 @@
+//! What was resolved, on standard error, where `-v` or `ACK_MEM_LOG` asks for it. Standard output belongs to answers.
+
+use std::time::Duration;
+
+use super::args::Global;
+use super::write_err;
+use crate::config::{Config, ENV_LOG, Offer};
+use crate::encoder::Encoder;
+use crate::memory::Visibility;
+use crate::scope::Scope;
+use crate::scope::resolve::current;
+use crate::service::Service;
+use crate::table::TableStamp;
+use crate::{text, time};
+
+/// Scopes that are described; the others are counted.
+const DESCRIBED: usize = 20;
+/// How long a store may keep a start waiting.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Whether anything is to be said.
+pub fn is_wanted(global: &Global) -> bool {
+    let asked = || {
+        std::env::var_os(ENV_LOG)
+            .unwrap_or_default()
+            .to_string_lossy()
+            .trim()
+            .to_lowercase()
+    };
+    global.verbose || !["", "0", "off", "false", "none"].contains(&asked().as_str())
+}
+
+/// The settings that decide where is looked.
+pub fn settings(config: &Config) {
+    let file = config
+        .file
+        .as_ref()
+        .map_or_else(|| "no config.toml".to_owned(), |_| "config.toml read".to_owned());
+    say(&format!("root {} ({}); {file}", config.root.value.display(), config.root.source));
+    if let Some(db) = &config.db {
+        say(&format!("single database {} ({})", db.value.display(), db.source));
+    }
+    match &config.pinned {
+        Some(pinned) => say(&format!("pinned to scope `{}` ({})", pinned.value, pinned.source)),
+        None => say("not pinned to a scope"),
+    }
+    say(&format!("project {} ({})", config.project.value.display(), config.project.source));
+}
+
+/// What a server serves: scopes with their stores and tables, the encoder, the tools. Opens the stores.
+pub fn served(service: &Service, offer: &Offer) {
+    let discovery = service.registry.discover();
+    let scopes = discovery.scopes;
+    let private = scopes
+        .iter()
+        .filter(|scope| scope.manifest.visibility == Visibility::Private)
+        .count();
+    let passed_over = discovery.passed_over.len();
+    say(&format!(
+        "{} scopes, {private} of them private; {passed_over} entries of the folder are none",
+        scopes.len()
+    ));
+    let own = match current(&service.config, &scopes, &service.config.project.value) {
+        Ok(current) => match (&current.scope, &current.rule) {
+            (Some(scope), Some(rule)) => {
+                say(&format!("current scope `{}`, found by {rule}", scope.name));
+                Some(scope.name.clone())
+            }
+            _ => {
+                say("no current scope");
+                None
+            }
+        },
+        Err(error) => {
+            say(&format!("current scope: {error}"));
+            None
+        }
+    };
+    let pinned = service.config.pinned.is_some();
+    let (mut described, mut left_out) = (0, 0);
+    for scope in &scopes {
+        let is_own = own.as_ref() == Some(&scope.name);
+        let searched = is_own || (!pinned && scope.manifest.visibility == Visibility::Shared);
+        if searched && described < DESCRIBED {
+            described += 1;
+            say(&format!("scope `{}`: {}; {}", scope.name, store(scope), table(scope)));
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        say(&format!(
+            "{left_out} more scopes are not described (private, not the pinned one, or too many)"
+        ));
+    }
+    match Encoder::embedded() {
+        Some(encoder) => say(&format!(
+            "encoder {}, {} dimensions, in the binary",
+            encoder.name(),
+            encoder.dimension()
+        )),
+        None => say("the encoder in the binary is damaged; searches go by words alone"),
+    }
+    let tools = offer
+        .surface
+        .tools()
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    say(&format!("tools ({}): {tools}", offer.surface.set.name()));
+    for upstream in &offer.upstreams {
+        say(&format!("upstream server `{}`: {}", upstream.name, upstream.connection));
+    }
+}
+
+fn store(scope: &Scope) -> String {
+    if let Some(problem) = &scope.problem {
+        return format!("not read, {problem}");
+    }
+    let read = scope.store.snapshot_within(PATIENCE, |snapshot| {
+        Ok((snapshot.layout.profile.as_str(), snapshot.opening.describe()))
+    });
+    match read {
+        Ok((profile, opening)) => format!("{profile} store {}, opened {opening}", scope.store.path().display()),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn table(scope: &Scope) -> String {
+    let stamp = TableStamp::of(&scope.lance_folder());
+    match stamp.published_at() {
+        _ if !stamp.is_some() => "no vector table".to_owned(),
+        Some(at) => format!("vector table published {}", time::show(at)),
+        None => "vector table".to_owned(),
+    }
+}
+
+fn say(line: &str) {
+    write_err(&format!("ack-memory: {}\n", text::line(line, 1_000)));
+}

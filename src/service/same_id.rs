@@ -1,0 +1,95 @@
+//! Which memory is meant where several scopes hold one of the same id, and what is said of the others.
+//!
+//! An approved memory goes before one that waits for review, then the current scope before others, then scopes by name. An
+//! address (`memory://scope/NAME/memory/ID`) names one of them exactly.
+
+use crate::api::{Note, NoteKind};
+use crate::memory::{Status, StatusFilter};
+use crate::query::inverted::docs::Doc;
+use crate::query::inverted::{DocId, Index};
+use crate::text;
+use crate::uri::Address;
+
+/// Other scopes that a note names, and ids that it is about.
+const NAMED: usize = 5;
+
+/// A scope that holds a memory of an id.
+#[derive(Debug, Clone, Copy)]
+pub struct Holder<'a> {
+    /// Its number among those looked at.
+    pub number: usize,
+    /// Its name.
+    pub scope: &'a str,
+    /// The memory's status, as of the index.
+    pub status: Status,
+    /// The memory's number; `None` for a rejected one, which is not indexed.
+    pub doc: Option<DocId>,
+}
+
+/// The scopes that hold a memory of this id, the one that is meant first. `own` is the current scope.
+pub fn holders<'a>(
+    indexes: impl Iterator<Item = (&'a str, &'a Index)>,
+    own: Option<&str>,
+    id: &str,
+    filter: StatusFilter,
+) -> Vec<Holder<'a>> {
+    let shown = text::line(id, 200);
+    let held = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
+        let found = index.find(&shown).map(|(doc, Doc { status, .. })| (Some(doc), *status));
+        let (doc, status) = found.or_else(|| index.is_rejected(&shown).then_some((None, Status::Rejected)))?;
+        Some(Holder {
+            number,
+            scope,
+            status,
+            doc,
+        })
+    };
+    let mut holders: Vec<Holder<'a>> = indexes.enumerate().filter_map(held).collect();
+    let reviewed = |status| StatusFilter::Approved.allows(status);
+    holders.sort_by_key(|holder| {
+        (
+            !filter.allows(holder.status),
+            !reviewed(holder.status),
+            holder.doc.is_none(),
+            Some(holder.scope) != own,
+            holder.number,
+        )
+    });
+    holders
+}
+
+/// The scope and the id in what was given for an id, where it is the address of a memory.
+pub fn address(given: &str) -> Option<(String, String)> {
+    match Address::parse(given)? {
+        Address::Memory { scope, id } => Some((scope, id)),
+        _ => None,
+    }
+}
+
+/// The note for ids of which other scopes hold a memory too; each with the other holders.
+pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
+    let (id, first) = others.first()?;
+    let scopes = |holders: &[(String, Status)]| {
+        let named = holders.iter().take(NAMED).map(|(scope, status)| format!("`{scope}` ({status})"));
+        let more = match holders.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        named.collect::<Vec<_>>().join(", ") + &more
+    };
+    let one = |id: &str, holders: &[(String, Status)]| format!("`{}` is in other scopes too: {}", text::line(id, 200), scopes(holders));
+    let mut message = one(id, first);
+    for (id, holders) in others.iter().take(NAMED).skip(1) {
+        message += &format!("; {}", one(id, holders));
+    }
+    if others.len() > NAMED {
+        message += &format!("; and so are {} more ids", others.len() - NAMED);
+    }
+    Some(Note::new(NoteKind::SameId, message + "; `scope` says which one is meant"))
+}
+
+/// The holders of an id but for the one that is meant, where they may be asked for.
+pub fn others(holders: &[Holder<'_>], meant: &str) -> Vec<(String, Status)> {
+    let there = holders.iter().filter(|holder| holder.doc.is_some() && holder.scope != meant);
+    there.map(|holder| (holder.scope.to_owned(), holder.status)).collect()
+}

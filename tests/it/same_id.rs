@@ -1,0 +1,255 @@
+//! Ids that several scopes hold: which memory is meant, what is said of the others, and how each is reached, at every door.
+
+use ack_memory::uri::Address;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::cli::{ack, ack_with_input};
+use crate::mcp::{Server, command};
+use crate::support::{Root, memory};
+
+/// Four scopes with memories of one id: three approved or promoted, one that waits and stands first by name, one rejected.
+fn root() -> Root {
+    let root = Root::new();
+    for (scope, status) in [
+        ("alpha", "staging"),
+        ("beta", "approved"),
+        ("delta", "rejected"),
+        ("gamma", "promoted"),
+    ] {
+        let same = memory("same", &format!("Rotate the {scope} keys every month"), json!({ "status": status }));
+        root.store(
+            scope,
+            &[same, memory(&format!("only-{scope}"), &format!("Nothing but {scope}"), json!({}))],
+        );
+    }
+    root
+}
+
+fn address(scope: &str, id: &str) -> String {
+    let (scope, id) = (scope.to_owned(), id.to_owned());
+    Address::Memory { scope, id }.to_string()
+}
+
+/// Scope, and the message of the note about others.
+fn told(answer: &Value) -> (String, String) {
+    let notes = answer["notes"].as_array().into_iter().flatten();
+    let note = notes
+        .filter(|note| note["kind"] == "same_id")
+        .map(|note| note["message"].as_str().unwrap());
+    (answer["scope"].as_str().unwrap().to_owned(), note.collect())
+}
+
+#[test]
+fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_others() {
+    let root = root();
+    let mut wrong = Vec::new();
+    for (current, status, expected, others) in [
+        ("nowhere", "approved", "beta", "`gamma` (promoted), `alpha` (staging)"),
+        ("nowhere", "all", "beta", "`gamma` (promoted), `alpha` (staging)"),
+        ("gamma", "all", "gamma", "`beta` (approved), `alpha` (staging)"),
+        ("alpha", "all", "beta", "`gamma` (promoted), `alpha` (staging)"),
+        ("delta", "all", "beta", "`gamma` (promoted), `alpha` (staging)"),
+        ("gamma", "staging", "alpha", "`gamma` (promoted), `beta` (approved)"),
+    ] {
+        let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join(current)));
+        let answer = call(&service, "get_memory", json!({ "id": "same", "status": status })).unwrap();
+        let (scope, note) = told(&answer);
+        let many = call(&service, "get_memory", json!({ "ids": ["same", "only-beta"], "status": status })).unwrap();
+        let first = many["memories"].get(0).map(|memory| memory["scope"].clone());
+        if scope != expected || !note.contains(others) || note.contains("delta") || first != Some(json!(expected)) {
+            wrong.push(format!("{current}, {status}: {scope}, {first:?}, {note}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let service = root.service();
+    let alone = call(&service, "get_memory", json!({ "id": "only-beta" })).unwrap();
+    assert_eq!(told(&alone), ("beta".to_owned(), String::new()));
+    let named = call(&service, "get_memory", json!({ "id": "same", "scope": "gamma" })).unwrap();
+    assert_eq!(told(&named), ("gamma".to_owned(), String::new()));
+}
+
+#[test]
+fn what_waits_is_refused_rather_than_what_was_rejected() {
+    let root = Root::new();
+    root.store("alpha", &[memory("same", "Rejected", json!({ "status": "rejected" }))]);
+    root.store("beta", &[memory("same", "Waits", json!({ "status": "staging" }))]);
+    let error = call(&root.service(), "get_memory", json!({ "id": "same" })).unwrap_err();
+    assert!(error.to_string().contains("`beta` is `staging`"), "{error}");
+    let read = call(&root.service(), "get_memory", json!({ "id": "same", "status": "all" })).unwrap();
+    assert_eq!(read["scope"], "beta");
+}
+
+#[test]
+fn an_address_reaches_exactly_one_memory_whatever_its_id() {
+    let root = Root::new();
+    let odd = ["same", "team/2026/01", "100 % sure", "memory://scope/alpha/memory/same", "データ"];
+    for scope in ["alpha", "beta", "gamma"] {
+        let memories: Vec<Value> = odd
+            .iter()
+            .enumerate()
+            .map(|(n, id)| memory(id, &format!("{scope} {n}0"), json!({ "type": scope })))
+            .collect();
+        root.store(scope, &memories);
+    }
+    root.manifest("gamma", "visibility = \"private\"\n");
+    let service = root.service();
+    let mut wrong = Vec::new();
+    for scope in ["alpha", "beta", "gamma"] {
+        let addresses: Vec<String> = odd.iter().map(|id| address(scope, id)).collect();
+        for (id, address) in odd.iter().zip(&addresses) {
+            // A memory may have an address for its id: as it stands, that is the one.
+            if *address == odd[3] {
+                continue;
+            }
+            match call(&service, "get_memory", json!({ "id": address })) {
+                Ok(found) if found["id"] == *id && found["type"] == scope => {}
+                other => wrong.push(format!("{address}: {other:?}")),
+            }
+        }
+        let several = call(&service, "get_memory", json!({ "ids": &addresses[1..3] })).unwrap();
+        assert!(
+            several["memories"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|memory| memory["scope"] == scope),
+            "{several}"
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let literal = call(&service, "get_memory", json!({ "id": odd[3], "scope": "beta" })).unwrap();
+    assert_eq!((&literal["id"], &literal["scope"]), (&json!(odd[3]), &json!("beta")));
+    // A pinned server has one scope, by this way too.
+    let pinned = root.service_with(|inputs| inputs.scope_flag = Some("alpha".to_owned()));
+    let error = call(&pinned, "get_memory", json!({ "id": address("beta", "team/2026/01") })).unwrap_err();
+    assert_eq!(error.code(), "scope_refused");
+}
+
+#[test]
+fn like_and_expect_mean_the_same_memory_as_get_memory() {
+    let root = Root::new();
+    let near = |subject: &str| memory("same", &format!("{subject} first"), json!({ "status": "approved" }));
+    let cats = "Cats sleep on the warm keyboard";
+    let ships = "Ships need a harbour with deep water";
+    let mut first = near(ships);
+    first["status"] = json!("staging");
+    root.store("alpha", &[first, memory("ships", &format!("{ships} and a pilot"), json!({}))]);
+    root.store("beta", &[near(cats), memory("cats", &format!("{cats} and purr"), json!({}))]);
+    let service = root.service();
+    for status in ["approved", "all"] {
+        let answer = call(&service, "query_memories", json!({ "like": "same", "status": status, "limit": 1 })).unwrap();
+        assert_eq!(answer["results"][0]["id"], "cats", "{answer}");
+        let note = answer["notes"].to_string();
+        assert!(note.contains("same_id") && note.contains("`alpha` (staging)"), "{note}");
+    }
+    let named = call(&service, "query_memories", json!({ "like": address("alpha", "same"), "limit": 1 })).unwrap();
+    assert_eq!(named["results"][0]["id"], "ships", "{named}");
+    let expected = |given: &str| {
+        let asked = json!({ "query": "cats keyboard", "expect": given, "status": "all" });
+        call(&service, "query_memories", asked).unwrap()
+    };
+    let answer = expected("same");
+    assert_eq!(
+        (
+            &answer["expected"]["scope"],
+            &answer["expected"]["stage"],
+            &answer["expected"]["id"]
+        ),
+        (&json!("beta"), &json!("returned"), &json!("same"))
+    );
+    assert!(answer["notes"].to_string().contains("`alpha` (staging)"), "{answer}");
+    assert_eq!(expected(&address("alpha", "same"))["expected"]["scope"], "alpha");
+}
+
+#[test]
+fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
+    let root = root();
+    let out = ack(root.path(), &["get", "same"]).ok();
+    assert!(
+        out.contains("the beta keys") && out.contains("`gamma` (promoted)") && out.contains("`--in-scope` says which"),
+        "{out}"
+    );
+    let out = ack(root.path(), &["get", &address("gamma", "same")]).ok();
+    assert!(out.contains("the gamma keys") && !out.contains("other scopes"), "{out}");
+    let mut set = command(root.path());
+    set.args(["--surface", "siftcoder"]);
+    let mut server = Server::spawn(set);
+    server.initialize("2025-11-25");
+    let answer = server.call("mem_get", json!({ "id": "same" }));
+    let answer = &answer["structuredContent"];
+    assert_eq!(told(&answer).0, "beta");
+    let named = server.call("mem_get", json!({ "id": "same", "scope": "gamma" }));
+    assert_eq!(told(&named["structuredContent"]), ("gamma".to_owned(), String::new()));
+}
+
+/// What a hook adds to the conversation of a project.
+fn hooked(root: &Root, hook: &str, event: Value) -> String {
+    let out = ack_with_input(root.path(), &["hook", hook], event.to_string().as_bytes()).ok();
+    let answer: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out:?}"));
+    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+}
+
+/// The title, id and scope of each memory in a hook's text.
+fn printed(text: &str) -> Vec<(String, String, Option<String>)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let ids = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(at, line)| Some((at, line.strip_prefix(">   id ")?)));
+    ids.map(|(at, id)| {
+        let id = id.split(" (").next().unwrap();
+        let (id, scope) = id
+            .split_once(" in scope ")
+            .map_or((id, None), |(id, scope)| (id, Some(scope.to_owned())));
+        let title = lines[..at].iter().rev().find(|line| !line.starts_with(">   ")).unwrap();
+        let title = title.trim_start_matches("> ").split("] ").last().unwrap().to_owned();
+        (title, id.to_owned(), scope)
+    })
+    .collect()
+}
+
+#[test]
+fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
+    let root = root();
+    // A memory that a newer one replaces is told by no hook, and found by its id all the same.
+    root.store(
+        "aardvark",
+        &[
+            memory("twice", "An older rule about sandboxes", json!({ "superseded_by": "newer" })),
+            memory("newer", "A newer rule about trains", json!({})),
+        ],
+    );
+    root.store(
+        "gamma2",
+        &[memory(
+            "twice",
+            "Sandboxes of the gamma project are rebuilt daily",
+            json!({ "project": "gamma" }),
+        )],
+    );
+    let folder = root.path().join("gamma");
+    std::fs::create_dir(&folder).unwrap();
+    let service = root.service_with(|inputs| inputs.project_flag = Some(folder.clone()));
+    let start = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
+    let text = hooked(&root, "session-start", start);
+    let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "when do we rotate the beta keys every month?" });
+    let near = hooked(&root, "user-prompt", prompt);
+    let mut all = printed(&text);
+    assert!(
+        all.iter().any(|(.., scope)| scope.is_none()),
+        "an id that one scope holds stands alone: {text}"
+    );
+    assert!(all.iter().any(|(_, id, scope)| id == "twice" && scope.is_some()), "{text}");
+    let found = printed(&near);
+    assert!(found.len() > 1, "{near}");
+    all.extend(found);
+    for (title, id, scope) in all {
+        let mut asked = json!({ "id": id });
+        if let Some(scope) = scope {
+            asked["scope"] = json!(scope);
+        }
+        let answer = call(&service, "get_memory", asked.clone()).unwrap();
+        assert_eq!(answer["title"], title, "{asked}");
+    }
+}

@@ -1,0 +1,338 @@
+//! Text of others in what goes out: escapes and overrides in manifests, names and arguments are gone at every door.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli::{Outcome, ack, ack_with_input, binary, run};
+use crate::mcp::{Server, command};
+use crate::support::{Root, memory};
+
+/// A title that a terminal would obey, a colour, an override and a control sequence of one byte.
+pub const EVIL: &str = "e\u{1b}]0;owned\u{7}\u{1b}[31mvil\u{202e}\u{9b}1m";
+
+/// What no text may hold that goes out.
+#[track_caller]
+pub fn assert_safe(door: &str, text: &str) {
+    let odd: Vec<char> = text
+        .chars()
+        .filter(|c| c.is_control() && !['\n', '\t', '\r'].contains(c) || ('\u{202a}'..='\u{202e}').contains(c))
+        .collect();
+    assert!(odd.is_empty(), "{door} lets {odd:?} pass: {text:?}");
+}
+
+/// The same for every string of an answer.
+#[track_caller]
+pub fn assert_all_safe(door: &str, answer: &Value) {
+    match answer {
+        Value::String(text) => {
+            assert_safe(door, text);
+            // The text block of an answer is JSON, whose strings are written with escapes.
+            if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(text) {
+                assert_all_safe(door, &inner);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| assert_all_safe(door, value)),
+        Value::Object(members) => members.values().for_each(|value| assert_all_safe(door, value)),
+        _ => {}
+    }
+}
+
+/// TOML escapes of [`EVIL`].
+fn in_toml() -> String {
+    EVIL.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_string()
+            } else {
+                format!("\\u{:04x}", u32::from(c))
+            }
+        })
+        .collect()
+}
+
+/// A root whose manifests, names and settings are hostile, and the folder of a project that one of them claims.
+pub fn hostile() -> (Root, std::path::PathBuf) {
+    let root = Root::new();
+    let evil = in_toml();
+    root.store("good", &[memory("a", "Deploy rule", json!({}))]);
+    root.manifest(
+        "good",
+        &format!("description = \"{evil}\"\nprojects = [\"{evil}\"]\nremotes = [\"{evil}\"]\npaths = [\"~/{evil}\"]\n"),
+    );
+    root.store("key", &[]);
+    root.manifest("key", &format!("\"{evil}\" = 1\n"));
+    root.store("value", &[]);
+    root.manifest("value", &format!("visibility = \"{evil}\"\n"));
+    root.manifest("elsewhere", &format!("store = \"{evil}.db\"\n"));
+    std::fs::create_dir(root.path().join("scopes").join(EVIL.replace('/', "-"))).unwrap();
+    let folder = root.path().join(EVIL);
+    std::fs::create_dir(&folder).unwrap();
+    (root, folder)
+}
+
+/// Requests that quote what they were sent, with what is hostile in every place.
+pub fn requests() -> Vec<(&'static str, Value)> {
+    let call = |tool: &str, arguments: Value| ("tools/call", json!({ "name": tool, "arguments": arguments }));
+    let uri = format!("memory://scope/{}", EVIL.replace('\u{1b}', "%1b"));
+    vec![
+        ("no/such/method", json!({ EVIL: EVIL })),
+        call(EVIL, json!({})),
+        call(
+            "query_memories",
+            json!({ "query": EVIL, "project": EVIL, "tags": [EVIL], "session": EVIL, "type": EVIL }),
+        ),
+        call("query_memories", json!({ EVIL: 1 })),
+        call("query_memories", json!({ "scope": EVIL })),
+        call("query_memories", json!({ "scope": "key" })),
+        call("query_memories", json!({ "like": EVIL })),
+        call("query_memories", json!({ "query": "deploy", "expect": EVIL })),
+        call("query_memories", json!({ "status": EVIL })),
+        call("query_memories", json!({ "since": EVIL })),
+        call("query_memories", json!({ "cursor": EVIL })),
+        call("get_memory", json!({ "id": EVIL })),
+        call("get_memory", json!({ "ids": [EVIL, "a"] })),
+        call("get_memory", json!({ "id": uri })),
+        call("list_scopes", json!({})),
+        call("list_scopes", json!({ "scope": EVIL })),
+        call("list_scopes", json!({ "scope": "elsewhere" })),
+        call("get_context", json!({})),
+        call("get_context", json!({ "project_path": EVIL, "focus": EVIL })),
+        ("resources/list", json!({})),
+        ("resources/read", json!({ "uri": "memory://scopes" })),
+        ("resources/read", json!({ "uri": "memory://scope/good" })),
+        ("resources/read", json!({ "uri": uri })),
+        ("resources/read", json!({ "uri": EVIL })),
+        ("prompts/get", json!({ "name": EVIL })),
+        ("prompts/get", json!({ "name": "recall", "arguments": { "query": EVIL } })),
+        (
+            "prompts/get",
+            json!({ "name": "recall", "arguments": { "query": "x", EVIL: EVIL } }),
+        ),
+        (
+            "completion/complete",
+            json!({ "ref": { "type": "ref/prompt", "name": EVIL }, "argument": { "name": EVIL, "value": EVIL } }),
+        ),
+        (
+            "completion/complete",
+            json!({ "ref": { "type": "ref/prompt", "name": "recall" }, "argument": { "name": EVIL, "value": EVIL } }),
+        ),
+    ]
+}
+
+#[test]
+fn over_standard_input_and_output() {
+    let (root, folder) = hostile();
+    let mut server = command(root.path());
+    server.arg("--project").arg(&folder);
+    let mut server = Server::spawn(server);
+    server.initialize("2025-11-25");
+    for (method, params) in requests() {
+        let answer = server.request(method, params.clone());
+        // What was asked for comes back as its address, because clients know it by that.
+        if method != "resources/read" || answer.get("error").is_some() {
+            assert_all_safe(&format!("{method} {params}"), &answer);
+        }
+    }
+    let answer = server.request(&format!("no/{EVIL}"), json!({}));
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    assert_all_safe("an unknown method", &answer);
+    let long = server.request(&"x".repeat(100_000), json!({}));
+    assert!(long.to_string().len() < 4_000, "a method is echoed in part");
+    let answer = server.request(
+        "tools/list",
+        json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": EVIL } }),
+    );
+    assert_all_safe("an unknown version", &answer);
+    server.ping();
+}
+
+#[test]
+fn on_the_command_line() {
+    let (root, folder) = hostile();
+    let folder = folder.to_str().unwrap();
+    let check = |arguments: &[&str], outcome: &Outcome| {
+        let door = arguments.join(" ");
+        assert_safe(&door, &outcome.out);
+        assert_safe(&door, &outcome.err);
+        if let Ok(answer) = serde_json::from_str::<Value>(&outcome.out) {
+            assert_all_safe(&door, &answer);
+        }
+    };
+    let try_all = || {
+        for arguments in [
+            &["query", "deploy"][..],
+            &["query", EVIL],
+            &["query", "--in-scope", EVIL],
+            &["query", "--in-scope", "key"],
+            &["query", "--status", EVIL],
+            &["query", "--since", EVIL],
+            &["get", EVIL],
+            &["get", "a", EVIL],
+            &["scopes"],
+            &["scopes", "--in-scope", "good"],
+            &["scopes", "add", EVIL, "--store", EVIL],
+            &["context"],
+            &["doctor"],
+            &["-v", "query", "deploy"],
+            &["import", EVIL, "--scope", EVIL],
+            &["import", EVIL, "--scope", "good"],
+            &["index", "--scope", EVIL],
+            &[EVIL],
+            &["query", &format!("--{EVIL}")],
+        ] {
+            for more in [&["--project", folder][..], &["--project", folder, "--json"]] {
+                let arguments = [arguments, more].concat();
+                check(&arguments, &ack(root.path(), &arguments));
+            }
+        }
+        let pinned = run(binary()
+            .arg("--root")
+            .arg(root.path())
+            .env("ACK_MEM_SCOPE", EVIL)
+            .args(["query", "x"]));
+        check(&["ACK_MEM_SCOPE"], &pinned);
+        let served = run(binary()
+            .arg("--root")
+            .arg(root.path())
+            .args(["--project", folder, "-v", "serve"])
+            .stdin(Stdio::null()));
+        check(&["serve", "-v"], &served);
+        let event = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" }).to_string();
+        check(
+            &["hook"],
+            &ack_with_input(root.path(), &["hook", "session-start"], event.as_bytes()),
+        );
+    };
+    try_all();
+    std::fs::write(root.path().join("config.toml"), format!("\"{}\" = 1\n", in_toml())).unwrap();
+    try_all();
+}
+
+#[test]
+fn a_panic_says_one_clean_line() {
+    const CHILD: &str = "ACK_TEST_PANIC";
+    if std::env::var_os(CHILD).is_some() {
+        ack_memory::cli::panics::install();
+        let caught = std::panic::catch_unwind(|| panic!("of {EVIL} {}", "long ".repeat(1_000)));
+        assert!(caught.is_err());
+        return;
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "untrusted::a_panic_says_one_clean_line", "--nocapture"])
+        .env(CHILD, "1")
+        .env_remove("RUST_BACKTRACE")
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+    let said = String::from_utf8(child.stderr).unwrap();
+    assert_safe("a panic", &said);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(
+        lines[0].starts_with("ack-memory: internal error (untrusted.rs:") && lines[0].len() < 300,
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
+    let root = Root::samples();
+    let serve = |arguments: &[&str], log: Option<&str>| {
+        let mut command = binary();
+        command
+            .arg("--root")
+            .arg(root.path())
+            .args(arguments)
+            .args(["--project", "/nowhere"]);
+        command.stdin(Stdio::null());
+        if let Some(log) = log {
+            command.env("ACK_MEM_LOG", log);
+        }
+        let outcome = run(&mut command);
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""), "{outcome:?}");
+        outcome.err
+    };
+    for (arguments, log) in [
+        (&["serve"][..], None),
+        (&["serve"], Some("0")),
+        (&["serve"], Some("off")),
+        (&["serve"], Some("")),
+    ] {
+        assert_eq!(serve(arguments, log), "", "{arguments:?} {log:?}");
+    }
+    let table = root.path().display().to_string();
+    for (arguments, log) in [
+        (&["serve", "-v"][..], None),
+        (&["--verbose", "serve"], None),
+        (&["serve"], Some("1")),
+        (&["serve"], Some("info")),
+    ] {
+        let said = serve(arguments, log);
+        for part in [
+            &format!("root {table} (flag --root)"),
+            "not pinned",
+            "4 scopes, 1 of them private",
+            "scope `platform`: ack store",
+            "opened at rest",
+            "no vector table",
+            "dimensions",
+            "query_memories",
+            "no current scope",
+        ] {
+            assert!(said.contains(part), "{arguments:?} {log:?} do not say {part}: {said}");
+        }
+        assert!(!said.contains("dana-private"), "{said}");
+        assert!(said.lines().all(|line| line.starts_with("ack-memory: ")), "{said}");
+    }
+    let said = serve(&["--scope", "platform", "serve", "-v"], None);
+    assert!(
+        said.contains("pinned to scope `platform` (flag --scope)") && !said.contains("scope `ledger-api`"),
+        "{said}"
+    );
+    let said = ack(root.path(), &["query", "-v", "deadlock", "--json"]);
+    assert!(
+        said.err.contains("(flag --root)") && serde_json::from_str::<Value>(&said.out).is_ok(),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn offline_nothing_is_connected_to() {
+    let root = Root::samples();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let config = format!("[upstream.far]\nurl = \"{url}\"\nlist_wait_ms = 500\ntools = {{ search = \"far_search\" }}\n");
+    std::fs::write(root.path().join("config.toml"), config).unwrap();
+    let list = |offline: bool| {
+        let mut command = command(root.path());
+        if offline {
+            command.arg("--offline");
+        }
+        let mut server = Server::spawn(command);
+        server.initialize("2025-11-25");
+        let tools = server.request("tools/list", json!({}));
+        assert!(tools.to_string().contains("query_memories"));
+        server.close();
+        std::thread::sleep(Duration::from_millis(50));
+        listener.accept().is_ok()
+    };
+    assert!(!list(true), "a server over HTTP was contacted");
+    assert!(list(false), "without the flag it is contacted, or this test shows nothing");
+    let served = run(binary()
+        .arg("--root")
+        .arg(root.path())
+        .args(["--offline", "serve"])
+        .stdin(Stdio::null()));
+    assert!(served.err.contains("`far`") && served.err.contains("left out"), "{served:?}");
+    let doctor = ack(root.path(), &["doctor", "--upstreams", "--offline"]).ok();
+    assert!(doctor.contains("`far`") && listener.accept().is_err(), "{doctor}");
+    ack(root.path(), &["--offline", "query", "deadlock"]).ok();
+    assert!(
+        ack(root.path(), &["--offline", "model", "fetch", "--to", "nowhere"])
+            .fails(1)
+            .contains("--offline")
+    );
+}
