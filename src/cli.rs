@@ -228,12 +228,7 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
 fn inputs(global: &Global) -> Result<Inputs, Error> {
     let variable = |name: &str| std::env::var_os(name);
     let path = |name: &str| variable(name).map(std::path::PathBuf::from);
-    let working_directory = std::env::current_dir().map_err(|source| Error::Io {
-        action: "find",
-        path: "the working directory".into(),
-        source,
-    })?;
-    Ok(Inputs {
+    let inputs = Inputs {
         root_flag: global.root.clone(),
         root_env: path(ENV_ROOT),
         db_flag: global.db.clone(),
@@ -243,8 +238,21 @@ fn inputs(global: &Global) -> Result<Inputs, Error> {
         project_flag: global.project.clone(),
         project_env: path(ENV_PROJECT),
         home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
-        working_directory,
-    })
+        working_directory: std::path::PathBuf::new(),
+    };
+    match std::env::current_dir() {
+        Ok(working_directory) => Ok(Inputs {
+            working_directory,
+            ..inputs
+        }),
+        // A folder that was removed is nobody's project; only a path that is meant from there cannot do without it.
+        Err(_) if !inputs.needs_working_directory() => Ok(inputs),
+        Err(source) => Err(Error::Io {
+            action: "find",
+            path: "the working directory".into(),
+            source,
+        }),
+    }
 }
 
 /// The settings in force.

@@ -229,8 +229,24 @@ pub struct Inputs {
     pub project_env: Option<PathBuf>,
     /// The home folder.
     pub home: Option<PathBuf>,
-    /// The working directory.
+    /// The working directory; empty where it was removed.
     pub working_directory: PathBuf,
+}
+
+impl Inputs {
+    /// Whether a path was given that means something only from the working directory.
+    pub fn needs_working_directory(&self) -> bool {
+        let given = [
+            &self.root_flag,
+            &self.root_env,
+            &self.db_flag,
+            &self.db_env,
+            &self.project_flag,
+            &self.project_env,
+        ];
+        let mut paths = given.into_iter().flatten().filter(|path| !path.as_os_str().is_empty());
+        paths.any(|path| expand_home(path, self.home.as_deref()).is_relative())
+    }
 }
 
 /// The settings in force.
@@ -242,7 +258,7 @@ pub struct Config {
     pub db: Option<Setting<PathBuf>>,
     /// The scope this process is pinned to.
     pub pinned: Option<Setting<String>>,
-    /// The current project's folder.
+    /// The current project's folder; empty where there is none, because the working directory was removed.
     pub project: Setting<PathBuf>,
     /// The scope of projects that no manifest claims.
     pub default_scope: Option<Setting<String>>,

@@ -115,7 +115,14 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
 
 fn folder(service: &Service, request: &ContextRequest, notes: &mut Vec<Note>) -> Result<PathBuf, Error> {
     let Some(path) = request.project_path.as_deref().map(str::trim).filter(|path| !path.is_empty()) else {
-        return Ok(service.config.project.value.clone());
+        let folder = service.config.project.value.clone();
+        if folder.as_os_str().is_empty() {
+            notes.push(Note::new(
+                NoteKind::NotAvailable,
+                "the working directory was removed, so no project is current; `project_path` names one",
+            ));
+        }
+        return Ok(folder);
     };
     if path.contains('\0') || path.len() > 4_096 {
         return Err(Error::invalid("project_path", text::line(path, 60), "a path of at most 4096 bytes"));

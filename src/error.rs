@@ -50,6 +50,16 @@ pub enum Error {
         name: String,
         /// The names there are.
         known: Vec<String>,
+        /// The projects that these scopes list, which may be named as well.
+        projects: Vec<String>,
+    },
+    /// The scope that this server is pinned to. No other is named: who is pinned may know of none.
+    #[error("there is no scope `{name}`, which this server is pinned to by {by}")]
+    PinNotFound {
+        /// The name it is pinned to.
+        name: String,
+        /// What pins it.
+        by: String,
     },
     /// A scope other than the one this server is pinned to.
     #[error("scope `{name}` is refused: this server is pinned to scope `{pinned}`")]
@@ -453,7 +463,7 @@ impl Error {
             Self::InvalidArgument { .. } => "invalid_argument",
             Self::UnknownArgument { .. } => "unknown_argument",
             Self::InvalidCursor { .. } => "invalid_cursor",
-            Self::ScopeNotFound { .. } => "scope_not_found",
+            Self::ScopeNotFound { .. } | Self::PinNotFound { .. } => "scope_not_found",
             Self::ScopeRefused { .. } => "scope_refused",
             Self::ScopeUnusable { .. } => "scope_unusable",
             Self::MemoryNotFound { .. } => "memory_not_found",
@@ -482,6 +492,7 @@ impl Error {
             Self::InvalidArgument { .. } | Self::UnknownArgument { .. } => return None,
             Self::InvalidCursor { .. } => "leave `cursor` out to start from the first page, and repeat the other arguments unchanged".into(),
             Self::ScopeNotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
+            Self::PinNotFound { .. } => "correct the name, or start the server without it".into(),
             Self::ScopeRefused { pinned, .. } => format!("leave `scope` out, or start a server without `--scope {pinned}`"),
             Self::ScopeUnusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
             Self::MemoryNotFound { .. } => "query_memories finds ids; an id of a private scope is found only with `scope` given".into(),
@@ -552,11 +563,12 @@ impl Error {
                 body.nearest = crate::memory::nearest(argument, known.iter().map(String::as_str), 2);
                 body.allowed.clone_from(known);
             }
-            Self::ScopeNotFound { name, known } => {
+            Self::ScopeNotFound { name, known, projects } => {
                 body.value = Some(text::line(name, 200));
-                body.nearest = crate::memory::nearest(name, known.iter().map(String::as_str), 3);
+                body.nearest = crate::memory::nearest(name, known.iter().chain(projects).map(String::as_str), 3);
                 body.allowed = known.iter().take(20).cloned().collect();
             }
+            Self::PinNotFound { name, .. } => body.value = Some(text::line(name, 200)),
             Self::ScopeRefused { name, pinned } => {
                 body.value = Some(text::line(name, 200));
                 body.allowed = vec![pinned.clone()];

@@ -19,8 +19,9 @@
 //! - [`error`]: what can go wrong, each with a stable code and the next step. [`cancel`]: how a request is told to stop.
 //! - [`config`]: flags, then environment, then `config.toml`, then defaults; every value keeps its source.
 //! - [`scope`]: which scopes there are ([`scope::Registry`]), what their owner says of them ([`scope::manifest`]), what the
-//!   project's repository says ([`scope::repository`]) and which of its files were changed ([`scope::changes`]) or are new
-//!   ([`scope::untracked`]), which is current and which are searched ([`scope::resolve`]).
+//!   project's repository says ([`scope::repository`], [`scope::remote`]) and which of its files were changed ([`scope::changes`]) or are new
+//!   ([`scope::untracked`]), which scope and which of its projects is current
+//!   ([`scope::detect`], [`scope::project`]), which are searched ([`scope::resolve`]).
 //! - [`store`]: reading SQLite databases of several programs without changing a byte: how to open ([`store::open`],
 //!   [`store::vfs`]), what is there ([`store::layout`] and the profiles), what a row means ([`store::record`]), the
 //!   questions asked ([`store::read`]). `linger` keeps open for a moment what is likely to be read again.

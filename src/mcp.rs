@@ -367,6 +367,7 @@ fn data(error: &Error, body: &ErrorBody) -> ErrorData {
         Error::InvalidArgument { .. }
             | Error::UnknownArgument { .. }
             | Error::ScopeNotFound { .. }
+            | Error::PinNotFound { .. }
             | Error::ScopeRefused { .. }
             | Error::ScopeUnusable { .. }
             | Error::NoScopes { .. }

@@ -212,6 +212,23 @@ pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter,
     true
 }
 
+/// The rows of one scope that belong to a project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectRows {
+    /// Names that the project stands under, folded.
+    pub names: Vec<String>,
+    /// Rows that name no project are the project's.
+    pub unnamed: bool,
+}
+
+impl ProjectRows {
+    /// Whether a row is the project's, by the project that it names and that project's second name, as written.
+    pub fn hold(&self, project: &str, alias: &str) -> bool {
+        let named = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
+        named(project) || named(alias) || (project.is_empty() && self.unnamed)
+    }
+}
+
 /// Folds a project, scope or repository name for comparison: lower case, `_` and blanks equal to `-`.
 pub fn fold_name(name: &str) -> String {
     name.trim()

@@ -4,8 +4,11 @@
 //! list of what was found; they are never joined into a path.
 
 pub mod changes;
+pub mod detect;
 mod folders;
 pub mod manifest;
+pub mod project;
+pub mod remote;
 pub mod repository;
 pub mod resolve;
 pub mod untracked;
@@ -14,7 +17,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use self::folders::{Contents, Entry, ScopeFolders};
 use self::manifest::Manifest;
@@ -22,10 +25,11 @@ use crate::config::{Config, expand_home};
 use crate::encoder::Encoder;
 use crate::error::{SettingsError, StoreError};
 use crate::heap;
-use crate::memory::{Visibility, fold_name};
+use crate::memory::{ProjectRows, Status, Visibility, fold_name};
 use crate::query::inverted::Index;
 use crate::query::inverted::follow::Listing;
 use crate::store::open::Stamp;
+use crate::store::projects::RecordedProjects;
 use crate::store::{PATIENCE, Store};
 use crate::table::shapes::TableInfo;
 use crate::table::{self, TableStamp};
@@ -33,6 +37,13 @@ use crate::text;
 
 /// Counts the uses of indexes.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+/// How long the projects of a store that is locked are waited for.
+const GLANCE: Duration = Duration::from_millis(250);
+/// Projects that are read within this time are read again after every change of the store.
+const AT_ONCE: Duration = Duration::from_millis(5);
+/// Others are read again after so many times as long as reading took: a writer beside us may commit all the time.
+const READ_AGAIN: u32 = 20;
 
 /// Names a database may have in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
@@ -57,6 +68,17 @@ pub struct Scope {
     resident: usize,
     /// A table that could be opened but not searched, and why: it is not used again.
     refused: Mutex<Option<(TableStamp, String)>>,
+    /// The projects that its memories name.
+    recorded: Mutex<Option<Recorded>>,
+}
+
+#[derive(Debug)]
+struct Recorded {
+    /// The state of the store that was read; `None` where it could not be.
+    stamp: Option<Stamp>,
+    read: Instant,
+    took: Duration,
+    projects: Arc<RecordedProjects>,
 }
 
 #[derive(Debug)]
@@ -97,12 +119,67 @@ impl IndexGuard<'_> {
 }
 
 impl Scope {
-    /// The names a project of this scope may have, folded: the scope's own and the manifest's.
-    pub fn own_names(&self) -> Vec<String> {
-        let mut names = vec![fold_name(&self.name)];
-        names.extend(self.manifest.projects.iter().map(|project| fold_name(project)));
+    /// Its rows that belong to a project of this folded name. `aliases` are names that the project has in other scopes; one
+    /// that this scope lists as another project's counts for nothing here.
+    ///
+    /// The project that a scope is about (the only one that it lists, or the one of its own name) also has the rows that name
+    /// no project, and where there is no other the scope's own name stands for it.
+    pub fn rows_of(&self, project: &str, aliases: &[String]) -> ProjectRows {
+        let listed = &self.manifest.projects;
+        let own = fold_name(&self.name);
+        let named = listed.called(project);
+        let alone = named.is_some() && listed.sole().is_some();
+        let main = alone || project == own || named.is_some_and(|named| named.is_called(&own));
+        let meant = named.or_else(|| listed.sole().filter(|_| main));
+        let mut names = vec![project.to_owned()];
+        names.extend(meant.into_iter().flat_map(|meant| meant.names().iter().cloned()));
+        let free = |alias: &&String| listed.called(alias).is_none_or(|other| meant.is_some_and(|meant| meant == other));
+        names.extend(aliases.iter().filter(free).cloned());
+        if alone {
+            names.push(own);
+        }
+        names.sort();
         names.dedup();
-        names
+        ProjectRows { names, unnamed: main }
+    }
+
+    /// The projects that its memories name, read again where the store changed; none where it cannot be read at once.
+    pub fn recorded(&self) -> Arc<RecordedProjects> {
+        let Ok(stamp) = self.store.stamp() else { return Arc::default() };
+        let mut cached = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |known: &&Recorded| known.stamp.as_ref() == Some(&stamp) || known.read.elapsed() < known.took * READ_AGAIN;
+        if let Some(known) = cached.as_ref().filter(fits) {
+            return Arc::clone(&known.projects);
+        }
+        let began = Instant::now();
+        let projects = self
+            .indexed_projects(&stamp)
+            .map_or_else(|| self.store.snapshot_within(GLANCE, |snapshot| snapshot.projects()), Ok);
+        let took = match (&projects, began.elapsed()) {
+            (Err(_), took) => took.max(AT_ONCE * 10),
+            (Ok(_), took) if took < AT_ONCE => Duration::ZERO,
+            (Ok(_), took) => took,
+        };
+        let known = cached.insert(Recorded {
+            stamp: projects.is_ok().then_some(stamp),
+            read: began,
+            took,
+            projects: Arc::new(projects.unwrap_or_default()),
+        });
+        Arc::clone(&known.projects)
+    }
+
+    /// The same from its index, where that is there and up to date.
+    fn indexed_projects(&self, stamp: &Stamp) -> Option<RecordedProjects> {
+        let slot = self.index.try_read().ok()?;
+        let indexed = slot.as_ref().filter(|indexed| indexed.stamp.as_ref() == Some(stamp))?;
+        let index = &indexed.index;
+        let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
+        let mut projects = RecordedProjects::default();
+        for (name, count) in index.counted(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
+            projects.add(name, count);
+        }
+        Some(projects)
     }
 
     /// How many memories are held in memory at most; a larger scope is searched in its vector table.
@@ -462,6 +539,7 @@ impl Registry {
             used: AtomicU64::default(),
             resident: self.resident,
             refused: Mutex::default(),
+            recorded: Mutex::default(),
         }
     }
 }
@@ -491,6 +569,7 @@ fn single(path: &Path, pin: Option<&str>, resident: usize) -> Scope {
         used: AtomicU64::default(),
         resident,
         refused: Mutex::default(),
+        recorded: Mutex::default(),
     }
 }
 

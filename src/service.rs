@@ -208,6 +208,7 @@ pub(crate) fn open<'a>(
     scopes: &'a [Arc<Scope>],
     notes: &mut Vec<Note>,
 ) -> Result<Vec<(&'a Scope, IndexGuard<'a>)>, Error> {
+    notes.extend(selection.meant.clone());
     for broken in &selection.broken {
         notes.push(Note::about(
             NoteKind::ScopeUnavailable,

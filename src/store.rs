@@ -5,7 +5,7 @@
 //! without holding back its writer, `idle` what stays open between two reads, `halves` how two threads
 //! go through a large table, [`layout`] what is there, [`record`] what a row means, [`read`] the questions that are asked,
 //! `links` the one about provenance, [`sessions`] what may be told of sessions, [`outline`] the one that is asked of a whole store
-//! before anything of it is indexed.
+//! before anything of it is indexed, [`projects`] whose memories they are.
 
 pub mod ack;
 pub mod claude_mem;
@@ -18,6 +18,7 @@ pub mod layout;
 pub mod links;
 pub mod open;
 pub mod outline;
+pub mod projects;
 pub mod read;
 pub mod record;
 pub mod sessions;

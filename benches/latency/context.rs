@@ -27,7 +27,7 @@ pub fn measure() {
     std::fs::create_dir_all(empty.join("scopes")).unwrap();
     store(&full, 10_000);
     println!("\na repository of {FILES} files, three edited");
-    let found = Repository::discover(&top).unwrap();
+    let found = Repository::discover(&top, None).unwrap();
     let mut compared = Vec::with_capacity(CALLS);
     let mut seen = 0;
     let mut times: Vec<f64> = (0..CALLS)

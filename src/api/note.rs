@@ -67,6 +67,8 @@ pub enum NoteKind {
     OnlyStopWords,
     /// The server is pinned to one scope.
     Pinned,
+    /// `scope` is the name of a project; the note says which scope claims it.
+    ScopeOfProject,
     /// No scope could be derived from the project's path.
     NoCurrentScope,
     /// Nothing is there to search yet.

@@ -10,6 +10,7 @@ use crate::import::check_name;
 use crate::import::write::make_private;
 use crate::memory::{Unreviewed, Visibility};
 use crate::scope::manifest::Manifest;
+use crate::scope::project::Projects;
 use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::store::Store;
@@ -41,7 +42,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
         .snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.counts()?, snapshot.layout.has_status())))?;
     let manifest = Manifest {
         description: args.description.clone(),
-        projects: args.projects.clone(),
+        projects: Projects::of(args.projects.iter().cloned()),
         paths: args.paths.clone(),
         remotes: args.remotes.clone(),
         visibility: if args.private { Visibility::Private } else { Visibility::Shared },

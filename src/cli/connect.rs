@@ -287,13 +287,20 @@ fn repository(config: &Config) -> PathBuf {
     let folder = &config.project.value;
     // A home folder that is kept in git is no project.
     let own = |root: &PathBuf| config.home.as_ref().and_then(|home| home.canonicalize().ok()).as_ref() != Some(root);
-    Repository::discover(folder)
+    Repository::discover(folder, config.home.as_deref())
         .map(|found| found.work_tree)
         .filter(own)
         .unwrap_or_else(|| folder.clone())
 }
 
 fn places(config: &Config, here: bool) -> Result<Places, Error> {
+    if here && config.project.value.as_os_str().is_empty() {
+        return Err(Error::invalid(
+            "--here",
+            "given in a working directory that was removed",
+            "a folder that is there, or --project",
+        ));
+    }
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = config.home.clone().ok_or(SettingsError::NoHome)?;
     Ok(Places {

@@ -18,9 +18,9 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), Error> {
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
     let scopes: Vec<Arc<Scope>> = match (&config.pinned, args.all) {
-        (Some(pinned), false) => vec![find(&found, &pinned.value).ok_or_else(|| Error::ScopeNotFound {
+        (Some(pinned), false) => vec![find(&found, &pinned.value).ok_or_else(|| Error::PinNotFound {
             name: pinned.value.clone(),
-            known: found.iter().map(|scope| scope.name.clone()).collect(),
+            by: pinned.source.to_string(),
         })?],
         (None, true) => found,
         (None, false) if found.len() == 1 => found,

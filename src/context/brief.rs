@@ -14,8 +14,7 @@ use super::words::{Origin, Words};
 use super::{SESSIONS, folder, recent};
 use crate::api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, Skipped};
 use crate::error::{Error, StoreError};
-use crate::memory::{StatusFilter, Visibility, fold_name};
-use crate::query::filter::Belonging;
+use crate::memory::{ProjectRows, StatusFilter, fold_name};
 use crate::query::fold::Signature;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
@@ -68,6 +67,8 @@ pub struct Brief {
 /// One scope, read in outline.
 struct Read<'a> {
     scope: &'a Scope,
+    /// The current project's rows in it.
+    own: ProjectRows,
     outlines: Outlines,
     sessions: Vec<RecentSession>,
 }
@@ -140,7 +141,6 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     };
     let own = Chooser {
         read: &read,
-        selection: &selection,
         words: &words,
         weights: &weights,
         sets,
@@ -194,18 +194,17 @@ fn read<'a>(
     sessions: bool,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Read<'a>>, Error> {
-    let names = selection.current.names();
     let mut read = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
     for scope in scopes {
-        let own = selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
+        let own = selection.current.rows_in(scope);
         let result = scope.store.whole(PATIENCE, |snapshot| {
             let mut outlines = snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
             let told = match sessions {
                 true => {
                     let wanted = Recent {
-                        projects: &names,
-                        unnamed: own,
+                        projects: &own.names,
+                        unnamed: own.unnamed,
                         filter: StatusFilter::Approved,
                         most: SESSIONS,
                     };
@@ -218,6 +217,7 @@ fn read<'a>(
         match result {
             Ok((outlines, sessions)) => read.push(Read {
                 scope: scope.as_ref(),
+                own,
                 outlines,
                 sessions,
             }),
@@ -288,7 +288,6 @@ impl Holders {
 
 struct Chooser<'a> {
     read: &'a [Read<'a>],
-    selection: &'a Selection,
     words: &'a Words,
     weights: &'a [f64],
     sets: Sets,
@@ -302,22 +301,18 @@ impl Chooser<'_> {
         if most == 0 {
             return Ok(Vec::new());
         }
-        let belonging = self.belonging(own);
         let mine: Vec<(usize, &Outline)> = self
             .read
             .iter()
             .enumerate()
-            .filter(|(_, read)| belonging.admits_scope(&fold_name(&read.scope.name)))
             .flat_map(|(number, read)| {
-                let scope = fold_name(&read.scope.name);
-                let belonging = &belonging;
                 let outlines = read.outlines.served.iter();
                 // A store holds few projects and many memories.
                 let mut known: HashMap<(&str, &str), bool> = HashMap::default();
                 outlines
                     .filter(move |outline| {
                         let names = (outline.project.as_str(), outline.alias.as_str());
-                        *known.entry(names).or_insert_with(|| belonging.admits(&scope, names.0, names.1))
+                        *known.entry(names).or_insert_with(|| read.own.hold(names.0, names.1)) == own
                     })
                     .map(move |outline| (number, outline))
             })
@@ -479,15 +474,5 @@ impl Chooser<'_> {
             hits.push(hit);
         }
         Ok(hits)
-    }
-
-    fn belonging(&self, own: bool) -> Belonging {
-        let scope = self.selection.current.scope.as_ref();
-        Belonging {
-            names: self.selection.current.names(),
-            own_scope: scope.map(|scope| fold_name(&scope.name)),
-            own,
-            own_is_private: scope.is_some_and(|scope| scope.manifest.visibility == Visibility::Private),
-        }
     }
 }

@@ -11,9 +11,9 @@ use super::words::{Origin, Words};
 use crate::api::{Detail, MemoryHit, Mode, Note, NoteKind};
 use crate::cancel;
 use crate::error::Error;
-use crate::memory::{Memory, StatusFilter, Visibility, fold_name};
+use crate::memory::{Memory, StatusFilter, fold_name};
 use crate::query::analysis::Kind;
-use crate::query::filter::{Belonging, FilePattern, Filters};
+use crate::query::filter::{FilePattern, Filters};
 use crate::query::fold::Signature;
 use crate::query::inverted::Index;
 use crate::query::names::Name;
@@ -177,7 +177,7 @@ impl<'a> Chooser<'a> {
         let spec = QuerySpec {
             text: step.text.clone(),
             filters: Filters {
-                belonging: Some(self.belonging(own)),
+                own: Some(own),
                 status: StatusFilter::Approved,
                 files: step.files.clone(),
                 labels: step.labels.clone(),
@@ -252,31 +252,16 @@ impl<'a> Chooser<'a> {
         subjects.names.into_iter().chain(words).collect()
     }
 
-    fn belonging(&self, own: bool) -> Belonging {
-        Belonging {
-            names: self.selection.current.names(),
-            own_scope: self.selection.current.scope.as_ref().map(|scope| fold_name(&scope.name)),
-            own,
-            own_is_private: self
-                .selection
-                .current
-                .scope
-                .as_ref()
-                .is_some_and(|scope| scope.manifest.visibility == Visibility::Private),
-        }
-    }
-
     /// The project's recent sessions, each with the name of its scope.
     pub(super) fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
-        let names = self.selection.current.names();
         let mut sessions = Vec::new();
         for (scope, guard) in self.opened {
             let Some(index) = guard.get() else { continue };
-            let own = self.selection.current.scope.as_ref().is_some_and(|own| own.name == scope.name);
+            let own = self.selection.current.rows_in(scope);
             // Memories go before sessions: a store that cannot be read for these is named where its memories are read.
             let wanted = Recent {
-                projects: &names,
-                unnamed: own,
+                projects: &own.names,
+                unnamed: own.unnamed,
                 filter: StatusFilter::Approved,
                 most: SESSIONS,
             };

@@ -125,6 +125,7 @@ impl Server {
         let absent = matches!(
             error,
             Error::ScopeNotFound { .. }
+                | Error::PinNotFound { .. }
                 | Error::ScopeRefused { .. }
                 | Error::ScopeUnusable { .. }
                 | Error::NoScopes { .. }

@@ -6,7 +6,7 @@ use super::inverted::docs::Doc;
 use super::inverted::{DocId, Index};
 use super::names::Name;
 use crate::api::MatchTags;
-use crate::memory::{StatusFilter, fold_name};
+use crate::memory::{ProjectRows, StatusFilter, fold_name};
 
 /// The filters of a request, checked and parsed.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub struct Filters {
     pub tags: Vec<String>,
     /// How tags combine.
     pub match_tags: MatchTags,
-    /// Folded names of the project asked for.
+    /// The folded name of the project asked for.
     pub project: Option<String>,
     /// Folded types, one of which it must be; none asks for nothing.
     pub kinds: Vec<String>,
@@ -30,35 +30,29 @@ pub struct Filters {
     /// First instant no longer included.
     pub until: Option<i64>,
     /// Whose memories: the current project's, or everybody else's.
-    pub belonging: Option<Belonging>,
+    pub own: Option<bool>,
     /// Which statuses may be returned.
     pub status: StatusFilter,
 }
 
-/// Splits memories into those of one project and the rest.
-#[derive(Debug, Clone, Default)]
-pub struct Belonging {
-    /// Names the project's memories may stand under, folded.
-    pub names: Vec<String>,
-    /// The project's scope, folded: rows without a project in it are the project's.
-    pub own_scope: Option<String>,
-    /// True for the project's memories, false for all others.
-    pub own: bool,
-    /// The own scope is private: its memories are not told as those of others either.
-    pub own_is_private: bool,
+/// A project's rows in the numbers of an index.
+struct Rows {
+    names: Vec<Name>,
+    unnamed: bool,
 }
 
-impl Belonging {
-    /// Whether anything of a scope (folded name) can pass: a private scope's memories are not told as those of others.
-    pub fn admits_scope(&self, scope: &str) -> bool {
-        self.own || !self.own_is_private || self.own_scope.as_deref() != Some(scope)
+impl Rows {
+    fn resolve(rows: &ProjectRows, index: &Index) -> Self {
+        let names = rows.names.iter().filter_map(|name| index.lookup(name));
+        Self {
+            names: names.filter(|name| *name != 0).collect(),
+            unnamed: rows.unnamed,
+        }
     }
 
-    /// Whether a memory of a scope (folded name) passes, by its project and the project's second name, as written.
-    pub fn admits(&self, scope: &str, project: &str, alias: &str) -> bool {
-        let named = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
-        let mine = named(project) || named(alias) || (project.is_empty() && self.own_scope.as_deref() == Some(scope));
-        mine == self.own
+    fn hold(&self, index: &Index, doc: &Doc) -> bool {
+        let named = |name: Name| name != 0 && self.names.contains(&index.fold(name));
+        named(doc.project) || named(doc.alias) || (doc.project == 0 && self.unnamed)
     }
 }
 
@@ -148,47 +142,24 @@ pub struct Resolved<'a> {
     index: &'a Index,
     filters: &'a Filters,
     tags: Vec<Option<Name>>,
-    project: Option<Vec<Name>>,
-    /// The project asked for is this scope's own, so that rows without a project belong to it.
-    owns_unnamed: bool,
+    /// Those of the project asked for.
+    project: Option<Rows>,
+    /// Those of the current project.
+    own: Rows,
     kinds: Option<Vec<Name>>,
     labels: Option<Vec<Name>>,
     session: Option<Option<Name>>,
-    belonging: Option<(Vec<Name>, bool, bool)>,
-    /// Nothing of this scope passes.
-    closed: bool,
 }
 
 impl<'a> Resolved<'a> {
-    /// Resolves filters for a scope whose own names (scope name, `projects` of its manifest) are `own_names`, folded.
-    pub fn new(index: &'a Index, filters: &'a Filters, own_names: &[String]) -> Self {
-        let owns = filters.project.as_ref().is_some_and(|project| own_names.contains(project));
-        let project = filters.project.as_ref().map(|project| {
-            let names = std::iter::once(project).chain(own_names.iter().filter(|_| owns));
-            names.filter_map(|name| index.lookup(name)).collect()
-        });
-        let belonging = filters.belonging.as_ref().map(|belonging| {
-            let names = belonging
-                .names
-                .iter()
-                .filter_map(|name| index.lookup(name))
-                .filter(|name| *name != 0)
-                .collect();
-            let here = belonging.own_scope.as_ref().is_some_and(|own| own_names.first() == Some(own));
-            (names, here, belonging.own)
-        });
-        let closed = filters
-            .belonging
-            .as_ref()
-            .is_some_and(|belonging| own_names.first().is_some_and(|scope| !belonging.admits_scope(scope)));
+    /// Resolves filters for a scope: `project` are its rows of the project asked for, `own` those of the current project.
+    pub fn new(index: &'a Index, filters: &'a Filters, project: Option<&ProjectRows>, own: &ProjectRows) -> Self {
         Self {
-            closed,
-            belonging,
             index,
             filters,
             tags: filters.tags.iter().map(|tag| index.lookup(tag)).collect(),
-            project,
-            owns_unnamed: owns,
+            project: project.map(|project| Rows::resolve(project, index)),
+            own: Rows::resolve(own, index),
             kinds: (!filters.kinds.is_empty()).then(|| filters.kinds.iter().filter_map(|kind| index.lookup(kind)).collect()),
             labels: (!filters.labels.is_empty()).then(|| filters.labels.iter().filter_map(|label| index.lookup(label)).collect()),
             session: filters.session.as_ref().map(|session| index.lookup(session)),
@@ -197,15 +168,20 @@ impl<'a> Resolved<'a> {
 
     /// Whether every document passes, as far as this goes.
     pub fn is_open(&self) -> bool {
-        !self.closed && !self.filters.restricts() && self.belonging.is_none()
+        !self.filters.restricts() && self.filters.own.is_none()
+    }
+
+    /// Whether a document is the current project's.
+    pub fn is_own(&self, doc: &Doc) -> bool {
+        self.own.hold(self.index, doc)
     }
 
     /// What a database can decide of it.
     pub fn condition(&self) -> Condition<'_> {
         let spellings = |name: Option<Name>| name.map_or_else(Vec::new, |name| self.index.spellings(name));
-        let project = self.project.as_ref().map(|names| {
-            let spelled = names.iter().flat_map(|name| self.index.spellings(*name));
-            (spelled.filter(|name| !name.is_empty()).collect(), self.owns_unnamed)
+        let project = self.project.as_ref().map(|rows| {
+            let spelled = rows.names.iter().flat_map(|name| self.index.spellings(*name));
+            (spelled.collect(), rows.unnamed)
         });
         Condition {
             project,
@@ -228,17 +204,12 @@ impl<'a> Resolved<'a> {
 
     /// The first filter that a document does not pass, by the name of its argument; the one on status is not asked.
     pub fn refusal(&self, number: DocId) -> Option<&'static str> {
-        let belongs = |doc: &&Doc| !self.closed && self.belongs(doc);
+        let belongs = |doc: &&Doc| self.filters.own.is_none_or(|own| self.is_own(doc) == own);
         let Some(doc) = self.index.doc(number).filter(belongs) else {
             return Some("project");
         };
-        if let Some(project) = &self.project {
-            let named =
-                project.contains(&self.index.fold(doc.project)) || (doc.alias != 0 && project.contains(&self.index.fold(doc.alias)));
-            let unnamed = doc.project == 0 && self.owns_unnamed;
-            if !(unnamed || (named && doc.project != 0)) {
-                return Some("project");
-            }
+        if self.project.as_ref().is_some_and(|project| !project.hold(self.index, doc)) {
+            return Some("project");
         }
         if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&self.index.fold(doc.kind))) {
             return Some("type");
@@ -274,13 +245,6 @@ impl<'a> Resolved<'a> {
         }
         let about = |file: &Name| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file)));
         (!self.filters.files.is_empty() && !self.index.files(number).iter().any(about)).then_some("files")
-    }
-
-    fn belongs(&self, doc: &Doc) -> bool {
-        let Some((names, here, own)) = &self.belonging else { return true };
-        let mine =
-            names.contains(&self.index.fold(doc.project)) || names.contains(&self.index.fold(doc.alias)) || (*here && doc.project == 0);
-        mine == *own
     }
 }
 

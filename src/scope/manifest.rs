@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::project::Projects;
 use crate::error::SettingsError;
 use crate::files;
 use crate::memory::{Overviews, Unreviewed, Visibility, nearest};
@@ -19,13 +20,15 @@ pub struct Manifest {
     /// What the scope is about, in one line; shown by list_scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Names and aliases of the projects that belong here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub projects: Vec<String>,
-    /// Folders of those projects; `~` and globs are allowed. The longest match wins.
+    /// The projects that belong here: names, or a table of names with their aliases.
+    #[serde(skip_serializing_if = "Projects::is_empty")]
+    pub projects: Projects,
+    /// Folders of those projects; `~` and globs are allowed. The longest match wins. One whose last part is the name of a
+    /// project is that project's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// Git remotes of those projects, in any spelling, for instance `github.com/org/name`.
+    /// Git remotes of those projects, in any spelling, for instance `github.com/org/name`. One whose last part is the name of
+    /// a project is that project's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remotes: Vec<String>,
     /// `shared` (default): searched from every project. `private`: only when it is current or named.
@@ -41,10 +44,11 @@ pub struct Manifest {
     pub overviews: Option<Overviews>,
 }
 
-/// The keys, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 8] = [
+/// The keys, for the nearest one to a misspelt key; `aliases` is one of a project.
+pub const KEYS: [&str; 9] = [
     "description",
     "projects",
+    "aliases",
     "paths",
     "remotes",
     "visibility",

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::remote::Spellings;
 use crate::files;
 
 /// Most bytes that are read of one of git's own files.
@@ -14,8 +15,10 @@ pub struct Repository {
     pub main: PathBuf,
     /// The folder of the working tree that was found.
     pub work_tree: PathBuf,
-    /// Remotes, normalised by [`normalise_remote`], `origin` first.
+    /// Remotes in every spelling that may be compared, `origin` first; see [`Spellings::of`].
     pub remotes: Vec<String>,
+    /// What its settings and its user's make of remotes.
+    pub spellings: Spellings,
     /// The branch that is checked out, without `refs/heads/`.
     pub branch: Option<String>,
     /// The folder with what git keeps for this working tree alone: `HEAD` and the index.
@@ -31,8 +34,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Finds the repository that holds `folder`, if there is one.
-    pub fn discover(folder: &Path) -> Option<Self> {
+    /// Finds the repository that holds `folder`, if there is one. The user's settings in `home` say what its remotes mean.
+    pub fn discover(folder: &Path, home: Option<&Path>) -> Option<Self> {
         if !is_open(folder) {
             return None;
         }
@@ -55,8 +58,10 @@ impl Repository {
         let config = settings_file(&common.join("config"), gix_config::Source::Local);
         let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
         let ignore_case = config.as_ref().and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
+        let spellings = Spellings::read(config.as_ref(), home);
         Some(Self {
-            remotes: config.as_ref().map(remotes).unwrap_or_default(),
+            remotes: config.as_ref().map(|config| remotes(config, &spellings)).unwrap_or_default(),
+            spellings,
             sha256: text("extensions.objectFormat").is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
             ignore_case: ignore_case.unwrap_or(false),
             excludes_file: text("core.excludesFile").map(|path| PathBuf::from(path.to_string())),
@@ -116,32 +121,20 @@ fn common_dir(git_dir: &Path) -> PathBuf {
     }
 }
 
-fn remotes(config: &gix_config::File) -> Vec<String> {
+fn remotes(config: &gix_config::File, spellings: &Spellings) -> Vec<String> {
     let mut remotes: Vec<(bool, String)> = Vec::new();
     for section in config.sections_by_name("remote").into_iter().flatten() {
         let origin = section.header().subsection_name().is_some_and(|name| name == "origin");
         for url in section.values("url") {
-            let url = normalise_remote(&url.to_string());
-            if !url.is_empty() && !remotes.iter().any(|(_, known)| *known == url) {
-                remotes.push((!origin, url));
+            for url in spellings.of(&url.to_string()) {
+                if !remotes.iter().any(|(_, known)| *known == url) {
+                    remotes.push((!origin, url));
+                }
             }
         }
     }
     remotes.sort_by_key(|(other, _)| *other);
     remotes.into_iter().map(|(_, url)| url).collect()
-}
-
-/// A remote as `host/path`, lower case, without protocol, user, port and `.git`, so that every spelling compares.
-pub fn normalise_remote(url: &str) -> String {
-    let url = url.trim().trim_end_matches('/');
-    let bare = |text: &str| text.trim_matches('/').trim_end_matches(".git").to_lowercase();
-    match gix_url::parse(url) {
-        Ok(parsed) if parsed.host().is_some() => {
-            let path = parsed.path.to_string();
-            format!("{}/{}", parsed.host().unwrap_or_default().to_lowercase(), bare(&path))
-        }
-        _ => bare(url),
-    }
 }
 
 fn absolute(base: &Path, path: PathBuf) -> PathBuf {
@@ -150,22 +143,4 @@ fn absolute(base: &Path, path: PathBuf) -> PathBuf {
 
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_spelling_of_a_remote_is_one() {
-        for url in [
-            "git@github.com:Example-Org/ledger-api.git",
-            "https://github.com/example-org/ledger-api",
-            "https://user:token@github.com/example-org/ledger-api.git/",
-            "ssh://git@github.com:22/example-org/ledger-api.git",
-            "github.com/example-org/ledger-api",
-        ] {
-            assert_eq!(normalise_remote(url), "github.com/example-org/ledger-api", "{url}");
-        }
-    }
 }

@@ -1,27 +1,26 @@
-//! Which scope is current, by which rule, and which scopes a request searches.
+//! Which scope is current, and which scopes a request searches.
 //!
-//! Detection: the pinned scope → the project's path against manifests (longest `paths` match, then `remotes`, then
-//! `projects` and scope names against the repository's name) → `default_scope` → none.
+//! Current is the pinned scope, or else the one that claims the project's folder ([`super::detect`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::Glob;
-
-use super::repository::{Repository, normalise_remote};
+use super::detect::{Claim, Found, Identity, Place, detect, identify, recording};
+use super::project::Project;
+use super::repository::Repository;
 use super::{Registry, Scope};
-use crate::api::{Searched, Skipped};
-use crate::config::{Config, expand_home};
+use crate::api::{Note, NoteKind, Searched, Skipped};
+use crate::config::Config;
 use crate::error::{Error, SettingsError};
-use crate::memory::{StatusFilter, Visibility, fold_name};
+use crate::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
 use crate::text;
 
 /// The current project and its scope.
 #[derive(Debug, Clone)]
 pub struct Current {
-    /// The project's folder, real path.
+    /// The project's folder, real path; empty where there is none.
     pub folder: PathBuf,
-    /// Its name: that of the main repository, or of the folder.
+    /// Its name: as a manifest lists it, or else that of the main repository or of the folder.
     pub name: String,
     /// Its repository.
     pub repository: Option<Repository>,
@@ -29,23 +28,17 @@ pub struct Current {
     pub scope: Option<Arc<Scope>>,
     /// The rule that found the scope.
     pub rule: Option<String>,
+    /// Its rows in its own scope.
+    own: ProjectRows,
 }
 
 impl Current {
-    /// Names the project's memories may stand under, folded: the project's own and its scope's.
-    pub fn names(&self) -> Vec<String> {
-        let mut names = vec![fold_name(&self.name)];
-        if let Some(remote) = self.repository.as_ref().and_then(|repository| repository.remotes.first())
-            && let Some(last) = remote.rsplit('/').next()
-        {
-            names.push(fold_name(last));
+    /// The project's rows in a scope.
+    pub fn rows_in(&self, scope: &Scope) -> ProjectRows {
+        if self.scope.as_ref().is_some_and(|own| own.name == scope.name) {
+            return self.own.clone();
         }
-        if let Some(scope) = &self.scope {
-            names.extend(scope.own_names());
-        }
-        names.sort();
-        names.dedup();
-        names
+        scope.rows_of(&fold_name(&self.name), &self.own.names)
     }
 }
 
@@ -60,9 +53,24 @@ pub struct Selection {
     pub broken: Vec<Skipped>,
     /// The current project.
     pub current: Current,
+    /// Says which scopes were meant, where `scope` is the name of a project.
+    pub meant: Option<Note>,
+    /// The scopes whose manifests say what else a project is called.
+    namers: Vec<Arc<Scope>>,
 }
 
 impl Selection {
+    /// The rows of a scope that belong to the project of a folded name. Its aliases count in every scope, whichever lists them.
+    pub fn rows_of(&self, project: &str, scope: &Scope) -> ProjectRows {
+        let listed = self.namers.iter().filter_map(|scope| scope.manifest.projects.called(project));
+        let mut listed: Vec<&[String]> = listed.map(Project::names).collect();
+        // Where it is a project's name, it is no alias of another's.
+        if listed.iter().any(|names| names.first().is_some_and(|name| name == project)) {
+            listed.retain(|names| names.first().is_some_and(|name| name == project));
+        }
+        scope.rows_of(project, &listed.concat())
+    }
+
     /// The part of an answer that says where it looked.
     pub fn searched(&self, status: StatusFilter) -> Searched {
         Searched {
@@ -80,37 +88,60 @@ impl Selection {
 /// Finds the current project and its scope.
 ///
 /// # Errors
-/// [`Error::ScopeNotFound`] when the pinned scope does not exist.
+/// [`Error::PinNotFound`].
 pub fn current(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, Error> {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let repository = Repository::discover(&folder);
-    let name = repository
-        .as_ref()
-        .and_then(Repository::name)
-        .or_else(|| folder.file_name().map(|name| name.to_string_lossy().into_owned()))
-        .unwrap_or_else(|| "project".to_owned());
-    let mut current = Current {
-        folder,
-        name,
-        repository,
-        scope: None,
-        rule: None,
+    find_current(config, scopes, folder, true)
+}
+
+/// As [`current`], without a look into any store: a scope that is claimed by nothing but what its memories name is not found.
+///
+/// # Errors
+/// [`Error::PinNotFound`].
+pub fn current_by_manifests(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, Error> {
+    find_current(config, scopes, folder, false)
+}
+
+fn find_current(config: &Config, scopes: &[Arc<Scope>], folder: &Path, with_stores: bool) -> Result<Current, Error> {
+    let place = Place::of(folder, config.home.as_deref());
+    let found = match pinned(config, scopes)? {
+        Some((scope, rule)) => Some(Found {
+            scope,
+            rule,
+            claim: Claim::Pinned,
+        }),
+        None => detect(config, scopes, &place, with_stores),
     };
-    if let Some(pinned) = &config.pinned {
-        let scope = find(scopes, &pinned.value).ok_or_else(|| not_found(scopes, &pinned.value))?;
-        current.rule = Some(pinned.source.to_string());
-        current.scope = Some(scope);
-    } else if let Some((scope, rule)) = detect(config, scopes, &current) {
-        current.rule = Some(rule);
-        current.scope = Some(scope);
+    let project = match &found {
+        Some(found) if with_stores => identify(config, &found.scope, &place, &found.claim),
+        _ => Identity::of(&place),
+    };
+    Ok(Current {
+        folder: place.folder,
+        name: project.name,
+        repository: place.repository,
+        rule: found.as_ref().map(|found| found.rule.clone()),
+        scope: found.map(|found| found.scope),
+        own: project.rows,
+    })
+}
+
+/// The scope that this server is pinned to, and what pins it.
+fn pinned(config: &Config, scopes: &[Arc<Scope>]) -> Result<Option<(Arc<Scope>, String)>, Error> {
+    let Some(pinned) = &config.pinned else { return Ok(None) };
+    let by = pinned.source.to_string();
+    match find(scopes, &pinned.value) {
+        Some(scope) => Ok(Some((scope, by))),
+        None => Err(Error::PinNotFound {
+            name: text::line(&pinned.value, 200),
+            by,
+        }),
     }
-    Ok(current)
 }
 
 /// The scopes a request searches: the one it names; or the pinned one; or every shared one and the current one.
 ///
 /// # Errors
-/// [`Error::ScopeNotFound`], [`Error::ScopeRefused`], [`Error::NoScopes`].
+/// [`Error::ScopeNotFound`], [`Error::ScopeRefused`], [`Error::PinNotFound`], [`Error::NoScopes`].
 pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
     let named = named.map(str::trim).filter(|named| !named.is_empty());
     let discovery = registry.discover();
@@ -121,30 +152,19 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         .into_iter()
         .map(|(scope, reason)| Skipped { scope, reason })
         .collect();
-    if let Some(pinned) = &config.pinned {
-        let scope = find(&scopes, &pinned.value).ok_or_else(|| not_found(&scopes, &pinned.value))?;
-        let other =
-            |named: &&str| find(&scopes, named).map_or(fold_name(named) != fold_name(&scope.name), |found| found.name != scope.name);
-        if let Some(named) = named.filter(other) {
-            return Err(Error::ScopeRefused {
-                name: named.to_owned(),
-                pinned: scope.name.clone(),
-            });
-        }
-        return only(scope, current);
-    }
-    if let Some(named) = named {
-        let scope = find(&scopes, named).ok_or_else(|| not_found(&scopes, named))?;
-        return only(scope, current);
+    if named.is_some() || config.pinned.is_some() {
+        let meant = meant(config, &scopes, &current, named.unwrap_or_default())?;
+        let mut namers = visible(&scopes, &current);
+        namers.extend(meant.scopes.iter().cloned());
+        return only(meant, namers, current, config.pinned.is_some());
     }
     if scopes.is_empty() {
         return Err(Error::NoScopes {
             root: registry.root().to_owned(),
         });
     }
-    let (searched, private): (Vec<_>, Vec<_>) = scopes.into_iter().partition(|scope| {
-        scope.manifest.visibility == Visibility::Shared || current.scope.as_ref().is_some_and(|own| own.name == scope.name)
-    });
+    let namers = visible(&scopes, &current);
+    let (searched, private): (Vec<_>, Vec<_>) = scopes.into_iter().partition(|scope| is_visible(scope, &current));
     let mut broken = Vec::new();
     for scope in private {
         let reason = match &scope.problem {
@@ -182,7 +202,97 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         skipped,
         broken,
         current,
+        meant: None,
+        namers,
     })
+}
+
+/// Whether a scope is searched without being named.
+fn is_visible(scope: &Scope, current: &Current) -> bool {
+    let own = current.scope.as_ref().is_some_and(|own| own.name == scope.name);
+    own || scope.manifest.visibility == Visibility::Shared
+}
+
+/// The scopes that are searched without being named and that list projects.
+fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
+    let visible = scopes.iter().filter(|scope| is_visible(scope, current));
+    visible.filter(|scope| !scope.manifest.projects.is_empty()).cloned().collect()
+}
+
+/// What `scope` means.
+#[derive(Debug)]
+pub struct Meant {
+    /// The scopes: one that has this name, or those that claim a project of this name.
+    pub scopes: Vec<Arc<Scope>>,
+    /// Says which, where it is the name of a project.
+    pub note: Option<Note>,
+}
+
+/// The scopes that a name means: the scope that is called so; or else those whose manifests list a project of this name; or
+/// those whose memories name one. Of private scopes only the current one counts as long as a shared one is meant. On a pinned
+/// server every name but those of its own scope and of that scope's projects is refused, whether there is such a scope or not.
+///
+/// # Errors
+/// [`Error::ScopeNotFound`], [`Error::ScopeRefused`], [`Error::PinNotFound`].
+pub fn meant(config: &Config, scopes: &[Arc<Scope>], current: &Current, name: &str) -> Result<Meant, Error> {
+    let folded = fold_name(name);
+    // Looked up among all of them, so that a name is not taken for one like it.
+    let called = find(scopes, name);
+    if let Some((pin, _)) = pinned(config, scopes)? {
+        let is_pin = called
+            .as_ref()
+            .map_or(folded == fold_name(&pin.name), |called| called.name == pin.name);
+        let is_project =
+            || called.is_none() && (pin.manifest.projects.called(&folded).is_some() || pin.recorded().called(&folded).is_some());
+        return if is_pin || folded.is_empty() {
+            Ok(Meant::scope(pin))
+        } else if is_project() {
+            Ok(Meant::project(name, vec![pin]))
+        } else {
+            Err(Error::ScopeRefused {
+                name: name.to_owned(),
+                pinned: pin.name.clone(),
+            })
+        };
+    }
+    if let Some(scope) = called {
+        return Ok(Meant::scope(scope));
+    }
+    let listing = scopes.iter().filter(|scope| scope.manifest.projects.called(&folded).is_some());
+    let (visible, private): (Vec<_>, Vec<_>) = listing.cloned().partition(|scope| is_visible(scope, current));
+    let listing = if visible.is_empty() { private } else { visible };
+    if !listing.is_empty() {
+        return Ok(Meant::project(name, listing));
+    }
+    let recording: Vec<Arc<Scope>> = recording(scopes, &folded).into_iter().map(|(scope, _)| Arc::clone(scope)).collect();
+    if recording.is_empty() {
+        return Err(not_found(scopes, name));
+    }
+    Ok(Meant::project(name, recording))
+}
+
+impl Meant {
+    fn scope(scope: Arc<Scope>) -> Self {
+        Self {
+            scopes: vec![scope],
+            note: None,
+        }
+    }
+
+    fn project(name: &str, mut scopes: Vec<Arc<Scope>>) -> Self {
+        scopes.sort_by(|a, b| a.name.cmp(&b.name));
+        let names: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name)).collect();
+        let message = format!(
+            "no scope is called `{}`; {} has a project of this name",
+            text::line(name, 100),
+            names.join(" and ")
+        );
+        let note = match scopes.as_slice() {
+            [one] => Note::about(NoteKind::ScopeOfProject, &one.name, message),
+            _ => Note::new(NoteKind::ScopeOfProject, message),
+        };
+        Self { scopes, note: Some(note) }
+    }
 }
 
 /// Why a private scope is not searched.
@@ -199,19 +309,24 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     )
 }
 
-/// The one scope that was named, if its manifest can be used.
-fn only(scope: Arc<Scope>, current: Current) -> Result<Selection, Error> {
-    if let Some(problem) = &scope.problem {
+/// The scopes that were named, if their manifests can be used.
+fn only(meant: Meant, namers: Vec<Arc<Scope>>, current: Current, pinned: bool) -> Result<Selection, Error> {
+    let broken = meant.scopes.iter().find_map(|scope| Some((scope, scope.problem.as_ref()?)));
+    if let Some((scope, problem)) = broken {
         return Err(Error::ScopeUnusable {
             name: scope.name.clone(),
-            reason: unusable_manifest(&scope, problem),
+            reason: unusable_manifest(scope, problem),
         });
     }
+    // A pinned server knows of no other scope.
+    let namers = if pinned { meant.scopes.clone() } else { namers };
     Ok(Selection {
-        scopes: vec![scope],
+        scopes: meant.scopes,
         skipped: Vec::new(),
         broken: Vec::new(),
         current,
+        meant: meant.note,
+        namers,
     })
 }
 
@@ -225,111 +340,13 @@ pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
         .cloned()
 }
 
-/// The error for a scope nobody knows; private scopes are not among the names it tells.
-pub fn not_found(scopes: &[Arc<Scope>], name: &str) -> Error {
-    let known = scopes
-        .iter()
-        .filter(|scope| scope.manifest.visibility == Visibility::Shared)
-        .map(|scope| scope.name.clone())
-        .collect();
+/// The error for a name that nobody knows; private scopes and their projects are not among the names it tells.
+fn not_found(scopes: &[Arc<Scope>], name: &str) -> Error {
+    let shared = || scopes.iter().filter(|scope| scope.manifest.visibility == Visibility::Shared);
+    let projects = shared().flat_map(|scope| scope.manifest.projects.iter());
     Error::ScopeNotFound {
         name: name.to_owned(),
-        known,
+        known: shared().map(|scope| scope.name.clone()).collect(),
+        projects: projects.map(|project| text::line(&project.name, 100)).collect(),
     }
-}
-
-fn detect(config: &Config, scopes: &[Arc<Scope>], current: &Current) -> Option<(Arc<Scope>, String)> {
-    by_path(config, scopes, current)
-        .or_else(|| by_remote(scopes, current))
-        .or_else(|| by_name(scopes, current))
-        .or_else(|| {
-            let default = config.default_scope.as_ref()?;
-            Some((find(scopes, &default.value)?, "default_scope in config.toml".to_owned()))
-        })
-}
-
-/// The scope whose `paths` match the project's folder most closely. A folder in a linked worktree is also looked for where
-/// it would lie in the main repository.
-fn by_path(config: &Config, scopes: &[Arc<Scope>], current: &Current) -> Option<(Arc<Scope>, String)> {
-    let mut folders = vec![current.folder.clone()];
-    if let Some(repository) = &current.repository
-        && let Ok(inside) = current.folder.strip_prefix(&repository.work_tree)
-        && repository.main != repository.work_tree
-    {
-        folders.push(repository.main.join(inside));
-    }
-    let mut best: Option<(usize, &Arc<Scope>, &str)> = None;
-    for scope in scopes {
-        for pattern in &scope.manifest.paths {
-            let depth = folders
-                .iter()
-                .filter_map(|folder| matched_depth(pattern, folder, &scope.folder, config.home.as_deref()))
-                .max();
-            if let Some(depth) = depth
-                && best.is_none_or(|(known, _, _)| depth > known)
-            {
-                best = Some((depth, scope, pattern));
-            }
-        }
-    }
-    best.map(|(_, scope, pattern)| (Arc::clone(scope), format!("paths `{pattern}`")))
-}
-
-/// How many components of `folder` a pattern matches: the folder itself or one above it. `None` where it does not.
-fn matched_depth(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> Option<usize> {
-    let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
-    // A relative path is meant from where the manifest lies.
-    let expanded = if expanded.is_absolute() { expanded } else { beside.join(expanded) };
-    let candidates = || folder.ancestors().map(|ancestor| (ancestor, ancestor.components().count()));
-    let real = expanded.canonicalize().unwrap_or_else(|_| expanded.clone());
-    // A folder's name may hold what looks like a glob.
-    let literal = candidates().find(|(ancestor, _)| *ancestor == real).map(|(_, depth)| depth);
-    if literal.is_some() || !pattern.contains(['*', '?', '[', '{']) {
-        return literal;
-    }
-    // The part before the first wildcard may run through symbolic links; the project's folder is a real path.
-    let text = expanded.to_string_lossy().into_owned();
-    let fixed: PathBuf = Path::new(&text)
-        .components()
-        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
-        .collect();
-    let rest = Path::new(&text).strip_prefix(&fixed).ok()?.to_owned();
-    let real = fixed.canonicalize().unwrap_or(fixed).join(rest);
-    let glob = globset::GlobBuilder::new(&real.to_string_lossy())
-        .literal_separator(true)
-        .build()
-        .or_else(|_| Glob::new(&text))
-        .ok()?
-        .compile_matcher();
-    candidates().find(|(ancestor, _)| glob.is_match(ancestor)).map(|(_, depth)| depth)
-}
-
-fn by_remote(scopes: &[Arc<Scope>], current: &Current) -> Option<(Arc<Scope>, String)> {
-    let remotes = &current.repository.as_ref()?.remotes;
-    for remote in remotes {
-        for scope in scopes {
-            if let Some(named) = scope.manifest.remotes.iter().find(|named| normalise_remote(named) == *remote) {
-                return Some((Arc::clone(scope), format!("remotes `{named}`")));
-            }
-        }
-    }
-    None
-}
-
-fn by_name(scopes: &[Arc<Scope>], current: &Current) -> Option<(Arc<Scope>, String)> {
-    let name = fold_name(&current.name);
-    // A path that does not exist is nobody's project: its last part alone opens no private scope.
-    let there = current.folder.is_dir();
-    let scopes = || {
-        scopes
-            .iter()
-            .filter(|scope| there || scope.manifest.visibility == Visibility::Shared)
-    };
-    for scope in scopes() {
-        if let Some(project) = scope.manifest.projects.iter().find(|project| fold_name(project) == name) {
-            return Some((Arc::clone(scope), format!("projects `{project}`")));
-        }
-    }
-    let scope = scopes().find(|scope| fold_name(&scope.name) == name)?;
-    Some((Arc::clone(scope), format!("scope name `{}`", scope.name)))
 }

@@ -205,7 +205,10 @@ impl Search<'_> {
         }
         let (projects, tags) = self.known_names();
         if let Some(project) = &request.project {
-            suggestions.extend(unknown("No memory was learned in project", project, &projects));
+            // Where it is there under another of its names, there is nothing to correct.
+            if !projects.iter().any(|name| self.asked.contains(&fold_name(name))) {
+                suggestions.extend(unknown("No memory was learned in project", project, &projects));
+            }
         }
         for tag in request.tags.iter().flatten() {
             suggestions.extend(unknown("No memory has the tag", tag, &tags));

@@ -10,7 +10,7 @@ use crate::api::{Completions, ListScopesRequest, ListScopesResponse, QueryReques
 use crate::cancel;
 use crate::error::Error;
 use crate::memory::{StatusFilter, Visibility};
-use crate::scope::resolve::current;
+use crate::scope::resolve::current_by_manifests;
 use crate::store::read::RowKey;
 use crate::text;
 use crate::uri::Address;
@@ -34,7 +34,8 @@ pub struct Listed {
 /// The scopes that may be listed: shared ones and the current one; of a pinned server its own. No store is opened.
 pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
     let scopes = service.registry.discover().scopes;
-    let current = current(&service.config, &scopes, &service.config.project.value)?;
+    // A private scope is never claimed by what its memories name.
+    let current = current_by_manifests(&service.config, &scopes, &service.config.project.value)?;
     let own = current.scope.as_ref().map(|scope| scope.name.as_str());
     let pinned = service.config.pinned.is_some();
     let visible = scopes.iter().filter(|scope| {
@@ -74,6 +75,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
         return Err(Error::ScopeNotFound {
             name: name.to_owned(),
             known: Vec::new(),
+            projects: Vec::new(),
         });
     };
     let newest = service.query_memories(&QueryRequest {
@@ -125,7 +127,13 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
     short("name", scope.unwrap_or_default())?;
     let mut selection = match service.select(scope, None) {
         Ok(selection) => selection,
-        Err(Error::ScopeNotFound { .. } | Error::ScopeRefused { .. } | Error::ScopeUnusable { .. } | Error::NoScopes { .. }) => {
+        Err(
+            Error::ScopeNotFound { .. }
+            | Error::PinNotFound { .. }
+            | Error::ScopeRefused { .. }
+            | Error::ScopeUnusable { .. }
+            | Error::NoScopes { .. },
+        ) => {
             return Ok(Completions::default());
         }
         Err(error) => return Err(error),

@@ -12,7 +12,7 @@ use crate::cancel;
 use crate::error::{Error, StoreError};
 use crate::memory::{Status, StatusFilter, Visibility};
 use crate::query::inverted::Index;
-use crate::scope::resolve::{PRIVATE, current, find, not_found, unusable_manifest};
+use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
 use crate::scope::{Scope, TableState};
 use crate::{text, time};
 
@@ -47,18 +47,9 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     let named = request.scope.as_deref().map(str::trim).filter(|name| !name.is_empty());
     short("scope", named.unwrap_or_default())?;
     if let Some(name) = named {
-        // Looked up among all of them, so that a name is not taken for one like it.
-        let wanted = find(&all, name).map_or_else(|| name.to_owned(), |scope| scope.name.clone());
-        let scope = find(&scopes, &wanted)
-            .filter(|scope| scope.name == wanted)
-            .ok_or_else(|| match &service.config.pinned {
-                Some(_) => Error::ScopeRefused {
-                    name: name.to_owned(),
-                    pinned: response.current_scope.clone().unwrap_or_default(),
-                },
-                None => not_found(&all, name),
-            })?;
-        scopes = vec![scope];
+        let meant = meant(&service.config, &all, &current, name)?;
+        response.notes.extend(meant.note);
+        scopes = meant.scopes;
     }
     let start = match &request.cursor {
         Some(cursor) => {

@@ -1,7 +1,7 @@
 //! One search over opened scopes: retrieval, order, and reading a page of records.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::answer;
 use super::evidence::{self, Evidence};
@@ -102,8 +102,8 @@ pub(crate) struct Search<'a> {
     pub(super) opened: &'a [(&'a Scope, IndexGuard<'a>)],
     pub(super) views: Vec<View<'a>>,
     pub(super) names: Vec<String>,
-    mine: Vec<String>,
-    own_scope: Option<String>,
+    /// Names of the project asked for, folded.
+    pub(super) asked: HashSet<String>,
     pub(super) spec: &'a QuerySpec,
     terms: Option<(Terms, Statistics)>,
     /// The vector of what is asked for.
@@ -129,12 +129,16 @@ impl<'a> Search<'a> {
     ) -> Result<Self, Error> {
         cancel::check()?;
         let mut names = Vec::new();
+        let mut asked_for = HashSet::new();
         let mut views: Vec<View<'a>> = opened
             .iter()
             .filter_map(|(scope, guard)| {
                 let index = guard.get()?;
                 names.push(scope.name.clone());
-                Some(View::new(index, Resolved::new(index, &spec.filters, &scope.own_names())))
+                let asked = spec.filters.project.as_deref().map(|project| selection.rows_of(project, scope));
+                asked_for.extend(asked.iter().flat_map(|rows| rows.names.iter().cloned()));
+                let own = selection.current.rows_in(scope);
+                Some(View::new(index, Resolved::new(index, &spec.filters, asked.as_ref(), &own)))
             })
             .collect();
         let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
@@ -184,8 +188,7 @@ impl<'a> Search<'a> {
             opened,
             views,
             names,
-            mine: selection.current.names(),
-            own_scope,
+            asked: asked_for,
             spec,
             terms,
             code,
@@ -317,10 +320,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
-        let Some(view) = self.views.get(scope) else { return false };
-        let own = self.own_scope.as_ref().is_some_and(|own| self.names.get(scope) == Some(own));
-        let named = |name| name != 0 && self.mine.iter().any(|mine| mine == view.index.name(view.index.fold(name)));
-        named(doc.project) || named(doc.alias) || (own && doc.project == 0)
+        self.views.get(scope).is_some_and(|view| view.filter.is_own(doc))
     }
 
     /// Reads records in order, folds near-duplicates, and stops when the page is full.

@@ -417,7 +417,7 @@ impl QuerySpec {
                     .filter(|session| !session.is_empty()),
                 since,
                 until,
-                belonging: None,
+                own: None,
                 status: request.status.unwrap_or_default(),
             },
             limit: number("limit", request.limit, 1, i64::from(MAX_LIMIT), config.limit.value)?,

@@ -63,7 +63,7 @@ pub fn repository(folder: &Path, files: &[&str]) {
 
 #[track_caller]
 fn check(folder: &Path, expected: &[&str]) {
-    let repository = Repository::discover(folder).unwrap();
+    let repository = Repository::discover(folder, None).unwrap();
     let changes = Changes::read(&repository, None, ENOUGH);
     assert_eq!(changes.files, expected);
     assert_eq!(changes.compared, changes.tracked);
@@ -220,7 +220,7 @@ fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
         let mut broken = whole.clone();
         broken[at] ^= 0xff;
         std::fs::write(&index, broken).unwrap();
-        let repository = Repository::discover(&folder.path().join("four")).unwrap();
+        let repository = Repository::discover(&folder.path().join("four"), None).unwrap();
         assert!(Changes::read(&repository, None, ENOUGH).files.len() <= 2, "byte {at}");
     }
 }
@@ -237,7 +237,7 @@ fn with_little_time_folders_in_which_something_happened_come_first() {
     let stirred = std::fs::File::open(top.join("part17")).unwrap();
     stirred.set_modified(SystemTime::now() + Duration::from_secs(100)).unwrap();
     check(top, &["part17/file0017.rs"]);
-    let none = Changes::read(&Repository::discover(top).unwrap(), None, Duration::ZERO);
+    let none = Changes::read(&Repository::discover(top, None).unwrap(), None, Duration::ZERO);
     assert_eq!((none.compared, none.tracked, none.files.len()), (0, 3_000, 0));
 }
 

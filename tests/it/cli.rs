@@ -140,6 +140,45 @@ fn transcript(root: &Path, commands: &[&[&str]]) -> String {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_working_directory_that_was_removed_stops_only_what_needs_it() {
+    let root = Root::new();
+    root.store("ledger", &[memory("a", "Deploy rule", json!({ "project": "ledger" }))]);
+    let gone = |arguments: &str| {
+        let folder = root.path().join("gone");
+        std::fs::create_dir_all(&folder).unwrap();
+        let script = format!("rmdir \"$PWD\" && exec '{}' {arguments}", env!("CARGO_BIN_EXE_ack-memory"));
+        let mut command = binary();
+        let shell = std::mem::replace(&mut command, Command::new("sh"));
+        for (name, value) in shell.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        run(command.current_dir(&folder).stdin(Stdio::null()).args(["-c", &script]))
+    };
+    let here = format!("--root '{}'", root.path().display());
+    let answer = gone(&format!("{here} --json query deploy")).json();
+    assert_eq!(answer["results"][0]["id"], "a");
+    assert!(answer["searched"].get("current_scope").is_none());
+    assert_eq!(gone(&format!("{here} --json get a")).json()["id"], "a");
+    assert_eq!(gone(&format!("{here} --json scopes")).json()["scopes"][0]["name"], "ledger");
+    let context = gone(&format!("{here} --json context")).json();
+    assert_eq!(context["cross_project_learnings"][0]["id"], "a");
+    assert!(context["notes"].to_string().contains("working directory was removed"), "{context}");
+    let project = root.path().join("ledger");
+    std::fs::create_dir_all(&project).unwrap();
+    let context = gone(&format!("{here} --project '{}' --json context", project.display())).json();
+    assert_eq!(context["recent_memories"][0]["id"], "a");
+    let hook = gone(&format!("{here} --project '{}' hook session-start", project.display()));
+    assert!(hook.out.contains("Deploy rule") && hook.err.is_empty(), "{hook:?}");
+    let hook = gone(&format!("{here} hook session-start"));
+    assert!(hook.code == Some(0) && hook.err.is_empty(), "{hook:?}");
+    gone("--root nowhere --json query deploy").fails(1);
+}
+
+#[test]
 fn output_for_people() {
     let root = Root::samples();
     let project = root.path().join("ledger-api");

@@ -1,5 +1,6 @@
 //! `get_context`: the few memories that matter for a project now.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ack_memory::text;
@@ -239,32 +240,32 @@ fn an_answer_keeps_within_its_tokens() {
 }
 
 #[test]
-fn a_private_scope_speaks_only_for_its_own_project_and_never_as_another_one() {
+fn a_private_scope_speaks_where_it_is_current_and_nowhere_else() {
     let root = three();
     let diary = project(&root, "diary", "main");
-    let answer = context(&root, &diary, json!({ "max_memories": 50, "max_tokens": 20_000 }));
-    assert_eq!(answer["project"]["scope"], "diary");
-    let cross = answer["cross_project_learnings"].as_array().unwrap();
-    let private: Vec<&str> = cross
-        .iter()
-        .filter(|hit| hit["scope"] == "diary")
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect();
-    assert!(
-        private.is_empty(),
-        "memories of the private scope stand among what others learned: {private:?}"
-    );
+    let private = |folder: &Path| -> BTreeSet<String> {
+        let answer = context(&root, folder, json!({ "max_memories": 50, "max_tokens": 20_000 }));
+        let lists = [&answer["recent_memories"], &answer["cross_project_learnings"]];
+        let all = lists.into_iter().flat_map(ids);
+        all.filter(|id| id.starts_with("diary")).map(str::to_owned).collect()
+    };
+    assert_eq!(private(&diary), BTreeSet::from(["diary1", "diary2"].map(str::to_owned)));
+    for other in ["platform", "ledger-api", "elsewhere"] {
+        assert_eq!(private(&project(&root, other, "main")), BTreeSet::new(), "{other}");
+    }
 }
 
 #[test]
-fn a_project_that_no_scope_claims_gets_what_is_kept_under_its_name_and_what_others_learned() {
+fn a_project_that_no_scope_claims_gets_what_others_learned() {
     let root = three();
-    let folder = project(&root, "kiosk", "main");
-    let answer = context(&root, &folder, json!({}));
+    let answer = context(&root, &project(&root, "unheard-of", "main"), json!({}));
     assert!(answer["project"].get("scope").is_none());
-    assert_eq!(ids(&answer["recent_memories"]), ["other-sqlx"]);
+    assert_eq!(ids(&answer["recent_memories"]), [""; 0]);
     assert_eq!(ids(&answer["cross_project_learnings"]).len(), 5);
     assert_eq!(answer["notes"][0]["kind"], "no_current_scope");
+    let kept_elsewhere = context(&root, &project(&root, "kiosk", "main"), json!({}));
+    assert_eq!(kept_elsewhere["project"]["scope"], "platform");
+    assert_eq!(ids(&kept_elsewhere["recent_memories"]), ["other-sqlx"]);
     let gone = context(&root, &root.path().join("no/such/ledger-api"), json!({}));
     assert_eq!(gone["project"]["scope"], "ledger-api");
     assert!(gone["notes"].as_array().unwrap().iter().any(|note| note["kind"] == "not_available"));

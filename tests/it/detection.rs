@@ -123,20 +123,25 @@ fn the_rules_apply_in_their_order() {
 }
 
 #[test]
-fn a_pinned_scope_that_does_not_exist_is_an_error_that_names_the_nearest() {
-    let root = scopes(&[("ledger-api", "")]);
+fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
+    let root = scopes(&[
+        ("ledger-api", "projects = ['ledger-apo']"),
+        ("ledger-diary", "visibility = 'private'"),
+    ]);
     let service = root.service_with(|inputs| inputs.scope_env = Some("ledger_apl".to_owned()));
     for (tool, arguments) in [
         ("query_memories", json!({})),
+        ("query_memories", json!({ "scope": "ledger-api" })),
+        ("get_memory", json!({ "id": "of-ledger-api" })),
         ("list_scopes", json!({})),
+        ("list_scopes", json!({ "scope": "ledger-api" })),
         ("get_context", json!({})),
     ] {
         let body = call(&service, tool, arguments).unwrap_err().body();
-        assert_eq!(
-            (body.code.as_str(), body.nearest),
-            ("scope_not_found", vec!["ledger-api".to_owned()]),
-            "{tool}"
-        );
+        assert_eq!(body.code, "scope_not_found", "{tool}");
+        let told = serde_json::to_string(&body).unwrap();
+        assert!(told.contains("ledger_apl") && told.contains("ACK_MEM_SCOPE"), "{tool}: {told}");
+        assert!(!told.contains("ledger-"), "{tool}: {told}");
     }
 }
 
@@ -359,6 +364,73 @@ fn remotes_are_equal_in_every_spelling() {
 }
 
 #[test]
+fn remotes_mean_what_the_settings_of_git_and_ssh_make_of_them() {
+    let root = Root::new();
+    let home = folder(&root, "home");
+    folder(&root, "home/.ssh");
+    folder(&root, "home/.config/git");
+    let project = folder(&root, "work/clone");
+    let found = |in_repository: &str, in_manifest: &str| {
+        repository(&project, in_repository);
+        root.store_folder_with("a", &format!("remotes = ['{in_manifest}']"));
+        detect_with(&root, &project, |inputs| inputs.home = Some(home.clone())).0.is_some()
+    };
+    let wanted = "github.com/org/ledger-api";
+    let by_alias = remote("work:org/ledger-api.git");
+    assert!(!found(&by_alias, wanted));
+    let ssh = home.join(".ssh/config");
+    std::fs::write(&ssh, "Host work personal-*\n  HostName ssh.github.com\n  Port 443\n").unwrap();
+    assert!(found(&by_alias, wanted) && found(&by_alias, "git@work:org/ledger-api"));
+    assert!(found(
+        &remote("https://www.github.com/Org/ledger-api.git"),
+        "git@personal-2:org/ledger-api"
+    ));
+    assert!(!found(&remote("git@other:org/ledger-api.git"), wanted));
+    // What is no regular file is not waited for.
+    std::fs::remove_file(&ssh).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&ssh).status().unwrap().success());
+    assert!(!found(&by_alias, wanted));
+    let short = remote("gh:org/ledger-api");
+    assert!(!found(&short, wanted));
+    let own = "[url \"git@github.com:\"]\n\tinsteadOf = gh:\n";
+    assert!(found(&format!("{short}{own}"), wanted), "the repository's own settings");
+    for file in [".gitconfig", ".config/git/config"] {
+        std::fs::write(home.join(file), own).unwrap();
+        assert!(found(&short, wanted) && found(&short, "gh:org/ledger-api"), "{file}");
+        std::fs::remove_file(home.join(file)).unwrap();
+    }
+    // The longest beginning counts, and a manifest that knows nothing of it is right as well.
+    let mirror = "[url \"https://mirror.corp/\"]\n\tinsteadOf = https://github.com/\n[url \"https://vault.corp/\"]\n\tinsteadOf = https://github.com/org/\n";
+    std::fs::write(home.join(".gitconfig"), mirror).unwrap();
+    let plain = remote("https://github.com/org/ledger-api");
+    assert!(found(&plain, "vault.corp/ledger-api") && found(&plain, wanted));
+    assert!(!found(&plain, "mirror.corp/org/ledger-api"));
+}
+
+#[test]
+fn a_folder_is_a_remote_in_every_spelling() {
+    let root = Root::new();
+    let project = folder(&root, "work/clone");
+    let spellings = [
+        r"C:\\Src\\Ledger-Api",
+        "C:/src/ledger-api.git",
+        "file:///C:/src/ledger-api",
+        "file:///c:/Src/ledger-api/",
+    ];
+    for in_repository in spellings {
+        repository(&project, &remote(in_repository));
+        for in_manifest in spellings {
+            let in_manifest = in_manifest.replace(r"\\", r"\");
+            root.store_folder_with("a", &format!("remotes = ['{in_manifest}']"));
+            let found = detect_with(&root, &project, |_| {}).0;
+            assert_eq!(found.as_deref(), Some("a"), "{in_repository} / {in_manifest}");
+        }
+    }
+    root.store_folder_with("a", "remotes = ['c/src/ledger-api', 'src/ledger-api', 'D:/src/ledger-api']");
+    assert_eq!(detect_with(&root, &project, |_| {}).0, None);
+}
+
+#[test]
 fn names_are_equal_whatever_their_case_and_dashes() {
     let root = scopes(&[("Ledger_API", ""), ("other", "projects = ['Kiosk Web']")]);
     for (project, expected) in [
@@ -426,6 +498,11 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
             "every key",
             "description = 'd'\nprojects = ['a']\npaths = ['~/a', '/b/*']\nremotes = ['github.com/a/b']\nvisibility = 'private'\nstore = 'x.db'\nunreviewed = 'approved'\n",
         ),
+        ("aliases", "[projects]\na = ['b', 'c']\nd = []\n"),
+        (
+            "a project's own",
+            "projects.a = { aliases = ['b'], paths = ['~/a'], remotes = ['github.com/x/a'] }\n",
+        ),
         ("windows line ends", "description = 'd'\r\nvisibility = 'shared'\r\n"),
     ];
     let invalid = [
@@ -445,7 +522,21 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
         ),
         ("unknown word", "visibility = 'secret'\n", 1, "secret", None),
         ("word in capitals", "visibility = 'Private'\n", 1, "Private", None),
-        ("string for a list", "projects = 'a'\n", 1, "", None),
+        ("string for a list", "projects = 'a'\n", 1, "a list of names, or a table", None),
+        (
+            "string for aliases",
+            "[projects]\na = 'b'\n",
+            2,
+            "a list of aliases, or a table",
+            None,
+        ),
+        (
+            "unknown key of a project",
+            "[projects.a]\nalias = ['b']\n",
+            2,
+            "alias",
+            Some("aliases"),
+        ),
         ("number for a string", "\ndescription = 5\n", 2, "", None),
         ("cut off", "projects = ['a'\n", 1, "", None),
         ("twice", "description = 'a'\ndescription = 'b'\n", 2, "description", None),

@@ -33,6 +33,7 @@ mod limits;
 mod locked;
 mod many_scopes;
 mod mcp;
+mod projects;
 mod query;
 mod read_only;
 mod real_stores;

@@ -14,7 +14,7 @@ use crate::context::context;
 use crate::support::{Root, memory};
 
 fn found(top: &Path, home: Option<&Path>) -> Vec<String> {
-    Changes::read(&Repository::discover(top).unwrap(), home, ENOUGH).files
+    Changes::read(&Repository::discover(top, None).unwrap(), home, ENOUGH).files
 }
 
 #[track_caller]
@@ -214,7 +214,7 @@ fn a_new_file_is_found_among_thousands_and_none_without_time() {
     repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
     write(&top.join("part17/new.rs"), "new\n", 100);
     check(top, &["part17/new.rs"]);
-    let none = Changes::read(&Repository::discover(top).unwrap(), None, Duration::ZERO);
+    let none = Changes::read(&Repository::discover(top, None).unwrap(), None, Duration::ZERO);
     assert_eq!((none.compared, none.files.len()), (0, 0));
 }
 

@@ -1,0 +1,432 @@
+//! Which scope claims a folder, by which rule, and which project of that scope the folder is.
+//!
+//! Scopes: the longest match in `paths` → `remotes` → names of projects and scopes against the repository's name → projects
+//! that the memories of a store name → `default_scope`. A private scope is claimed by what its owner wrote, never by what its
+//! store records: to look there would be to open it.
+//!
+//! Projects of the scope that was found: the longest match in `paths` → `remotes` → the repository's name → a folder on the way
+//! to the one that is worked in.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::Glob;
+
+use super::Scope;
+use super::project::Project;
+use super::repository::Repository;
+use super::resolve::find;
+use crate::config::{Config, expand_home};
+use crate::memory::{ProjectRows, Visibility, fold_name};
+
+/// Where somebody works.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The folder, real path; empty where there is none.
+    pub folder: PathBuf,
+    /// The repository that holds it.
+    pub repository: Option<Repository>,
+    /// The name of the main repository, or of the folder.
+    pub name: Option<String>,
+}
+
+impl Place {
+    /// What a folder says of itself. The user's settings in `home` say what its remotes mean.
+    pub fn of(folder: &Path, home: Option<&Path>) -> Self {
+        if folder.as_os_str().is_empty() {
+            return Self {
+                folder: PathBuf::new(),
+                repository: None,
+                name: None,
+            };
+        }
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let repository = Repository::discover(&folder, home);
+        let name = repository.as_ref().and_then(Repository::name);
+        let name = name.or_else(|| folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+        Self { folder, repository, name }
+    }
+
+    /// Names that the repository goes by, folded.
+    fn names(&self) -> Vec<String> {
+        let remote = self.remotes().first().map(|remote| last_part(remote));
+        let mut names: Vec<String> = self.name.as_deref().into_iter().chain(remote).map(fold_name).collect();
+        names.retain(|name| !name.is_empty());
+        names.dedup();
+        names
+    }
+
+    fn remotes(&self) -> &[String] {
+        self.repository.as_ref().map_or(&[], |repository| &repository.remotes)
+    }
+
+    /// The folder, and in a linked worktree where it would lie in the main repository.
+    fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.folder.clone()];
+        if let Some(repository) = &self.repository
+            && let Ok(inside) = self.folder.strip_prefix(&repository.work_tree)
+            && repository.main != repository.work_tree
+        {
+            folders.push(repository.main.join(inside));
+        }
+        folders
+    }
+
+    /// Whether a folder is the repository's own (or, without one, the place itself), so that the place's names are its names.
+    fn is_named_after(&self, folder: &Path) -> bool {
+        match &self.repository {
+            Some(repository) => !below(folder, &repository.work_tree) && !below(folder, &repository.main),
+            None => folder == self.folder,
+        }
+    }
+
+    /// The first of some remotes, as a manifest spells them, that is one of the repository's.
+    fn remote<'a>(&self, remote: &str, spelled: &'a [String]) -> Option<&'a String> {
+        let repository = self.repository.as_ref()?;
+        spelled
+            .iter()
+            .find(|spelled| repository.spellings.of(spelled).iter().any(|known| known == remote))
+    }
+}
+
+fn below(folder: &Path, top: &Path) -> bool {
+    folder != top && folder.starts_with(top)
+}
+
+/// The last part of a path or a remote.
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// How a scope came to be the current one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// The server is pinned to it.
+    Pinned,
+    /// Its `paths`; `exact` where they name this very repository or a part of it, and not a folder of many.
+    Path {
+        /// See above.
+        exact: bool,
+    },
+    /// Its `remotes`.
+    Remote,
+    /// A name of its manifest, or its own.
+    Name,
+    /// A project that its memories name.
+    Recorded,
+    /// `default_scope`.
+    Default,
+}
+
+/// A scope that claims a place.
+#[derive(Debug)]
+pub struct Found {
+    /// The scope.
+    pub scope: Arc<Scope>,
+    /// The rule that found it, for the reader.
+    pub rule: String,
+    /// The same for [`identify`].
+    pub claim: Claim,
+}
+
+impl Found {
+    fn new(scope: &Arc<Scope>, rule: String, claim: Claim) -> Self {
+        let scope = Arc::clone(scope);
+        Self { scope, rule, claim }
+    }
+}
+
+/// The scope that claims a place. Stores are looked into only `with_stores`, where nothing that their owners wrote claims it.
+pub fn detect(config: &Config, scopes: &[Arc<Scope>], place: &Place, with_stores: bool) -> Option<Found> {
+    by_path(config, scopes, place)
+        .or_else(|| by_remote(scopes, place))
+        .or_else(|| by_name(scopes, place))
+        .or_else(|| by_record(scopes, place).filter(|_| with_stores))
+        .or_else(|| {
+            let scope = find(scopes, &config.default_scope.as_ref()?.value)?;
+            Some(Found::new(&scope, "default_scope in config.toml".to_owned(), Claim::Default))
+        })
+}
+
+/// The scope whose `paths` match most closely.
+fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
+    let mut best: Option<(Match, &Arc<Scope>, String)> = None;
+    for scope in scopes {
+        let manifest = &scope.manifest;
+        let own = manifest.paths.iter().map(|pattern| (pattern, None));
+        let of_projects = manifest.projects.iter();
+        let of_projects = of_projects.flat_map(|project| project.details.paths.iter().map(move |pattern| (pattern, Some(project))));
+        for (pattern, project) in own.chain(of_projects) {
+            if let Some(found) = closest(pattern, place, scope, config.home.as_deref())
+                && best.as_ref().is_none_or(|(known, ..)| found.depth > known.depth)
+            {
+                best = Some((found, scope, told("paths", pattern, project)));
+            }
+        }
+    }
+    let (found, scope, rule) = best?;
+    let exact = found.literal
+        && place.repository.as_ref().is_none_or(|repository| {
+            let tops = [&repository.work_tree, &repository.main];
+            tops.iter().any(|top| found.folder.starts_with(top))
+        });
+    Some(Found::new(scope, rule, Claim::Path { exact }))
+}
+
+fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
+    for remote in place.remotes() {
+        for scope in scopes {
+            if let Some(spelled) = place.remote(remote, &scope.manifest.remotes) {
+                return Some(Found::new(scope, told("remotes", spelled, None), Claim::Remote));
+            }
+            for project in scope.manifest.projects.iter() {
+                if let Some(spelled) = place.remote(remote, &project.details.remotes) {
+                    return Some(Found::new(scope, told("remotes", spelled, Some(project)), Claim::Remote));
+                }
+            }
+        }
+    }
+    None
+}
+
+fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
+    let name = fold_name(place.name.as_deref()?);
+    // A path that does not exist is nobody's project: its last part alone opens no private scope.
+    let there = place.folder.is_dir();
+    let scopes = || {
+        scopes
+            .iter()
+            .filter(|scope| there || scope.manifest.visibility == Visibility::Shared)
+    };
+    for scope in scopes() {
+        if let Some(project) = scope.manifest.projects.called(&name) {
+            let aliases = project.details.aliases.iter();
+            let alias = aliases.clone().find(|alias| fold_name(alias) == name);
+            let alias = alias.filter(|_| fold_name(&project.name) != name);
+            let rule = alias.map_or_else(
+                || told("projects", &project.name, None),
+                |alias| format!("projects `{alias}`, an alias of `{}`", project.name),
+            );
+            return Some(Found::new(scope, rule, Claim::Name));
+        }
+    }
+    let scope = scopes().find(|scope| fold_name(&scope.name) == name)?;
+    Some(Found::new(scope, format!("scope name `{}`", scope.name), Claim::Name))
+}
+
+/// The shared scope with most memories that name the repository as their project.
+fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
+    place.names().iter().find_map(|name| {
+        let (scope, project) = recording(scopes, name).into_iter().next()?;
+        Some(Found::new(
+            scope,
+            format!("project `{project}` recorded in the store"),
+            Claim::Recorded,
+        ))
+    })
+}
+
+/// The shared scopes whose memories name a project (folded), those with most of them first, each with its spelling.
+pub fn recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope>, String)> {
+    let readable = scopes
+        .iter()
+        .filter(|scope| scope.problem.is_none() && scope.manifest.visibility == Visibility::Shared);
+    let mut found: Vec<(u64, &Arc<Scope>, String)> = readable
+        .filter_map(|scope| {
+            let recorded = scope.recorded();
+            let project = recorded.called(name)?;
+            Some((project.memories, scope, project.name.clone()))
+        })
+        .collect();
+    // Scopes come by name, and this keeps the order of equals.
+    found.sort_by_key(|(memories, ..)| std::cmp::Reverse(*memories));
+    found.into_iter().map(|(_, scope, name)| (scope, name)).collect()
+}
+
+fn told(key: &str, value: &str, project: Option<&Project>) -> String {
+    let of = project.map_or_else(String::new, |project| format!(" of project `{}`", project.name));
+    format!("{key} `{value}`{of}")
+}
+
+/// The current project.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    /// Its name.
+    pub name: String,
+    /// Its rows in the scope that claims it.
+    pub rows: ProjectRows,
+}
+
+impl Identity {
+    /// The project of a place that is part of no scope.
+    pub fn of(place: &Place) -> Self {
+        Self {
+            name: place.name.clone().unwrap_or_else(|| "unknown".to_owned()),
+            rows: ProjectRows {
+                names: place.names(),
+                unnamed: false,
+            },
+        }
+    }
+}
+
+/// Which project of a scope a place is.
+pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) -> Identity {
+    let listed = &scope.manifest.projects;
+    let own = fold_name(&scope.name);
+    let names = place.names();
+    if let Some((project, is_repository)) = listed_project(config, scope, place) {
+        return known(scope, project, if is_repository { &names } else { &[] });
+    }
+    let claimed = matches!(claim, Claim::Path { .. } | Claim::Remote | Claim::Name);
+    // Who lists one project and claims this folder means that project.
+    if let Some(project) = listed.sole().filter(|_| claimed) {
+        return known(scope, project, &names);
+    }
+    let exact = matches!(claim, Claim::Path { exact: true } | Claim::Remote | Claim::Name);
+    let mut other = Identity::of(place);
+    if !(exact && listed.is_empty()) {
+        let recorded = scope.recorded();
+        if let Some(name) = names.iter().find(|name| recorded.called(name).is_some()) {
+            other.rows.unnamed = scope.rows_of(name, &[]).unnamed;
+            return other;
+        }
+    }
+    // Else it is what the scope as a whole is about.
+    let whole = listed.sole().or_else(|| listed.called(&own));
+    if let Some(project) = whole.filter(|_| claimed || *claim == Claim::Pinned) {
+        return known(scope, project, &names);
+    }
+    other.rows.unnamed = true;
+    if listed.is_empty() && !matches!(claim, Claim::Recorded | Claim::Default) {
+        other.rows.names.push(own);
+    }
+    other
+}
+
+/// A listed project, with names of the repository that are not another one's.
+fn known(scope: &Scope, project: &Project, names: &[String]) -> Identity {
+    let id = project.names().first().cloned().unwrap_or_default();
+    let mut rows = scope.rows_of(&id, &[]);
+    let listed = &scope.manifest.projects;
+    let free = names.iter().filter(|name| listed.called(name).is_none());
+    rows.names.extend(free.cloned());
+    Identity {
+        name: project.name.clone(),
+        rows,
+    }
+}
+
+/// The listed project that a place is, and whether that is the repository as a whole.
+fn listed_project<'a>(config: &Config, scope: &'a Scope, place: &Place) -> Option<(&'a Project, bool)> {
+    let listed = &scope.manifest.projects;
+    if listed.is_empty() {
+        return None;
+    }
+    let home = config.home.as_deref();
+    // Of matches of one length, what a project says itself goes before what the scope says.
+    let mut best: Option<(Match, &Project)> = None;
+    for project in listed.iter() {
+        for pattern in &project.details.paths {
+            let found = closest(pattern, place, scope, home);
+            if let Some(found) = found.filter(|found| best.as_ref().is_none_or(|(known, _)| found.depth > known.depth)) {
+                best = Some((found, project));
+            }
+        }
+    }
+    let mut deepest: Option<PathBuf> = None;
+    for pattern in &scope.manifest.paths {
+        let Some(found) = closest(pattern, place, scope, home) else {
+            continue;
+        };
+        let name = found.folder.file_name().map(|name| fold_name(&name.to_string_lossy()));
+        let project = name.and_then(|name| listed.called(&name)).or_else(|| listed.called(&stem(pattern)));
+        if deepest.as_ref().is_none_or(|known| known.components().count() < found.depth) {
+            deepest = Some(found.folder.clone());
+        }
+        if let Some(project) = project
+            && best.as_ref().is_none_or(|(known, _)| found.depth > known.depth)
+        {
+            best = Some((found, project));
+        }
+    }
+    if let Some((found, project)) = best {
+        return Some((project, place.is_named_after(&found.folder)));
+    }
+    for remote in place.remotes() {
+        let mut projects = listed.iter();
+        if let Some(project) = projects.find(|project| place.remote(remote, &project.details.remotes).is_some()) {
+            return Some((project, true));
+        }
+    }
+    let remotes = place.remotes().iter().map(|remote| last_part(remote));
+    let names = remotes.chain(place.name.as_deref());
+    if let Some(project) = names.map(fold_name).find_map(|name| listed.called(&name)) {
+        return Some((project, true));
+    }
+    let top = place
+        .repository
+        .as_ref()
+        .map(|repository| repository.work_tree.clone())
+        .or(deepest)?;
+    let on_the_way = place.folder.ancestors().take_while(|folder| below(folder, &top));
+    let named = |folder: &Path| listed.called(&fold_name(&folder.file_name()?.to_string_lossy()));
+    on_the_way.into_iter().find_map(named).map(|project| (project, false))
+}
+
+/// The last part of a pattern without the wildcard that it may end in, folded: `infra-*` is what is called `infra`.
+fn stem(pattern: &str) -> String {
+    let last = last_part(pattern.trim_end_matches('/'));
+    fold_name(last.trim_end_matches('*').trim_end_matches(['-', '_', '.', ' ']))
+}
+
+/// Where a pattern of `paths` matches a place.
+#[derive(Debug, Clone)]
+struct Match {
+    /// How many components match.
+    depth: usize,
+    /// The folder that matches: the place itself or one above it.
+    folder: PathBuf,
+    /// It matches as it stands, without wildcards.
+    literal: bool,
+}
+
+fn closest(pattern: &str, place: &Place, scope: &Scope, home: Option<&Path>) -> Option<Match> {
+    let folders = place.folders();
+    let matches = folders.iter().filter_map(|folder| matched(pattern, folder, &scope.folder, home));
+    matches.max_by_key(|found| found.depth)
+}
+
+/// Where a pattern matches `folder`: the folder itself or one above it. `None` where it does not.
+fn matched(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> Option<Match> {
+    let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
+    // A relative path is meant from where the manifest lies.
+    let expanded = if expanded.is_absolute() { expanded } else { beside.join(expanded) };
+    let found = |ancestor: &Path, literal: bool| Match {
+        depth: ancestor.components().count(),
+        folder: ancestor.to_owned(),
+        literal,
+    };
+    let real = expanded.canonicalize().unwrap_or_else(|_| expanded.clone());
+    // A folder's name may hold what looks like a glob.
+    let literal = folder.ancestors().find(|ancestor| *ancestor == real);
+    if literal.is_some() || !pattern.contains(['*', '?', '[', '{']) {
+        return literal.map(|ancestor| found(ancestor, true));
+    }
+    // The part before the first wildcard may run through symbolic links; the project's folder is a real path.
+    let text = expanded.to_string_lossy().into_owned();
+    let fixed: PathBuf = Path::new(&text)
+        .components()
+        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
+        .collect();
+    let rest = Path::new(&text).strip_prefix(&fixed).ok()?.to_owned();
+    let real = fixed.canonicalize().unwrap_or(fixed).join(rest);
+    let glob = globset::GlobBuilder::new(&real.to_string_lossy())
+        .literal_separator(true)
+        .build()
+        .or_else(|_| Glob::new(&text))
+        .ok()?
+        .compile_matcher();
+    let ancestor = folder.ancestors().find(|ancestor| glob.is_match(ancestor))?;
+    Some(found(ancestor, false))
+}

@@ -1,0 +1,223 @@
+//! The projects of a scope, as its manifest lists them: each a project of its own, with the other names it goes by.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::memory::fold_name;
+
+/// A project that a manifest lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// Its name.
+    pub name: String,
+    /// What else is known of it.
+    pub details: Details,
+    /// Its name and its aliases, folded; the name first.
+    names: Vec<String>,
+}
+
+/// What a manifest says of one project.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Details {
+    /// Other names of the project.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Its folders; `~` and globs are allowed. The longest match wins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// Its git remotes, in any spelling.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remotes: Vec<String>,
+}
+
+impl Project {
+    fn new(name: String, details: Details) -> Self {
+        let mut names = Vec::new();
+        for name in std::iter::once(&name).chain(&details.aliases) {
+            let folded = fold_name(name);
+            if !folded.is_empty() && !names.contains(&folded) {
+                names.push(folded);
+            }
+        }
+        Self { name, details, names }
+    }
+
+    /// Its name and its aliases, folded.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether a folded name is its own or one of its aliases.
+    pub fn is_called(&self, folded: &str) -> bool {
+        self.names.iter().any(|name| name == folded)
+    }
+}
+
+/// The projects of a scope, in the order of its manifest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Projects(Vec<Project>);
+
+impl Projects {
+    /// Projects without aliases.
+    pub fn of(names: impl IntoIterator<Item = String>) -> Self {
+        Self::collect(names.into_iter().map(|name| (name, Details::default())))
+    }
+
+    /// A name that is written twice is one project.
+    fn collect(projects: impl Iterator<Item = (String, Details)>) -> Self {
+        let mut list: Vec<Project> = Vec::new();
+        for (name, details) in projects {
+            let project = Project::new(name, details);
+            let known = list.iter().any(|known| known.names.first() == project.names.first());
+            if !known && !fold_name(&project.name).is_empty() {
+                list.push(project);
+            }
+        }
+        Self(list)
+    }
+
+    /// Whether the manifest lists none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Project> {
+        self.0.iter()
+    }
+
+    /// The project that a folded name means: the one of this name, or else the first that has it as an alias.
+    pub fn called(&self, folded: &str) -> Option<&Project> {
+        let by_name = self
+            .0
+            .iter()
+            .find(|project| project.names.first().is_some_and(|name| name == folded));
+        by_name.or_else(|| self.0.iter().find(|project| project.is_called(folded)))
+    }
+
+    /// The only one there is.
+    pub const fn sole(&self) -> Option<&Project> {
+        match self.0.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+}
+
+/// How `projects` may be written: names; or a table of names, each with its aliases or with more.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Written {
+    Names(Vec<String>),
+    Table(BTreeMap<String, WrittenProject>),
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum WrittenProject {
+    Aliases(Vec<String>),
+    Details(Details),
+}
+
+impl Serialize for Projects {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        let plain = self.0.iter().all(|project| project.details == Details::default());
+        let written = if plain {
+            Written::Names(self.0.iter().map(|project| project.name.clone()).collect())
+        } else {
+            let written = |project: &Project| {
+                let more = !project.details.paths.is_empty() || !project.details.remotes.is_empty();
+                let written = if more {
+                    WrittenProject::Details(project.details.clone())
+                } else {
+                    WrittenProject::Aliases(project.details.aliases.clone())
+                };
+                (project.name.clone(), written)
+            };
+            Written::Table(self.0.iter().map(written).collect())
+        };
+        written.serialize(output)
+    }
+}
+
+impl<'de> Deserialize<'de> for Projects {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(Reader)
+    }
+}
+
+impl<'de> Deserialize<'de> for WrittenProject {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(ProjectReader)
+    }
+}
+
+/// Reads `projects`, with an error that says what may stand there.
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Projects;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of names, or a table of names with their aliases")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Projects, A::Error> {
+        Vec::<String>::deserialize(SeqAccessDeserializer::new(seq)).map(Projects::of)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Projects, A::Error> {
+        let mut projects = Vec::new();
+        while let Some((name, written)) = map.next_entry::<String, WrittenProject>()? {
+            let details = match written {
+                WrittenProject::Aliases(aliases) => Details {
+                    aliases,
+                    ..Details::default()
+                },
+                WrittenProject::Details(details) => details,
+            };
+            projects.push((name, details));
+        }
+        Ok(Projects::collect(projects.into_iter()))
+    }
+}
+
+/// Reads what `projects` says of one project.
+struct ProjectReader;
+
+impl<'de> Visitor<'de> for ProjectReader {
+    type Value = WrittenProject;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of aliases, or a table with `aliases`, `paths` and `remotes`")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<WrittenProject, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(WrittenProject::Aliases)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenProject, A::Error> {
+        Details::deserialize(MapAccessDeserializer::new(map)).map(WrittenProject::Details)
+    }
+}
+
+impl JsonSchema for Projects {
+    fn schema_name() -> Cow<'static, str> {
+        "Projects".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Written::json_schema(generator)
+    }
+}

@@ -1,0 +1,281 @@
+//! Spellings of git remotes: one repository has many, by protocol, by host and by what the user's settings make of them.
+//!
+//! Two remotes are compared as `host/path`. What git itself would replace (`url.<base>.insteadOf`) and what ssh would
+//! (`HostName` of an alias) is replaced before; the spelling without that counts too, because a manifest that others wrote
+//! knows nothing of one user's settings.
+
+use std::path::Path;
+
+use gix_config::{File, Source};
+use gix_ignore::glob::wildmatch;
+
+use super::repository::settings_file;
+use crate::files;
+
+/// Most bytes that are read of ssh's settings.
+const LARGEST_SSH_SETTINGS: u64 = 256 << 10;
+/// Hosts that serve ssh on the port of https, and the hosts they are.
+const SSH_OVER_HTTPS: [(&str, &str); 3] = [
+    ("ssh.github.com", "github.com"),
+    ("altssh.gitlab.com", "gitlab.com"),
+    ("altssh.bitbucket.org", "bitbucket.org"),
+];
+
+/// What the settings of git and ssh make of remotes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spellings {
+    /// What stands for what: the beginning of a URL, and what git puts in its place.
+    replaced: Vec<(String, String)>,
+    /// Hosts of the user's ssh settings, in their order.
+    hosts: Vec<SshHost>,
+}
+
+/// A `Host` of ssh's settings that has a `HostName`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SshHost {
+    patterns: Vec<String>,
+    name: String,
+}
+
+impl Spellings {
+    /// Reads the settings of a repository and, in their home folder, of its user.
+    pub fn read(repository: Option<&File>, home: Option<&Path>) -> Self {
+        let mut spellings = Self::default();
+        if let Some(config) = repository {
+            spellings.take(config);
+        }
+        let Some(home) = home else { return spellings };
+        for file in [".gitconfig", ".config/git/config"] {
+            let config = settings_file(&home.join(file), Source::User);
+            if let Some(config) = config {
+                spellings.take(&config);
+            }
+        }
+        if let Ok(text) = files::read(&home.join(".ssh/config"), LARGEST_SSH_SETTINGS) {
+            spellings.hosts = ssh_hosts(&String::from_utf8_lossy(&text));
+        }
+        spellings
+    }
+
+    fn take(&mut self, config: &File) {
+        for section in config.sections_by_name("url").into_iter().flatten() {
+            let Some(base) = section.header().subsection_name() else { continue };
+            let beginnings = section.values("insteadOf").into_iter();
+            self.replaced
+                .extend(beginnings.map(|beginning| (beginning.to_string(), base.to_string())));
+        }
+    }
+
+    /// A remote as `host/path` in every way that may be compared: as the user's settings resolve it, then as it is written.
+    pub fn of(&self, url: &str) -> Vec<String> {
+        let url = url.trim();
+        let longest = self
+            .replaced
+            .iter()
+            .filter(|(beginning, _)| !beginning.is_empty() && url.starts_with(beginning));
+        let replaced = longest
+            .max_by_key(|(beginning, _)| beginning.len())
+            .and_then(|(beginning, base)| Some(format!("{base}{}", url.strip_prefix(beginning.as_str())?)));
+        let mut all = Vec::new();
+        for url in replaced.iter().map(String::as_str).chain([url]) {
+            let remote = Remote::parse(url);
+            let resolved = match &remote {
+                Remote::Ssh(host, path) => self.host_name(host).map(|host| Remote::Ssh(host, path.clone()).show()),
+                _ => None,
+            };
+            for spelling in resolved.into_iter().chain([remote.show()]) {
+                if !spelling.is_empty() && !all.contains(&spelling) {
+                    all.push(spelling);
+                }
+            }
+        }
+        all
+    }
+
+    /// What ssh connects to for a host, where its settings say.
+    fn host_name(&self, host: &str) -> Option<String> {
+        let matches = |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());
+        let found = self.hosts.iter().find(|known| {
+            let refused = known.patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(matches);
+            !refused && known.patterns.iter().any(|pattern| matches(pattern))
+        })?;
+        Some(found.name.replace("%h", host).replace("%%", "%"))
+    }
+}
+
+/// The hosts of ssh's settings (`ssh_config(5)`) that have a name of their own. `Include` is not followed, and what stands
+/// under `Match` is passed over.
+fn ssh_hosts(text: &str) -> Vec<SshHost> {
+    let mut hosts = Vec::new();
+    let mut patterns: Option<Vec<String>> = Some(vec!["*".to_owned()]);
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        let Some((key, value)) = line.split_once(|c: char| c.is_whitespace() || c == '=') else {
+            continue;
+        };
+        let value = value.trim_start_matches(|c: char| c.is_whitespace() || c == '=').trim();
+        let words = || value.split_whitespace().map(|word| word.trim_matches('"').to_lowercase());
+        match key.to_lowercase().as_str() {
+            "host" => patterns = Some(words().collect()),
+            "match" => patterns = None,
+            "hostname" => {
+                if let (Some(patterns), Some(name)) = (&patterns, words().next()) {
+                    hosts.push(SshHost {
+                        patterns: patterns.clone(),
+                        name,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    hosts
+}
+
+/// A remote, taken apart.
+enum Remote {
+    /// Host and path of one that ssh reaches.
+    Ssh(String, String),
+    /// Host and path of any other.
+    Net(String, String),
+    /// A folder.
+    Local(String),
+}
+
+impl Remote {
+    fn parse(url: &str) -> Self {
+        let url = url.trim();
+        if let Some(rest) = strip_scheme(url, "file") {
+            let rest = rest
+                .strip_prefix("localhost/")
+                .map_or_else(|| rest.to_owned(), |rest| format!("/{rest}"));
+            let inside = rest.trim_start_matches('/');
+            return Self::Local(match (has_drive(inside), rest.starts_with('/')) {
+                (true, _) => inside.to_owned(),
+                (false, true) => rest,
+                (false, false) => format!("//{rest}"),
+            });
+        }
+        if has_drive(url) || url.starts_with(['/', '\\', '~', '.']) {
+            return Self::Local(url.to_owned());
+        }
+        let url = url.strip_prefix("git+").unwrap_or(url);
+        match gix_url::parse(url) {
+            Ok(parsed) if parsed.host().is_some() => {
+                let (host, path) = (parsed.host().unwrap_or_default().to_lowercase(), parsed.path.to_string());
+                match parsed.scheme {
+                    gix_url::Scheme::Ssh => Self::Ssh(host, path),
+                    _ => Self::Net(host, path),
+                }
+            }
+            _ => {
+                let (host, path) = url.split_once('/').unwrap_or((url, ""));
+                Self::Net(host.to_lowercase(), path.to_owned())
+            }
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Local(path) => {
+                let path = path.replace('\\', "/").to_lowercase();
+                without_git(path.trim_end_matches('/')).to_owned()
+            }
+            Self::Ssh(host, path) | Self::Net(host, path) => {
+                let path = path.to_lowercase();
+                let parts = path.split('/').filter(|part| !part.is_empty());
+                let path = parts.collect::<Vec<_>>().join("/");
+                format!("{}/{}", host_itself(host), without_git(&path)).trim_matches('/').to_owned()
+            }
+        }
+    }
+}
+
+/// A remote as `host/path`, lower case, without protocol, user, port and `.git`, so that every spelling compares. A folder
+/// keeps the slash or the drive that it begins with.
+pub fn normalise(url: &str) -> String {
+    Remote::parse(url).show()
+}
+
+fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
+    let (own, rest) = url.split_once("://")?;
+    own.eq_ignore_ascii_case(scheme).then_some(rest)
+}
+
+fn without_git(path: &str) -> &str {
+    path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/')
+}
+
+/// Whether a path begins with a drive of Windows (`C:\src`, `C:/src`).
+fn has_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
+}
+
+/// The host that a name in a URL stands for.
+fn host_itself(host: &str) -> &str {
+    let host = host.trim_end_matches('.');
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    SSH_OVER_HTTPS
+        .iter()
+        .find(|(other, _)| *other == host)
+        .map_or(host, |(_, itself)| itself)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_remote_is_one() {
+        for url in [
+            "git@github.com:Example-Org/ledger-api.git",
+            "https://github.com/example-org/ledger-api",
+            "https://user:token@github.com/example-org/ledger-api.git/",
+            "ssh://git@github.com:22/example-org/ledger-api.git",
+            "ssh://git@ssh.github.com:443/example-org/ledger-api.git",
+            "git@ssh.github.com:example-org/ledger-api.git",
+            "git+ssh://git@github.com/example-org/ledger-api",
+            "https://www.github.com/example-org//ledger-api",
+            "www.github.com/example-org/ledger-api.git",
+            "github.com/example-org/ledger-api",
+        ] {
+            assert_eq!(normalise(url), "github.com/example-org/ledger-api", "{url}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_one_remote_in_every_spelling_and_no_host() {
+        for url in [
+            r"C:\Src\Ledger-Api",
+            "c:/src/ledger-api/",
+            "file:///C:/src/ledger-api.git",
+            "file://C:/src/ledger-api",
+        ] {
+            assert_eq!(normalise(url), "c:/src/ledger-api", "{url}");
+        }
+        for url in ["/srv/git/ledger.git", "file:///srv/git/ledger", "file://localhost/srv/git/ledger/"] {
+            assert_eq!(normalise(url), "/srv/git/ledger", "{url}");
+        }
+        for url in [r"\\files\git\ledger", "file://files/git/ledger.git"] {
+            assert_eq!(normalise(url), "//files/git/ledger", "{url}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_read_as_ssh_reads_them() {
+        let text = "# work\nHost *.corp !build.corp\n  HostName %h.example.com\n\nHost=work personal\n\thostname = GitHub.com\n\
+                    Match host other\nHostName wrong.example.com\nHost \"quoted\"\nHostName ssh.github.com\nPort 443\n";
+        let spellings = Spellings {
+            hosts: ssh_hosts(text),
+            ..Spellings::default()
+        };
+        let first = |url: &str| spellings.of(url).first().cloned().unwrap_or_default();
+        assert_eq!(first("git@work:org/x.git"), "github.com/org/x");
+        assert_eq!(first("ssh://git@personal/org/x"), "github.com/org/x");
+        assert_eq!(first("quoted:org/x"), "github.com/org/x");
+        assert_eq!(first("git.corp:org/x"), "git.corp.example.com/org/x");
+        assert_eq!(first("build.corp:org/x"), "build.corp/org/x");
+        assert_eq!(first("other:org/x"), "other/org/x");
+        assert_eq!(first("https://work/org/x"), "work/org/x", "an alias is one of ssh alone");
+        assert_eq!(spellings.of("work:org/x"), ["github.com/org/x", "work/org/x"]);
+    }
+}
