@@ -190,13 +190,14 @@ impl Server {
         };
         match answer {
             Ok(answer) => {
-                let answer = tool.answer(&self.surface, &call, answer);
+                let mut answer = tool.answer(&self.surface, &call, answer);
+                text::clean_json(&mut answer);
                 let text = if ways.prints_both {
                     client::summary(tool.operation, &answer)
                 } else {
                     answer.to_string()
                 };
-                success(answer, &text)
+                success(answer, text)
             }
             Err(error) => refusal(&tool.body(&self.surface, &call, error.body())),
         }
@@ -342,9 +343,7 @@ fn describe(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "a panic".to_owned())
 }
 
-fn success(mut answer: Value, text: &str) -> CallToolResult {
-    text::clean_json(&mut answer);
-    let text = text::safe(text).into_owned();
+fn success(answer: Value, text: String) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(answer);
     result

@@ -321,6 +321,7 @@ fn offline_nothing_is_connected_to() {
     };
     assert!(!list(true), "a server over HTTP was contacted");
     assert!(list(false), "without the flag it is contacted, or this test shows nothing");
+    while listener.accept().is_ok() {}
     let served = run(binary()
         .arg("--root")
         .arg(root.path())
