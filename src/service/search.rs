@@ -104,6 +104,8 @@ pub(crate) struct Search<'a> {
     pub(super) names: Vec<String>,
     /// Names of the project asked for, folded.
     pub(super) asked: HashSet<String>,
+    /// The current scope.
+    own_scope: Option<String>,
     pub(super) spec: &'a QuerySpec,
     terms: Option<(Terms, Statistics)>,
     /// The vector of what is asked for.
@@ -189,6 +191,7 @@ impl<'a> Search<'a> {
             views,
             names,
             asked: asked_for,
+            own_scope,
             spec,
             terms,
             code,
