@@ -102,6 +102,7 @@ pub(crate) struct Search<'a> {
     pub(super) opened: &'a [(&'a Scope, IndexGuard<'a>)],
     pub(super) views: Vec<View<'a>>,
     pub(super) names: Vec<String>,
+    own_scope: Option<String>,
     /// Names of the project asked for, folded.
     pub(super) asked: HashSet<String>,
     /// The current scope.
@@ -190,6 +191,7 @@ impl<'a> Search<'a> {
             opened,
             views,
             names,
+            own_scope,
             asked: asked_for,
             own_scope,
             spec,

@@ -121,10 +121,10 @@ fn a_server_leaves_no_copy_however_it_ends() {
         server.initialize("2025-06-18");
         let answer = server.call("query_memories", json!({ "query": "log" }));
         assert_eq!(answer["structuredContent"]["total"], 1, "{answer}");
-        assert_eq!(left(temporary.path()), [PathBuf::new(); 0], "what is open has no name");
+        assert_eq!(left(temporary.path()), Vec::<PathBuf>::new(), "what is open has no name");
         let status = end(server.child(), signal);
         assert_eq!(status.code(), code, "SIG{signal}: {status}");
-        assert_eq!(left(temporary.path()), [PathBuf::new(); 0], "SIG{signal}");
+        assert_eq!(left(temporary.path()), Vec::<PathBuf>::new(), "SIG{signal}");
     }
 }
 
@@ -140,7 +140,7 @@ fn a_command_that_is_ended_takes_its_half_made_copy_with_it() {
         let temporary = tempfile::tempdir().unwrap();
         let status = end(&mut copying(&root, &temporary, &arguments), signal);
         assert_eq!(status.code(), Some(code), "{arguments:?}: {status}");
-        assert_eq!(left(temporary.path()), [PathBuf::new(); 0], "{arguments:?}");
+        assert_eq!(left(temporary.path()), Vec::<PathBuf>::new(), "{arguments:?}");
     }
 }
 
@@ -209,5 +209,5 @@ fn more_copies_than_may_be_held_open_are_read_too_and_go_with_the_process() {
     };
     assert!((1..=9).contains(&left(folder).len()), "{:?}", left(folder));
     assert_eq!(end(server.child(), "TERM").code(), Some(143));
-    assert_eq!(left(temporary.path()), [PathBuf::new(); 0]);
+    assert_eq!(left(temporary.path()), Vec::<PathBuf>::new());
 }

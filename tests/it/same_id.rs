@@ -178,7 +178,7 @@ fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
     server.initialize("2025-11-25");
     let answer = server.call("mem_get", json!({ "id": "same" }));
     let answer = &answer["structuredContent"];
-    assert_eq!(told(&answer).0, "beta");
+    assert_eq!(told(answer).0, "beta");
     let named = server.call("mem_get", json!({ "id": "same", "scope": "gamma" }));
     assert_eq!(told(&named["structuredContent"]), ("gamma".to_owned(), String::new()));
 }
