@@ -102,7 +102,6 @@ pub(crate) struct Search<'a> {
     pub(super) opened: &'a [(&'a Scope, IndexGuard<'a>)],
     pub(super) views: Vec<View<'a>>,
     pub(super) names: Vec<String>,
-    own_scope: Option<String>,
     /// Names of the project asked for, folded.
     pub(super) asked: HashSet<String>,
     /// The current scope.
@@ -191,7 +190,6 @@ impl<'a> Search<'a> {
             opened,
             views,
             names,
-            own_scope,
             asked: asked_for,
             own_scope,
             spec,
