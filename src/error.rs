@@ -1,10 +1,12 @@
 //! What can go wrong, each with a stable code and the next step for whoever reads it.
 
-use std::io;
+mod remedy;
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+pub use self::remedy::{remedy, sqlite_remedy};
 use crate::api::ErrorBody;
 use crate::memory::Status;
 use crate::text;
@@ -323,50 +325,6 @@ impl StoreError {
 
 /// The next step where a store cannot be read and nothing more is known.
 const UNREADABLE: &str = "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
-/// The next step where a disk is full. A store is only read, but for the copy that some need.
-const NO_SPACE: &str = "there is no space left, or no more is allowed: free some on that disk; a store that cannot be read in place is copied \
-                        to the temporary folder, and TMPDIR names another one";
-/// The next step where the process or the system has no descriptor left.
-const NO_DESCRIPTORS: &str = "too many files are open: close other programs, or allow more (`ulimit -n`)";
-/// The next step where the device itself fails.
-const BROKEN_DEVICE: &str = "the disk or the network behind it reported a failure: check it, and whether it is still there";
-
-/// What to do about a failure of the file system, where the system says more than that something may not be used.
-pub fn remedy(error: &io::Error) -> Option<&'static str> {
-    use io::ErrorKind as Kind;
-    let by_kind = match error.kind() {
-        Kind::StorageFull | Kind::QuotaExceeded => Some(NO_SPACE),
-        Kind::ReadOnlyFilesystem => Some("the file system is read-only: use another folder, or have it mounted for writing"),
-        Kind::FileTooLarge => Some("a file may not grow as large as that here: `ulimit -f` says how large"),
-        Kind::OutOfMemory => Some("there is no memory left: close other programs"),
-        Kind::StaleNetworkFileHandle | Kind::TimedOut => Some(BROKEN_DEVICE),
-        _ => None,
-    };
-    #[cfg(unix)]
-    let by_number = match error.raw_os_error() {
-        Some(nix::libc::EMFILE | nix::libc::ENFILE) => Some(NO_DESCRIPTORS),
-        Some(nix::libc::EIO) => Some(BROKEN_DEVICE),
-        _ => None,
-    };
-    #[cfg(not(unix))]
-    let by_number = None;
-    by_kind.or(by_number)
-}
-
-/// The same for a failure of SQLite.
-pub fn sqlite_remedy(error: &rusqlite::Error) -> Option<&'static str> {
-    match error.sqlite_error_code()? {
-        ErrorCode::DiskFull => Some(NO_SPACE),
-        ErrorCode::OutOfMemory => Some("there is no memory left: close other programs"),
-        ErrorCode::SystemIoFailure => Some(BROKEN_DEVICE),
-        ErrorCode::CannotOpen => Some(
-            "check the permissions of the file and its folder, and how many files may be open (`ulimit -n`); \
-             `ack-memory doctor` shows how each scope was opened",
-        ),
-        _ => None,
-    }
-}
-
 /// Why a file of settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -664,6 +622,8 @@ fn list(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[cfg(unix)]

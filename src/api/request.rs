@@ -18,16 +18,16 @@ pub const MAX_DEPTH: i64 = 8;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueryRequest {
-    /// Words, error message, identifier or question.
+    /// Words, error or question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// Only with these tags.
+    /// With these tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Default all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub match_tags: Option<MatchTags>,
-    /// Only learned in this project.
+    /// Learned in this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Default: all shared and the current.
@@ -43,7 +43,7 @@ pub struct QueryRequest {
     /// Type, or several: decision,bugfix.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Path contains one of these; globs allowed.
+    /// Part of a path, or a glob.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
     /// First day, YYYY-MM-DD.
@@ -52,7 +52,7 @@ pub struct QueryRequest {
     /// Last day, included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// Only of this session.
+    /// Of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Memory id: what is near it.
@@ -74,7 +74,7 @@ pub struct QueryRequest {
     /// next_cursor of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// Say how each was ranked.
+    /// How each was ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<bool>,
     /// Id you miss: where it was lost.
@@ -199,11 +199,12 @@ pub struct ListScopesRequest {
     /// One scope in detail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// From `next_cursor`.
+    /// Next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// Bound of the answer; 200 to 20000.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Tokens of a page, where a caller in this program wants another bound than that of the settings. Agents cannot set it: every
+    /// word of the listed schemas is read in each session.
+    #[serde(skip)]
     pub max_tokens: Option<i64>,
 }
 

@@ -10,7 +10,7 @@ const TOOLS: [(&str, &str); 4] = [
 ];
 
 /// The arguments, and the flags that give them. What is not named here has a flag of its own name.
-const ARGUMENTS: [(&str, &str); 26] = [
+const ARGUMENTS: [(&str, &str); 27] = [
     ("query", "QUERY"),
     ("tags", "--tag"),
     ("match_tags", "--any-tag"),
@@ -25,6 +25,7 @@ const ARGUMENTS: [(&str, &str); 26] = [
     ("session", "--session"),
     ("like", "--like"),
     ("mode", "--mode"),
+    ("order", "--oldest"),
     ("detail", "--full"),
     ("max_tokens", "--max-tokens"),
     ("cursor", "--cursor"),

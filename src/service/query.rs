@@ -2,18 +2,15 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::search::{Hit, Page, Search};
+use super::search::{Page, Search};
 use super::validate::QuerySpec;
 use super::{Service, answer, bounds, note_locks, note_missing_status, open};
-use crate::api::{MemoryHit, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use crate::api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use crate::cancel;
 use crate::error::Error;
 use crate::memory::{Memory, StatusFilter, fold_name, nearest};
 use crate::query::page::Cursor;
 use crate::scope::resolve::Selection;
-
-/// Near-duplicates that a result names.
-const MAX_ALSO: usize = 10;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -76,13 +73,13 @@ fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryRespon
     let frame = answer::cost(&response) + 60;
     let mut used = frame;
     let fitting = page.hits.iter().take_while(|hit| {
-        used += answer::cost(&shown(hit)) + 1;
+        used += answer::cost(&hit.hit) + 1;
         used <= bound
     });
     let fitting = fitting.count().max(1);
     page.end_before(fitting);
     loop {
-        response.results = page.hits.iter().map(shown).collect();
+        response.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
         response.next_cursor = page.cursor(request, search.statistics()).map(|cursor| cursor.encode());
         let kept = page.hits.len();
         let notes = response.notes.len();
@@ -96,20 +93,17 @@ fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryRespon
             return response;
         }
         response.notes.truncate(notes);
-        if kept <= 1 {
+        let folded = page.hits.first().map_or(0, |hit| hit.hit.also.len());
+        if kept > 1 {
+            page.end_before(kept - 1);
+        } else if folded > 0 {
+            page.end_within_first(folded / 2);
+        } else {
             break;
         }
-        page.end_before(kept - 1);
     }
     answer::squeeze(&mut response, bound);
     response
-}
-
-/// A result as it is answered. The page itself keeps everything that is folded into it, because the cursor depends on it.
-fn shown(hit: &Hit) -> MemoryHit {
-    let mut shown = hit.hit.clone();
-    answer::limit_also(&mut shown, MAX_ALSO);
-    shown
 }
 
 impl Search<'_> {

@@ -75,10 +75,22 @@ impl Page {
     /// Ends the page before the result of this number. What was folded into earlier results from behind that place comes
     /// again on the next page, so that nothing is lost or shown twice.
     pub fn end_before(&mut self, number: usize) {
-        let Some(end) = self.hits.get(number).map(|hit| hit.place) else {
-            return;
-        };
-        self.hits.truncate(number);
+        if let Some(end) = self.hits.get(number).map(|hit| hit.place) {
+            self.end_at(end);
+        }
+    }
+
+    /// Ends the page within what is folded into the first result: so many of these memories stay, and the others come again on the
+    /// next page.
+    pub fn end_within_first(&mut self, max: usize) {
+        let first = self.hits.first().and_then(|hit| hit.also_places.get(max).copied());
+        if let Some(end) = first {
+            self.end_at(end);
+        }
+    }
+
+    fn end_at(&mut self, end: usize) {
+        self.hits.retain(|hit| hit.place < end);
         self.places.truncate(end);
         for hit in &mut self.hits {
             let kept = hit.also_places.iter().filter(|place| **place < end).count();

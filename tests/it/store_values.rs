@@ -372,6 +372,8 @@ fn a_collation_of_the_writing_program_alone_hides_nothing() {
             schema = schema.replacen("\n);", "\n) WITHOUT ROWID;", 1);
         }
         let root = Root::new();
+        // Where a row is staged, overviews are shown only if the owner says so.
+        root.manifest("odd", "overviews = \"show\"");
         let path = root.scope_folder("odd").join("memory.db");
         let writer = Connection::open(&path).unwrap();
         writer
