@@ -577,8 +577,8 @@ mod tests {
         let listed = serde_json::to_string(&tools(&Surface::default())).unwrap();
         assert!(listed.len() < 4_900, "{} bytes", listed.len());
         assert!(INSTRUCTIONS.len() < 2_000);
-        // Both are read in every session; the estimate stands above what tokenizers count.
+        // Both are read in every session: `tests/it/tokens.rs` counts them with tokenizers. This is an upper estimate.
         let tokens = text::tokens(&listed) + text::tokens(INSTRUCTIONS);
-        assert!(tokens < 2_600, "{tokens} tokens by the upper estimate");
+        assert!(tokens < 2_800, "{tokens} tokens by the upper estimate");
     }
 }

@@ -10,7 +10,7 @@ const TOOLS: [(&str, &str); 4] = [
 ];
 
 /// The arguments, and the flags that give them. What is not named here has a flag of its own name.
-const ARGUMENTS: [(&str, &str); 27] = [
+const ARGUMENTS: [(&str, &str); 32] = [
     ("query", "QUERY"),
     ("tags", "--tag"),
     ("match_tags", "--any-tag"),
@@ -35,6 +35,11 @@ const ARGUMENTS: [(&str, &str); 27] = [
     ("id", "ID"),
     ("ids", "ID"),
     ("include", "--include"),
+    ("before", "--before"),
+    ("after", "--after"),
+    ("timeline_within", "--timeline-within"),
+    ("depth", "--depth"),
+    ("kind", "--kind"),
     ("include_cross_project", "--own-only"),
     ("max_memories", "--max-memories"),
     ("project_path", "--project"),
