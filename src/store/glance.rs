@@ -3,7 +3,7 @@
 //! [`super::open::inspect`] opens the database, reads its header and asks for locks. A process that serves a thousand scopes
 //! would do that a thousand times a request. A [`Glance`] follows the rule by which git trusts its index ("racy git",
 //! <https://git-scm.com/docs/racy-git>): a file whose identity, length and times are those of the last inspection was not
-//! written since, if its change time already lay [`SETTLED`] in the past at that inspection. A file that was written more
+//! written since, if its change time already lay `SETTLED` in the past at that inspection. A file that was written more
 //! recently is inspected again, because a second write can leave the same time behind.
 //!
 //! Only file systems of this machine qualify: a network file system may answer from a cache that is seconds old.
