@@ -335,9 +335,11 @@ impl Alone {
 
     /// More requests at once than a server reads before it has answered some.
     fn flood(&mut self, run: &Run) {
+        // The stateless era has no `ping`.
+        let method = if self.stateless { "server/discover" } else { "ping" };
         for _ in 0..FLOOD {
             let call = Call {
-                method: "ping",
+                method,
                 params: json!({}),
                 expected: Expected::Answer,
             };
