@@ -27,17 +27,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
-use crate::api::{
+use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
+use crate::error::{Error, SettingsError};
+use crate::service::Service;
+use crate::store::copies;
+use ack_api::memory::StatusFilter;
+use ack_api::text;
+use ack_api::{
     ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest, ListScopesResponse, MatchTags, Mode, Order,
     QueryRequest, Within,
 };
-use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
-use crate::error::{Error, SettingsError};
-use crate::heap;
-use crate::memory::StatusFilter;
-use crate::service::Service;
-use crate::store::copies;
-use crate::text;
+use ack_sys::heap;
 
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {

@@ -413,7 +413,7 @@ impl Config {
         let file: ConfigFile = load_toml(path, &KEYS).map_err(SettingsError::of_offer)?;
         let wrong = |table: &str, mut problem: Problem| {
             problem.path.insert(0, table.to_owned());
-            let text = crate::files::read_text(path, crate::scope::manifest::LARGEST).unwrap_or_default();
+            let text = ack_sys::files::read_text(path, crate::scope::manifest::LARGEST).unwrap_or_default();
             SettingsError::Offer {
                 path: path.clone(),
                 message: format!(

@@ -4,13 +4,12 @@ mod remedy;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
-
 pub use self::remedy::{remedy, sqlite_remedy};
-use crate::api::ErrorBody;
-use crate::memory::Status;
-use crate::text;
 use crate::upstream::UpstreamError;
+use ack_api::cancel::Stopped;
+use ack_api::memory::Status;
+use ack_api::text;
+use ack_api::{ErrorBody, ErrorCode};
 
 /// Any failure of an operation.
 #[derive(Debug, thiserror::Error)]
@@ -152,15 +151,9 @@ pub enum Error {
     /// Another MCP server that was to answer.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
-    /// The client went away or took the request back.
-    #[error("the request was cancelled")]
-    Cancelled,
-    /// The request took longer than it may.
-    #[error("the request took longer than {} seconds", patience.as_secs_f32())]
-    DeadlineExceeded {
-        /// How long it may take.
-        patience: std::time::Duration,
-    },
+    /// The request was told to stop, or took longer than it may.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A file or stream that could not be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
@@ -265,9 +258,9 @@ impl StoreError {
     pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
-            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
+            Some(rusqlite::ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Locked { path },
             _ => Self::Sqlite { path, source },
         }
     }
@@ -290,16 +283,16 @@ impl StoreError {
     }
 
     /// The stable code.
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::Missing { .. } => "store_not_found",
-            Self::Empty { .. } => "store_empty",
-            Self::NotADatabase { .. } => "store_not_sqlite",
-            Self::Foreign { .. } => "store_foreign",
-            Self::Locked { .. } => "store_locked",
-            Self::Corrupt { .. } => "store_corrupt",
-            Self::Unsteady { .. } => "store_unsteady",
-            Self::NotAFile { .. } | Self::NoCopy { .. } | Self::Io { .. } | Self::Sqlite { .. } => "store_unreadable",
+            Self::Missing { .. } => ErrorCode::StoreNotFound,
+            Self::Empty { .. } => ErrorCode::StoreEmpty,
+            Self::NotADatabase { .. } => ErrorCode::StoreNotSqlite,
+            Self::Foreign { .. } => ErrorCode::StoreForeign,
+            Self::Locked { .. } => ErrorCode::StoreLocked,
+            Self::Corrupt { .. } => ErrorCode::StoreCorrupt,
+            Self::Unsteady { .. } => ErrorCode::StoreUnsteady,
+            Self::NotAFile { .. } | Self::NoCopy { .. } | Self::Io { .. } | Self::Sqlite { .. } => ErrorCode::StoreUnreadable,
         }
     }
 
@@ -415,32 +408,31 @@ impl Error {
         }
     }
 
-    /// The stable code, as the README lists it.
-    pub fn code(&self) -> &'static str {
+    /// The stable code, as the documentation lists it.
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidArgument { .. } => "invalid_argument",
-            Self::UnknownArgument { .. } => "unknown_argument",
-            Self::InvalidCursor { .. } => "invalid_cursor",
-            Self::ScopeNotFound { .. } | Self::PinNotFound { .. } => "scope_not_found",
-            Self::ScopeRefused { .. } => "scope_refused",
-            Self::ScopeUnusable { .. } => "scope_unusable",
-            Self::MemoryNotFound { .. } => "memory_not_found",
-            Self::MemoryNotServed { .. } | Self::UnknownStatus { .. } => "memory_not_served",
-            Self::NoScopes { .. } => "no_scopes",
+            Self::InvalidArgument { .. } => ErrorCode::InvalidArgument,
+            Self::UnknownArgument { .. } => ErrorCode::UnknownArgument,
+            Self::InvalidCursor { .. } => ErrorCode::InvalidCursor,
+            Self::ScopeNotFound { .. } | Self::PinNotFound { .. } => ErrorCode::ScopeNotFound,
+            Self::ScopeRefused { .. } => ErrorCode::ScopeRefused,
+            Self::ScopeUnusable { .. } => ErrorCode::ScopeUnusable,
+            Self::MemoryNotFound { .. } => ErrorCode::MemoryNotFound,
+            Self::MemoryNotServed { .. } | Self::UnknownStatus { .. } => ErrorCode::MemoryNotServed,
+            Self::NoScopes { .. } => ErrorCode::NoScopes,
             Self::Store(error) => error.code(),
-            Self::Settings(_) => "invalid_settings",
-            Self::Import(_) => "import_refused",
-            Self::Internal { .. } => "internal_error",
-            Self::Table { .. } => "index_failed",
-            Self::Model(_) | Self::Fetch(_) => "model_unusable",
-            Self::Serve(_) => "cannot_serve",
-            Self::Upstream(UpstreamError::Unavailable { .. }) => "upstream_unavailable",
-            Self::Upstream(UpstreamError::Refused { .. }) => "upstream_refused",
-            Self::Upstream(UpstreamError::TimedOut { .. }) => "upstream_timeout",
-            Self::Upstream(UpstreamError::Failed { .. }) => "upstream_failed",
-            Self::Cancelled => "cancelled",
-            Self::DeadlineExceeded { .. } => "deadline_exceeded",
-            Self::Io { .. } => "io_error",
+            Self::Settings(_) => ErrorCode::InvalidSettings,
+            Self::Import(_) => ErrorCode::ImportRefused,
+            Self::Internal { .. } => ErrorCode::InternalError,
+            Self::Table { .. } => ErrorCode::IndexFailed,
+            Self::Model(_) | Self::Fetch(_) => ErrorCode::ModelUnusable,
+            Self::Serve(_) => ErrorCode::CannotServe,
+            Self::Upstream(UpstreamError::Unavailable { .. }) => ErrorCode::UpstreamUnavailable,
+            Self::Upstream(UpstreamError::Refused { .. }) => ErrorCode::UpstreamRefused,
+            Self::Upstream(UpstreamError::TimedOut { .. }) => ErrorCode::UpstreamTimeout,
+            Self::Upstream(UpstreamError::Failed { .. }) => ErrorCode::UpstreamFailed,
+            Self::Stopped(stopped) => stopped.code(),
+            Self::Io { .. } => ErrorCode::IoError,
         }
     }
 
@@ -476,8 +468,8 @@ impl Error {
             Self::Fetch(_) => "this needs a network; any copy of the model's `model.safetensors` in a folder does as well".into(),
             Self::Serve(error) => error.hint().into(),
             Self::Upstream(error) => error.hint().into(),
-            Self::Cancelled => return None,
-            Self::DeadlineExceeded { .. } => {
+            Self::Stopped(Stopped::Cancelled) => return None,
+            Self::Stopped(Stopped::DeadlineExceeded { .. }) => {
                 "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept; `[limits] seconds` in config.toml allows more time".into()
             }
             Self::Io { source, .. } => remedy(source).unwrap_or("check that the path exists and may be used").into(),
@@ -487,7 +479,7 @@ impl Error {
     /// The body that travels: in a tool's error result and with `--json`.
     pub fn body(&self) -> ErrorBody {
         let mut body = ErrorBody {
-            code: self.code().to_owned(),
+            code: self.code().as_str().to_owned(),
             message: self.chain(),
             hint: self.hint(),
             path: self.path().map(|path| text::line(&path.display().to_string(), 400)),
@@ -518,12 +510,12 @@ impl Error {
             } => {
                 body.argument = Some(text::line(argument, 100));
                 body.example = Some(example(operation));
-                body.nearest = crate::memory::nearest(argument, known.iter().map(String::as_str), 2);
+                body.nearest = ack_api::memory::nearest(argument, known.iter().map(String::as_str), 2);
                 body.allowed.clone_from(known);
             }
             Self::ScopeNotFound { name, known, projects } => {
                 body.value = Some(text::line(name, 200));
-                body.nearest = crate::memory::nearest(name, known.iter().chain(projects).map(String::as_str), 3);
+                body.nearest = ack_api::memory::nearest(name, known.iter().chain(projects).map(String::as_str), 3);
                 body.allowed = known.iter().take(20).cloned().collect();
             }
             Self::PinNotFound { name, .. } => body.value = Some(text::line(name, 200)),

@@ -13,11 +13,11 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use self::metrics::{Estimate, Measures};
-use crate::api::{MatchTags, Mode, QueryRequest, Stage};
 use crate::error::Error;
-use crate::memory::fold_name;
 use crate::service::Service;
-use crate::text;
+use ack_api::memory::fold_name;
+use ack_api::text;
+use ack_api::{MatchTags, Mode, QueryRequest, Stage};
 
 /// Results that are looked at.
 const DEPTH: i64 = 10;

@@ -10,12 +10,12 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use self::wire::{Event, Host, Origin, Output};
-use crate::api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
 use crate::context::brief::{Brief, BriefRequest, RECENT};
 use crate::error::Error;
 use crate::service::Service;
 use crate::surface::Surface;
-use crate::text;
+use ack_api::text;
+use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
 
 /// Most characters of an output, everything included. Hosts cut at 10,000.
 const MOST: usize = 6_000;

@@ -230,7 +230,7 @@ pub fn check_name(name: &str) -> Result<(), ImportError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(plain) {
         return Err(ImportError::BadName {
-            name: crate::text::line(name, 80),
+            name: ack_api::text::line(name, 80),
         });
     }
     Ok(())

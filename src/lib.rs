@@ -86,8 +86,8 @@
     clippy::redundant_clone
 )]
 
-pub mod api;
-pub mod cancel;
+pub use ack_api as api;
+
 pub mod cli;
 pub mod config;
 pub mod connect;
@@ -96,13 +96,9 @@ pub mod demo;
 pub mod encoder;
 pub mod error;
 pub mod eval;
-pub mod files;
-pub mod heap;
 pub mod hook;
 pub mod import;
-mod linger;
 pub mod mcp;
-pub mod memory;
 pub mod query;
 pub mod scope;
 pub mod service;
@@ -111,7 +107,4 @@ pub mod surface;
 // The whole of the `table` feature's switch: this line and its like in `encoder` and `cli`. The twin has the same signatures.
 #[cfg_attr(not(feature = "table"), path = "table/disabled.rs")]
 pub mod table;
-pub mod text;
-pub mod time;
 pub mod upstream;
-pub mod uri;

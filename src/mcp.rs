@@ -40,14 +40,14 @@ use tokio::time::timeout;
 use self::client::Ways;
 use self::raw::Front;
 use self::upstream::{Answer, Report, Upstreams};
-use crate::api::{ErrorBody, QueryRequest};
-use crate::cancel::{self, Flag, OnDrop};
 use crate::config::Offer;
 use crate::error::Error;
 use crate::service::{Service, arguments};
 use crate::surface::call::Call;
 use crate::surface::{Operation, Surface, Tool as Own};
-use crate::text;
+use ack_api::cancel::{self, Flag, OnDrop, Stopped};
+use ack_api::text;
+use ack_api::{ErrorBody, QueryRequest};
 
 /// Requests that are worked on at the same time; further ones wait.
 const CONCURRENT: usize = 8;
@@ -300,8 +300,8 @@ impl Server {
         let place = Arc::clone(&self.places).acquire_owned();
         let place = match timeout(patience, place).await {
             Ok(Ok(place)) => place,
-            Ok(Err(_)) => return Err(Error::Cancelled),
-            Err(_) => return Err(Error::DeadlineExceeded { patience }),
+            Ok(Err(_)) => return Err(Stopped::Cancelled.into()),
+            Err(_) => return Err(Stopped::DeadlineExceeded { patience }.into()),
         };
         let service = self.service;
         let internal = |message: String| Error::Internal {
@@ -318,7 +318,7 @@ impl Server {
             Ok(Ok(Ok(result))) => result,
             Ok(Ok(Err(panic))) => Err(internal(describe(&*panic))),
             Ok(Err(error)) => Err(internal(error.to_string())),
-            Err(_) => Err(Error::DeadlineExceeded { patience }),
+            Err(_) => Err(Stopped::DeadlineExceeded { patience }.into()),
         }
     }
 }
@@ -331,7 +331,7 @@ async fn until_cancelled<A>(
 ) -> Result<A, ErrorData> {
     tokio::select! {
         answer = answer => answer,
-        () = context.ct.cancelled() => Err(data(&Error::Cancelled, &Error::Cancelled.body())),
+        () = context.ct.cancelled() => Err(data(&Stopped::Cancelled.into(), &Error::from(Stopped::Cancelled).body())),
     }
 }
 
@@ -545,8 +545,8 @@ pub fn tools(surface: &Surface) -> Vec<Tool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::QueryResponse;
     use crate::config::{Config, Inputs};
+    use ack_api::QueryResponse;
 
     #[tokio::test]
     async fn a_panic_in_a_handler_is_answered() {

@@ -24,8 +24,6 @@ use self::manifest::Manifest;
 use crate::config::{Config, expand_home};
 use crate::encoder::Encoder;
 use crate::error::{SettingsError, StoreError};
-use crate::heap;
-use crate::memory::{ProjectRows, Status, Visibility, fold_name};
 use crate::query::inverted::Index;
 use crate::query::inverted::follow::Listing;
 use crate::store::open::Stamp;
@@ -33,7 +31,9 @@ use crate::store::projects::RecordedProjects;
 use crate::store::{PATIENCE, Store};
 use crate::table::shapes::TableInfo;
 use crate::table::{self, TableStamp};
-use crate::text;
+use ack_api::memory::{ProjectRows, Status, Visibility, fold_name};
+use ack_api::text;
+use ack_sys::heap;
 
 /// Counts the uses of indexes.
 static CLOCK: AtomicU64 = AtomicU64::new(1);

@@ -25,11 +25,6 @@ use std::time::Duration;
 pub use self::resources::Listed;
 pub use self::validate::arguments;
 
-use crate::api::{
-    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
-    QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
-};
-use crate::cancel;
 use crate::config::Config;
 use crate::context::brief::{Brief, BriefRequest};
 use crate::error::{Error, StoreError};
@@ -37,7 +32,12 @@ use crate::query::inverted::Index;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope, TableState};
 use crate::store::PATIENCE;
-use crate::time;
+use ack_api::cancel;
+use ack_api::time;
+use ack_api::{
+    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
+    QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
+};
 
 /// How many large scopes may lose their tables during one request.
 const TRIES: usize = 4;
@@ -213,7 +213,7 @@ pub(crate) fn open<'a>(
         notes.push(Note::about(
             NoteKind::ScopeUnavailable,
             &broken.scope,
-            crate::text::line(&broken.reason, 500),
+            ack_api::text::line(&broken.reason, 500),
         ));
     }
     if let Some(broken) = selection.broken.first().filter(|_| scopes.is_empty()) {
@@ -249,12 +249,12 @@ pub(crate) fn open<'a>(
             Err(error) => {
                 selection.skipped.push(Skipped {
                     scope: scope.name.clone(),
-                    reason: crate::text::line(&error.to_string(), 300),
+                    reason: ack_api::text::line(&error.to_string(), 300),
                 });
                 notes.push(Note::about(
                     NoteKind::ScopeUnavailable,
                     &scope.name,
-                    crate::text::line(&format!("{error}; {}", error.hint()), 500),
+                    ack_api::text::line(&format!("{error}; {}", error.hint()), 500),
                 ));
                 failed.insert(scope.name.as_str());
                 first.get_or_insert(error);

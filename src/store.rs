@@ -41,8 +41,8 @@ use self::glance::Glance;
 use self::layout::Layout;
 use self::open::{Beside, Opening, Stamp};
 use crate::error::StoreError;
-use crate::heap;
-use crate::memory::{Overviews, Unreviewed};
+use ack_api::memory::{Overviews, Unreviewed};
+use ack_sys::heap;
 
 /// How long a read tries to get at a store that changes under it.
 pub const PATIENCE: Duration = Duration::from_secs(4);

@@ -17,12 +17,12 @@ use std::sync::{LazyLock, OnceLock};
 use serde_json::{Map, Value, json};
 
 use self::call::Argument;
-use crate::api::{
-    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse,
-};
 use crate::error::Error;
 use crate::service::arguments;
-use crate::text;
+use ack_api::text;
+use ack_api::{
+    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse,
+};
 
 /// One of the four tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -47,7 +47,7 @@ const METADATA_CACHE: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// LanceDB refused.
-    #[error("{action}: {}", crate::text::line(&.source.to_string(), 300))]
+    #[error("{action}: {}", ack_api::text::line(&.source.to_string(), 300))]
     Lance {
         /// What was tried.
         action: &'static str,

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::config::{bounded, expand_home};
 use crate::surface::Surface;
 use crate::surface::build::{Problem, described, is_name, no_name};
-use crate::text;
+use ack_api::text;
 
 /// Variables that every process gets, because hardly any runs without them. All others are named by the owner.
 pub const PASSED: [&str; 10] = [

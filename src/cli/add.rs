@@ -8,12 +8,12 @@ use crate::config::{Config, expand_home};
 use crate::error::{Error, SettingsError};
 use crate::import::check_name;
 use crate::import::write::make_private;
-use crate::memory::{Unreviewed, Visibility};
 use crate::scope::manifest::Manifest;
 use crate::scope::project::Projects;
 use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::store::Store;
+use ack_api::memory::{Unreviewed, Visibility};
 
 /// Runs `scopes add`.
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {

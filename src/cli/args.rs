@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::connect::{Client, Hooks};
-use crate::memory::Unreviewed;
 use crate::surface::Set;
+use ack_api::memory::Unreviewed;
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]

@@ -162,7 +162,7 @@ fn warnings(config: &Config, args: &EntryArgs, places: &Places, files: &[ConfigF
 
 /// What else starts the same server, or tells the same when a session starts.
 fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile]) -> Vec<String> {
-    let settings = |path: &Path| json::value(crate::files::read_text(path, file::LARGEST).ok()?.trim_start_matches('\u{feff}'));
+    let settings = |path: &Path| json::value(ack_sys::files::read_text(path, file::LARGEST).ok()?.trim_start_matches('\u{feff}'));
     let project = Places {
         project: Some(repository(config)),
         ..places.clone()
@@ -317,7 +317,7 @@ fn places(config: &Config, here: bool) -> Result<Places, Error> {
 pub fn settings_call(config: &Config, hook: &str) -> bool {
     let Ok(places) = places(config, true) else { return false };
     let calls = |path: &PathBuf| {
-        let settings = crate::files::read_text(path, file::LARGEST)
+        let settings = ack_sys::files::read_text(path, file::LARGEST)
             .ok()
             .and_then(|text| json::value(&text));
         settings.is_some_and(|settings| ours::calls_hook(&settings, hook))

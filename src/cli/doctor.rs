@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::args::{DoctorArgs, Global};
 use super::{write_out, write_plain};
-use crate::api::HealthState;
 use crate::config::{Config, ENVIRONMENT, Inputs};
 use crate::error::Error;
 use crate::mcp::upstream::Fare;
@@ -15,8 +14,9 @@ use crate::scope::resolve::current;
 use crate::scope::{Registry, Scope};
 use crate::service::scopes::{MANY, describe};
 use crate::surface::Surface;
-use crate::text;
 use crate::upstream::Upstream;
+use ack_api::HealthState;
+use ack_api::text;
 
 /// Runs `doctor`. A pinned process looks at its own scope alone.
 pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Error> {

@@ -9,12 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::EvalArgs;
 use super::write_out;
-use crate::api::Mode;
 use crate::config::Config;
 use crate::error::Error;
 use crate::eval::metrics::Estimate;
 use crate::eval::{ModeReport, Report, Scores, parse, run};
 use crate::service::Service;
+use ack_api::Mode;
 
 pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), Error> {
     let file = File::open(&args.queries).map_err(|source| Error::Io {

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::hook;
 use crate::hook::wire::{Event, Host, Moment, Output};
 use crate::service::Service;
-use crate::text;
+use ack_api::text;
 
 /// How long a host may take to send what it has to say.
 const SENDING: Duration = Duration::from_secs(2);

@@ -6,12 +6,13 @@ use super::args::Global;
 use super::write_err;
 use crate::config::{Config, ENV_LOG, Offer};
 use crate::encoder::Encoder;
-use crate::memory::Visibility;
 use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
 use crate::table::TableStamp;
-use crate::{text, time};
+use ack_api::memory::Visibility;
+use ack_api::text;
+use ack_api::time;
 
 /// Scopes that are described; the others are counted.
 const DESCRIBED: usize = 20;

@@ -18,7 +18,7 @@ pub fn run(args: &ModelArgs) -> Result<(), Error> {
         move |source| Error::Io { action, path, source }
     };
     std::fs::create_dir_all(to).map_err(io("make"))?;
-    let fetch = |error: hf_hub::api::sync::ApiError| Error::Fetch(crate::text::line(&error.to_string(), 300));
+    let fetch = |error: hf_hub::api::sync::ApiError| Error::Fetch(ack_api::text::line(&error.to_string(), 300));
     // Downloads go to a folder of their own, so that what stands in `to` is whole or not there.
     let partial = tempfile::Builder::new()
         .prefix(".fetch-")

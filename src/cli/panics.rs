@@ -4,7 +4,7 @@
 use std::panic::PanicHookInfo;
 
 use super::write_err;
-use crate::text;
+use ack_api::text;
 
 /// Has panics say one line; all of it where the environment asks for backtraces.
 pub fn install() {

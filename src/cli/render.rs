@@ -6,11 +6,11 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::words::{at_a_terminal, flag};
-use crate::api::{
+use ack_api::memory::{Status, StatusFilter, Visibility};
+use ack_api::{
     ContextResponse, ErrorBody, GetResponse, HealthState, LegExplanation, ListScopesResponse, MemoryDetail, MemoryHit, Note, QueryResponse,
     Searched, Within,
 };
-use crate::memory::{Status, StatusFilter, Visibility};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -14,13 +14,13 @@ use super::args::{Global, ServeArgs};
 use super::{log, signals, write_err, write_out};
 use crate::config::{Config, ENV_TOKEN, Offer};
 use crate::error::Error;
-use crate::files;
 use crate::mcp::http::gate::Token;
 use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
 use crate::mcp::upstream::Report;
 use crate::service::Service;
 use crate::store::copies;
-use crate::text;
+use ack_api::text;
+use ack_sys::files;
 
 /// Name of the file that a token is kept in.
 const TOKEN_FILE: &str = "http-token";

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{render, write_out};
-use crate::api::{ContextRequest, GetRequest, Include, ListScopesRequest, QueryRequest};
 use crate::config::{Config, Inputs};
 use crate::error::Error;
-use crate::memory::StatusFilter;
 use crate::service::Service;
+use ack_api::memory::StatusFilter;
+use ack_api::{ContextRequest, GetRequest, Include, ListScopesRequest, QueryRequest};
 
 /// Runs `demo`.
 pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), Error> {

@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn every_argument_of_the_tools_has_a_flag() {
         for schema in [
-            schemars::schema_for!(crate::api::QueryRequest),
-            schemars::schema_for!(crate::api::GetRequest),
-            schemars::schema_for!(crate::api::ListScopesRequest),
-            schemars::schema_for!(crate::api::ContextRequest),
+            schemars::schema_for!(ack_api::QueryRequest),
+            schemars::schema_for!(ack_api::GetRequest),
+            schemars::schema_for!(ack_api::ListScopesRequest),
+            schemars::schema_for!(ack_api::ContextRequest),
         ] {
             let schema = schema.to_value();
             for argument in schema["properties"].as_object().unwrap().keys() {

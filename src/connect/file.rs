@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 
 use super::{ConfigFile, Format, Part, json, toml};
 use crate::error::{Error, SettingsError};
-use crate::files;
+use ack_sys::files;
 
 /// Most bytes of a client's file.
 pub const LARGEST: u64 = 64 << 20;

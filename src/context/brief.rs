@@ -12,9 +12,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use super::signals::{LASTING, Reason, Signals, is_distinctive};
 use super::words::{Origin, Words};
 use super::{SESSIONS, folder, recent};
-use crate::api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, Skipped};
 use crate::error::{Error, StoreError};
-use crate::memory::{ProjectRows, StatusFilter, fold_name};
 use crate::query::fold::Signature;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
@@ -22,7 +20,10 @@ use crate::service::{Service, answer, note_locks};
 use crate::store::outline::{Outline, Outlines};
 use crate::store::read::RowKey;
 use crate::store::sessions::{Recent, RecentSession};
-use crate::{text, time};
+use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
+use ack_api::text;
+use ack_api::time;
+use ack_api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, Skipped};
 
 /// A session's start waits no longer than this for a store that is locked.
 const PATIENCE: Duration = Duration::from_millis(400);

@@ -8,10 +8,7 @@ use super::SESSIONS;
 use super::brief::RECENT;
 use super::signals::{LASTING, Reason, Signals, Subjects, is_distinctive};
 use super::words::{Origin, Words};
-use crate::api::{Detail, MemoryHit, Mode, Note, NoteKind};
-use crate::cancel;
 use crate::error::Error;
-use crate::memory::{Memory, StatusFilter, fold_name};
 use crate::query::analysis::Kind;
 use crate::query::filter::{FilePattern, Filters};
 use crate::query::fold::Signature;
@@ -23,7 +20,10 @@ use crate::scope::{IndexGuard, Scope};
 use crate::service::search::{Hit, Search};
 use crate::service::validate::QuerySpec;
 use crate::store::sessions::{MEMBERS, Members, Recent, RecentSession};
-use crate::text;
+use ack_api::cancel;
+use ack_api::memory::{Memory, StatusFilter, fold_name};
+use ack_api::text;
+use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind};
 
 /// Why a memory is there that was searched for.
 const FOCUS: &str = "matches the focus";

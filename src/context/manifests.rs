@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::files;
+use ack_sys::files;
 
 /// Largest manifest that is read, in bytes.
 const LARGEST: u64 = 1 << 20;

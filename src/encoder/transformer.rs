@@ -42,7 +42,7 @@ pub enum ModelError {
         source: std::io::Error,
     },
     /// The file holds another network, or the network failed.
-    #[error("`{}` is not all-MiniLM-L6-v2: {}", .path.display(), crate::text::line(.reason, 300))]
+    #[error("`{}` is not all-MiniLM-L6-v2: {}", .path.display(), ack_api::text::line(.reason, 300))]
     Other {
         /// The file.
         path: PathBuf,

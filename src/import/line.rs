@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::memory::{Status, nearest};
-use crate::{text, time};
+use ack_api::memory::{Status, nearest};
+use ack_api::text;
+use ack_api::time;
 
 /// A memory, one JSON object a line. Only `title` is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

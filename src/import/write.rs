@@ -11,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::line::Row;
 use super::{ImportError, NumberedRow, Refusal};
 use crate::error::{Error, StoreError};
-use crate::memory::Unreviewed;
 use crate::store::layout::{Profile, recognise, tables};
 use crate::store::{Snapshot, Store};
-use crate::time;
+use ack_api::memory::Unreviewed;
+use ack_api::time;
 
 /// The native schema.
 pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");

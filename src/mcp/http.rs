@@ -315,7 +315,7 @@ impl Site {
                 }
             },
             other => {
-                let other = crate::text::line(other, 80);
+                let other = ack_api::text::line(other, 80);
                 error(
                     StatusCode::NOT_FOUND,
                     &format!("there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says that the server is there"),

@@ -107,14 +107,14 @@ fn id_of(message: &[u8]) -> Value {
 
 /// JSON-RPC's error.
 pub fn failure(id: &Value, code: i32, message: &str) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": crate::text::line(message, 300) } })
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": ack_api::text::line(message, 300) } })
 }
 
 /// An error of the protocol, with what it quotes made safe to print: methods, versions and arguments stand in it as they came.
 pub fn polite(mut error: ErrorData) -> ErrorData {
-    error.message = crate::text::line(&error.message, LONGEST_ERROR).into();
+    error.message = ack_api::text::line(&error.message, LONGEST_ERROR).into();
     if let Some(data) = &mut error.data {
-        crate::text::clean_json(data);
+        ack_api::text::clean_json(data);
     }
     error
 }

@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::Server;
 use super::client::Ways;
 use super::resources::unknown;
-use crate::api::{QueryRequest, QueryResponse, Review};
 use crate::error::Error;
-use crate::memory::nearest;
 use crate::service::Service;
 use crate::service::validate::short;
 use crate::surface::{Operation, Surface};
-use crate::text;
+use ack_api::memory::nearest;
+use ack_api::text;
+use ack_api::{QueryRequest, QueryResponse, Review};
 
 /// A prompt as it is offered.
 pub struct Offered {

@@ -1,4 +1,4 @@
-//! Resources and completion: the service's answers under the addresses of [`crate::uri`].
+//! Resources and completion: the service's answers under the addresses of [`ack_api::uri`].
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::Server;
 use super::prompts::PROMPTS;
-use crate::api::GetRequest;
 use crate::error::Error;
-use crate::memory::nearest;
 use crate::service::{Listed, Service};
 use crate::surface::{Operation, Surface};
-use crate::text;
-use crate::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
+use ack_api::GetRequest;
+use ack_api::memory::nearest;
+use ack_api::text;
+use ack_api::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
 
 /// Scopes on one page of the list.
 const PAGE: usize = 100;
@@ -186,7 +186,7 @@ impl Server {
                 "name" | "scope" => service.complete_scopes(&typed),
                 "id" => service.complete_ids(scope.as_deref(), &typed),
                 // Nobody knows what a person wants to ask.
-                _ => Ok(crate::api::Completions::default()),
+                _ => Ok(ack_api::Completions::default()),
             })
             .await
             .map_err(|error| self.data(&error))?;

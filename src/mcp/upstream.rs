@@ -26,10 +26,11 @@ use tokio::time::{sleep, timeout};
 
 use self::keep::{cause, supervise, told};
 use self::offered::{Missing, Offered, declared};
-use crate::api::ErrorBody;
 use crate::error::Error;
-use crate::text;
 use crate::upstream::{Upstream, UpstreamError};
+use ack_api::ErrorBody;
+use ack_api::cancel::Stopped;
+use ack_api::text;
 
 /// Longest message of an upstream server, in bytes.
 const LONGEST: usize = 8 << 20;
@@ -325,7 +326,7 @@ impl Link {
                 tokio::spawn(Arc::clone(self).expect_life(peer));
                 return Answer::None(self.timed_out());
             }
-            () = context.ct.cancelled() => return Answer::None(Error::Cancelled),
+            () = context.ct.cancelled() => return Answer::None(Stopped::Cancelled.into()),
         };
         waiting.0 = None;
         match response {

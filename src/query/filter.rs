@@ -5,8 +5,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::inverted::docs::Doc;
 use super::inverted::{DocId, Index};
 use super::names::Name;
-use crate::api::MatchTags;
-use crate::memory::{ProjectRows, StatusFilter, fold_name};
+use ack_api::MatchTags;
+use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
 
 /// The filters of a request, checked and parsed.
 #[derive(Debug, Clone, Default)]

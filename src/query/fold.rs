@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet, FxHasher};
 
 use super::analysis::{self, Kind, Side, Token, Words};
 use crate::encoder::Encoder;
-use crate::memory::Memory;
+use ack_api::memory::Memory;
 
 /// Share of common words from which two memories are the same learning.
 const SAME: f64 = 0.8;
@@ -75,7 +75,7 @@ fn is_telling(token: &Token<'_>) -> bool {
 
 /// What is compared of a memory: title, subtitle, the beginning of the narrative, facts. The title comes first.
 fn texts(memory: &Memory) -> impl Iterator<Item = Cow<'_, str>> {
-    let narrative = memory.narrative.as_deref().map(|text| crate::text::cut(text, 4_000).0);
+    let narrative = memory.narrative.as_deref().map(|text| ack_api::text::cut(text, 4_000).0);
     let fields = [
         Some(memory.title.as_str().into()),
         memory.subtitle.as_deref().map(Cow::from),

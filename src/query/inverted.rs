@@ -20,9 +20,9 @@ use super::names::{Name, Names};
 use super::numbers::{Numbers, hash};
 use super::postings::{Posting, Postings};
 use super::semantic::{Code, Vectors};
-use crate::memory::{self, Status, StatusFilter, Successor};
 use crate::store::read::RowKey;
 use crate::table::search::Searcher;
+use ack_api::memory::{self, Status, StatusFilter, Successor};
 
 /// Bytes that a short string takes on the heap and in a map, about.
 const STRING: usize = 80;

@@ -18,8 +18,8 @@ use super::filter::Filters;
 use super::inverted::DocId;
 use super::prepare::term_key;
 use super::view::{Values, View};
-use crate::cancel;
-use crate::memory::StatusFilter;
+use ack_api::cancel;
+use ack_api::memory::StatusFilter;
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap as HashMap;
 
 use super::dictionary::Dictionary;
-use crate::memory::fold_name;
+use ack_api::memory::fold_name;
 
 /// An interned string; 0 is the empty one.
 pub type Name = u32;

@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::api::QueryRequest;
 use crate::error::Error;
+use ack_api::QueryRequest;
 
 /// Where a page ended.
 #[derive(Debug, Clone, PartialEq)]

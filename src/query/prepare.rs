@@ -10,7 +10,7 @@ use super::dictionary::Dictionary;
 use super::semantic::Code;
 use crate::encoder::Encoder;
 use crate::encoder::wordpiece::TokenId;
-use crate::memory::Memory;
+use ack_api::memory::Memory;
 
 /// Weights of the fields, in half units: title, facts and concepts, subtitle, body, files.
 const TITLE: u32 = 8;

@@ -36,8 +36,8 @@ use super::inverted::DocId;
 use super::lexical::Statistics;
 use super::semantic::Code;
 use super::view::{Judge, Values, Verdict, View};
-use crate::api::Hidden;
-use crate::cancel;
+use ack_api::Hidden;
+use ack_api::cancel;
 
 /// How many memories the semantic leg admits.
 pub const NEAREST: usize = 200;

@@ -9,10 +9,10 @@ use super::filter::{Filters, Resolved};
 use super::inverted::{DocId, Index, Mark, SUCCEEDED, allowed};
 use super::lexical::Statistics;
 use super::semantic::Code;
-use crate::cancel;
-use crate::memory::StatusFilter;
 use crate::table::TableError;
 use crate::table::shapes::{Ask, Row};
+use ack_api::cancel;
+use ack_api::memory::StatusFilter;
 
 /// So many memories that may be shown are wanted of the table: more than the largest page.
 const AT_LEAST: usize = 100;

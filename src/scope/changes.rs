@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::repository::Repository;
 use super::untracked;
-use crate::files;
+use ack_sys::files;
 
 /// Largest index that is read, in bytes: some two hundred thousand files.
 const LARGEST_INDEX: u64 = 24 << 20;

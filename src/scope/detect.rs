@@ -17,7 +17,7 @@ use super::project::Project;
 use super::repository::Repository;
 use super::resolve::find;
 use crate::config::{Config, expand_home};
-use crate::memory::{ProjectRows, Visibility, fold_name};
+use ack_api::memory::{ProjectRows, Visibility, fold_name};
 
 /// Where somebody works.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 
 use super::DATABASE_NAMES;
 use crate::store::glance::{Glance, is_local};
-use crate::text;
+use ack_api::text;
 
 /// The entries of the folder `scopes`, sorted by name.
 #[derive(Debug, Default)]

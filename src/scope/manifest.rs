@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::project::Projects;
 use crate::error::SettingsError;
-use crate::files;
-use crate::memory::{Overviews, Unreviewed, Visibility, nearest};
+use ack_api::memory::{Overviews, Unreviewed, Visibility, nearest};
+use ack_sys::files;
 
 /// Most bytes of a file of settings.
 pub const LARGEST: u64 = 1 << 20;
@@ -91,7 +91,7 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> 
         let there = error
             .span()
             .and_then(|span| text.get(span))
-            .map(|there| crate::text::line(there, 40))
+            .map(|there| ack_api::text::line(there, 40))
             .filter(|there| !said.contains(there.as_str()));
         let there = there.map_or_else(String::new, |there| format!(" (`{there}`)"));
         // A message about a value does not name its key.
@@ -102,7 +102,7 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> 
             .map(|(key, _)| key.trim().to_owned());
         let at = at
             .filter(|key| !key.is_empty() && !said.contains(key.as_str()))
-            .map_or_else(String::new, |key| format!("`{}`: ", crate::text::line(&key, 40)));
+            .map_or_else(String::new, |key| format!("`{}`: ", ack_api::text::line(&key, 40)));
         let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         SettingsError::Invalid {
             path: path.to_owned(),

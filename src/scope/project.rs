@@ -9,7 +9,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::memory::fold_name;
+use ack_api::memory::fold_name;
 
 /// A project that a manifest lists.
 #[derive(Debug, Clone, PartialEq, Eq)]

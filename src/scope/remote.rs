@@ -10,7 +10,7 @@ use gix_config::{File, Source};
 use gix_ignore::glob::wildmatch;
 
 use super::repository::settings_file;
-use crate::files;
+use ack_sys::files;
 
 /// Most bytes that are read of ssh's settings.
 const LARGEST_SSH_SETTINGS: u64 = 256 << 10;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::remote::Spellings;
-use crate::files;
+use ack_sys::files;
 
 /// Most bytes that are read of one of git's own files.
 const LARGEST: u64 = 1 << 20;

@@ -9,11 +9,11 @@ use super::detect::{Claim, Found, Identity, Place, detect, identify, recording};
 use super::project::Project;
 use super::repository::Repository;
 use super::{Registry, Scope};
-use crate::api::{Note, NoteKind, Searched, Skipped};
 use crate::config::Config;
 use crate::error::{Error, SettingsError};
-use crate::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
-use crate::text;
+use ack_api::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
+use ack_api::text;
+use ack_api::{Note, NoteKind, Searched, Skipped};
 
 /// The current project and its scope.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::repository::{Repository, settings_file};
 use crate::config::expand_home;
-use crate::files;
+use ack_sys::files;
 
 /// Most files that are told.
 const MOST: usize = 8;

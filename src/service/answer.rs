@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::bounds;
-use crate::api::{Detail, MemoryHit, Note, NoteKind};
-use crate::memory::{Memory, StatusFilter};
 use crate::query::inverted::Index;
 use crate::query::lexical::Matcher;
-use crate::{text, time};
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::text;
+use ack_api::time;
+use ack_api::{Detail, MemoryHit, Note, NoteKind};
 
 /// Facts of a concise result.
 const FACTS: usize = 5;
@@ -194,8 +195,8 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
 
 /// The last means to keep an answer within its bound: what explains goes before what was asked for, and the one result left
 /// is cut.
-pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
-    let over = |response: &crate::api::QueryResponse| cost(response).saturating_sub(bound);
+pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
+    let over = |response: &ack_api::QueryResponse| cost(response).saturating_sub(bound);
     response.notes.insert(
         0,
         Note::new(NoteKind::Cut, format!("cut to {bound} tokens; get_memory shows it in full")),
@@ -212,7 +213,7 @@ pub fn squeeze(response: &mut crate::api::QueryResponse, bound: usize) {
                 .retain(|note| matches!(note.kind, NoteKind::ScopeUnavailable | NoteKind::Cut));
         }
     }
-    let steps: [fn(&mut crate::api::QueryResponse); 7] = [
+    let steps: [fn(&mut ack_api::QueryResponse); 7] = [
         |response| response.suggestions.truncate(2),
         |response| bounds::shorten_skipped(&mut response.searched),
         |response| bounds::shorten_notes(&mut response.notes),

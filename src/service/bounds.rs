@@ -1,8 +1,8 @@
 //! What an answer says beside its results, kept short: where it looked and what went wrong, however many scopes there are.
 
 use super::answer;
-use crate::api::{Note, NoteKind, QueryResponse, Searched};
-use crate::text;
+use ack_api::text;
+use ack_api::{Note, NoteKind, QueryResponse, Searched};
 
 /// Scopes that are listed by name; of the others, their number is given.
 const MAX_SCOPES: usize = 20;

@@ -1,12 +1,12 @@
 //! `explain`: what each stage made of a result, and where a memory that was expected was lost.
 
 use super::search::{Page, Search};
-use crate::api::{Expected, Explanation, LegExplanation, Stage};
-use crate::memory::Status;
 use crate::query::inverted::DocId;
 use crate::query::retrieve::{NEAREST, Question, Scored, fusion};
 use crate::query::{order, retrieve};
-use crate::text;
+use ack_api::memory::Status;
+use ack_api::text;
+use ack_api::{Expected, Explanation, LegExplanation, Stage};
 
 impl Search<'_> {
     /// What the stages made of a candidate.

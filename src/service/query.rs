@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashSet};
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
 use super::{Service, answer, bounds, note_locks, note_missing_status, open};
-use crate::api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
-use crate::cancel;
 use crate::error::Error;
-use crate::memory::{Memory, StatusFilter, fold_name, nearest};
 use crate::query::page::Cursor;
 use crate::scope::resolve::Selection;
+use ack_api::cancel;
+use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
+use ack_api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -39,7 +39,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let page = search.page(cursor.as_ref(), spec.limit)?;
     let mut response = QueryResponse {
         total: page.total,
-        hidden: (page.hidden != crate::api::Hidden::default()).then_some(page.hidden),
+        hidden: (page.hidden != ack_api::Hidden::default()).then_some(page.hidden),
         searched: selection.searched(spec.filters.status),
         expected: spec.expect.as_deref().map(|id| Box::new(search.expected(id, &page))),
         ..QueryResponse::default()
@@ -48,7 +48,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         response.searched.scopes.retain(|name| name != scope);
         response.searched.skipped.push(Skipped {
             scope: scope.clone(),
-            reason: crate::text::line(reason, 300),
+            reason: ack_api::text::line(reason, 300),
         });
         notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
     }
@@ -115,7 +115,7 @@ impl Search<'_> {
                 let near = nearest(&like.id, ids, 3);
                 cancel::check()?;
                 Err(Error::MemoryNotFound {
-                    id: crate::text::line(&like.id, 200),
+                    id: ack_api::text::line(&like.id, 200),
                     scopes: self.names.clone(),
                     nearest: near,
                 })
@@ -258,5 +258,5 @@ fn unknown(what: &str, wanted: &str, known: &BTreeSet<&str>) -> Option<String> {
     } else {
         format!("; like it: {}", near.join(", "))
     };
-    Some(format!("{what} \"{}\"{hint}", crate::text::line(wanted, 80)))
+    Some(format!("{what} \"{}\"{hint}", ack_api::text::line(wanted, 80)))
 }

@@ -6,14 +6,14 @@ use std::collections::HashSet;
 
 use super::validate::short;
 use super::{Service, open};
-use crate::api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry, ScopeResource};
-use crate::cancel;
 use crate::error::Error;
-use crate::memory::{StatusFilter, Visibility};
 use crate::scope::resolve::current_by_manifests;
 use crate::store::read::RowKey;
-use crate::text;
-use crate::uri::Address;
+use ack_api::cancel;
+use ack_api::memory::{StatusFilter, Visibility};
+use ack_api::text;
+use ack_api::uri::Address;
+use ack_api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry, ScopeResource};
 
 /// Memories that a scope's resource names.
 const NEWEST: i64 = 20;

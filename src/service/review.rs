@@ -4,13 +4,13 @@
 use super::search::Search;
 use super::validate::{QuerySpec, short};
 use super::{Service, answer, bounds, note_missing_status, open};
-use crate::api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};
-use crate::cancel;
 use crate::error::Error;
-use crate::memory::{Memory, Status, StatusFilter};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::read::RowKey;
+use ack_api::cancel;
+use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};
 
 /// Memories of one review.
 const MOST: usize = 10;

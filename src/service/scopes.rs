@@ -7,14 +7,15 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
 use super::validate::{max_tokens, short};
 use super::{Service, answer, bounds};
-use crate::api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
-use crate::cancel;
 use crate::error::{Error, StoreError};
-use crate::memory::{Status, StatusFilter, Visibility};
 use crate::query::inverted::Index;
 use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
 use crate::scope::{Scope, TableState};
-use crate::{text, time};
+use ack_api::cancel;
+use ack_api::memory::{Status, StatusFilter, Visibility};
+use ack_api::text;
+use ack_api::time;
+use ack_api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
 
 /// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
 const FEW: usize = 8;

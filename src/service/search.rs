@@ -7,11 +7,8 @@ use super::answer;
 use super::evidence::{self, Evidence};
 use super::same_id::{self, Holder};
 use super::validate::QuerySpec;
-use crate::api::{Also, Hidden, MemoryHit, Mode, Note};
-use crate::cancel;
 use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::memory::{Memory, Status, StatusFilter};
 use crate::query::filter::Resolved;
 use crate::query::fold::{self, Signature};
 use crate::query::inverted::DocId;
@@ -26,6 +23,9 @@ use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
 use crate::store::read::RowKey;
 use crate::table::TableError;
+use ack_api::cancel;
+use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::{Also, Hidden, MemoryHit, Mode, Note};
 
 /// The scopes of a search with their indexes, in the order of its views.
 pub(super) type Opened<'a> = &'a [(&'a Scope, IndexGuard<'a>)];
@@ -101,7 +101,7 @@ impl Page {
     }
 
     /// Where the next page begins, if there is one.
-    pub fn cursor(&self, request: &crate::api::QueryRequest, statistics: Option<&Statistics>) -> Option<Cursor> {
+    pub fn cursor(&self, request: &ack_api::QueryRequest, statistics: Option<&Statistics>) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
         let Ranked { rank, mine, created, .. } = last.ranked;
         let weights = statistics.map(|statistics| statistics.freeze(self.top));
@@ -438,7 +438,7 @@ impl<'a> Search<'a> {
             {
                 Ok(found) => found,
                 Err(error) if self.opened.len() > 1 => {
-                    failed.push((scope.name.clone(), crate::text::line(&format!("{error}; {}", error.hint()), 500)));
+                    failed.push((scope.name.clone(), ack_api::text::line(&format!("{error}; {}", error.hint()), 500)));
                     continue;
                 }
                 Err(error) => return Err(error.into()),

@@ -8,12 +8,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::same_id::address;
-use crate::api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
 use crate::config::Config;
 use crate::error::Error;
-use crate::memory::{StatusFilter, nearest};
 use crate::query::filter::{FilePattern, Filters};
-use crate::time;
+use ack_api::memory::{StatusFilter, nearest};
+use ack_api::time;
+use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
 
 /// Longest query text, in bytes.
 const LONGEST_QUERY: usize = 8_000;
@@ -92,9 +92,9 @@ pub fn short(argument: &str, text: &str) -> Result<(), Error> {
         return Ok(());
     }
     let example = match argument {
-        "like" => Some(json!({ "query": crate::text::line(text, 60) })),
+        "like" => Some(json!({ "query": ack_api::text::line(text, 60) })),
         "since" | "until" => Some(json!({ argument: "2026-01-31" })),
-        "type" | "session" | "expect" | "focus" => Some(json!({ argument: crate::text::line(text, 60) })),
+        "type" | "session" | "expect" | "focus" => Some(json!({ argument: ack_api::text::line(text, 60) })),
         _ => None,
     };
     Err(Error::InvalidArgument {
@@ -112,7 +112,7 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
     }
     let wrong = |allowed: String, near: Vec<String>, example: Value| Error::InvalidArgument {
         argument: argument.to_owned(),
-        value: crate::text::line(&value.to_string(), 120),
+        value: ack_api::text::line(&value.to_string(), 120),
         allowed,
         nearest: near,
         example: Some(json!({ argument: example }).to_string()),
@@ -172,8 +172,8 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
         return Err(match argument {
             "since" | "until" => wrong(allowed, Vec::new(), json!("2026-01-31")),
             // Any text would name a scope that is not there, or no page.
-            "scope" | "cursor" => Error::invalid(argument, crate::text::line(&value.to_string(), 120), allowed),
-            _ => wrong(allowed, Vec::new(), json!(crate::text::line(&value.to_string(), 60))),
+            "scope" | "cursor" => Error::invalid(argument, ack_api::text::line(&value.to_string(), 120), allowed),
+            _ => wrong(allowed, Vec::new(), json!(ack_api::text::line(&value.to_string(), 60))),
         });
     }
     Ok(())
@@ -187,7 +187,7 @@ fn word(value: &Value, words: &[String], wrong: &dyn Fn(String, Vec<String>, Val
             Err(wrong(
                 "a list of strings".to_owned(),
                 Vec::new(),
-                as_listed(&crate::text::line(&value.to_string(), 60)),
+                as_listed(&ack_api::text::line(&value.to_string(), 60)),
             ))
         } else {
             Ok(())
@@ -198,8 +198,8 @@ fn word(value: &Value, words: &[String], wrong: &dyn Fn(String, Vec<String>, Val
     }
     let text = value
         .as_str()
-        .map_or_else(|| crate::text::line(&value.to_string(), 60), str::to_owned);
-    let near = nearest(crate::text::cut(&text, 100).0.as_ref(), words.iter().map(String::as_str), 2);
+        .map_or_else(|| ack_api::text::line(&value.to_string(), 60), str::to_owned);
+    let near = nearest(ack_api::text::cut(&text, 100).0.as_ref(), words.iter().map(String::as_str), 2);
     let first = near.first().or_else(|| words.first()).cloned().unwrap_or_default();
     Err(wrong(format!("one of {}", words.join(", ")), near, as_listed(&first)))
 }
@@ -257,27 +257,25 @@ fn collect(schema: &Value, root: &Value, words: &mut Vec<String>, depth: u32) {
     }
 }
 
-impl QueryRequest {
-    /// Refuses what is longer than it may be, whoever made the request: the texts of the command line and of prompts were not
-    /// checked against a schema.
-    fn bounded(&self) -> Result<(), Error> {
-        let texts = [
-            ("query", &self.query),
-            ("project", &self.project),
-            ("scope", &self.scope),
-            ("type", &self.kind),
-            ("session", &self.session),
-            ("like", &self.like),
-            ("expect", &self.expect),
-            ("cursor", &self.cursor),
-        ];
-        let lists = [("tags", &self.tags), ("files", &self.files)];
-        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
-        let entries = lists
-            .into_iter()
-            .flat_map(|(name, list)| list.iter().flatten().map(move |entry| (name, entry.as_str())));
-        texts.chain(entries).try_for_each(|(name, text)| short(name, text))
-    }
+/// Refuses what is longer than it may be, whoever made the request: the texts of the command line and of prompts were not
+/// checked against a schema.
+fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
+    let texts = [
+        ("query", &request.query),
+        ("project", &request.project),
+        ("scope", &request.scope),
+        ("type", &request.kind),
+        ("session", &request.session),
+        ("like", &request.like),
+        ("expect", &request.expect),
+        ("cursor", &request.cursor),
+    ];
+    let lists = [("tags", &request.tags), ("files", &request.files)];
+    let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
+    let entries = lists
+        .into_iter()
+        .flat_map(|(name, list)| list.iter().flatten().map(move |entry| (name, entry.as_str())));
+    texts.chain(entries).try_for_each(|(name, text)| short(name, text))
 }
 
 /// A query after every check.
@@ -356,7 +354,7 @@ impl QuerySpec {
     /// # Errors
     /// [`Error::InvalidArgument`].
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
-        request.bounded()?;
+        check_lengths(request)?;
         let like = request.like.as_deref().map(str::trim).filter(|id| !id.is_empty());
         if like.is_some() && request.mode == Some(Mode::Lexical) {
             return Err(Error::InvalidArgument {
@@ -495,7 +493,7 @@ fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, 
             let near = time::nearest_day(value);
             Err(Error::InvalidArgument {
                 argument: argument.to_owned(),
-                value: crate::text::line(value, 60),
+                value: ack_api::text::line(value, 60),
                 allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
                 example: Some(json!({ argument: near.as_deref().unwrap_or("2026-01-31") }).to_string()),
                 nearest: near.into_iter().collect(),

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use super::lock;
 use super::open::{Beside, Opening, beside, connect, settle};
 use crate::error::StoreError;
-use crate::files;
+use ack_sys::files;
 
 /// How the names of our folders begin.
 const PREFIX: &str = "ack-memory-copies-";

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use super::open::Stamp;
-use crate::linger::Linger;
+use ack_sys::linger::Linger;
 
 /// A connection that nobody reads from.
 struct Idle {

@@ -16,7 +16,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::open::{beside, is_shared};
-use crate::files;
+use ack_sys::files;
 
 /// The largest image, in bytes.
 pub const LARGEST: u64 = 32 << 20;

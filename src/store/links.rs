@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::layout::{Field, exact};
 use super::{Snapshot, values};
-use crate::api::LinkEntry;
-use crate::cancel;
 use crate::error::StoreError;
-use crate::memory::StatusFilter;
-use crate::text;
+use ack_api::LinkEntry;
+use ack_api::cancel;
+use ack_api::memory::StatusFilter;
+use ack_api::text;
 
 /// The kinds of links that the native schema names; stores may hold others.
 pub const KINDS: [&str; 4] = ["contradicts", "derived_from", "related", "supersedes"];

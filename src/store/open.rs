@@ -21,7 +21,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::vfs;
 use crate::error::StoreError;
-use crate::files;
+use ack_sys::files;
 
 /// How often the files are looked at again while the database changes.
 const LOOKS: u32 = 16;

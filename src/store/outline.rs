@@ -12,8 +12,8 @@ use super::read::RowKey;
 use super::sessions::{MEMBERS, Members};
 use super::{Snapshot, record, values};
 use crate::error::StoreError;
-use crate::memory::{self, Status, StatusFilter, Successor, Unreviewed};
-use crate::text;
+use ack_api::memory::{self, Status, StatusFilter, Successor, Unreviewed};
+use ack_api::text;
 
 /// The fields that are read.
 const READ: [Field; 16] = [

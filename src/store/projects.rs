@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap as HashMap;
 
 use crate::error::StoreError;
-use crate::memory::{Status, fold_name};
 use crate::store::layout::Field;
 use crate::store::{Snapshot, record, values};
-use crate::text;
+use ack_api::memory::{Status, fold_name};
+use ack_api::text;
 
 /// What is read of a row; rows in which all of this is equal are counted together.
 const READ: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status];

@@ -7,10 +7,11 @@ use rusqlite::{Connection, Row};
 
 use super::layout::{Field, Source, exact};
 use super::{Snapshot, record, values};
-use crate::api::{Counts, HistoryEntry};
 use crate::error::StoreError;
-use crate::memory::{Memory, Status, StatusFilter};
-use crate::{text, time};
+use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::text;
+use ack_api::time;
+use ack_api::{Counts, HistoryEntry};
 
 /// Where a row lies: its source and its row number (0 where the table has none).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

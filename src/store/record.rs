@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::layout::{Field, Source};
 use super::values::{self, ListKind};
-use crate::memory::{Memory, Status, Unreviewed};
-use crate::text;
+use ack_api::memory::{Memory, Status, Unreviewed};
+use ack_api::text;
 
 /// Most bytes read of one narrative. Longer ones are cut; nobody's answer holds that much.
 const NARRATIVE_CAP: usize = 2 << 20;

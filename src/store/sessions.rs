@@ -14,10 +14,11 @@ use jiff::Timestamp;
 use super::layout::{Field, OverviewSource, SessionSource, Source, exact};
 use super::read::RowKey;
 use super::{Snapshot, record, values};
-use crate::api::{SessionContext, SessionEntry};
 use crate::error::StoreError;
-use crate::memory::{Memory, Overviews, Status, StatusFilter, fold_name};
-use crate::{text, time};
+use ack_api::memory::{Memory, Overviews, Status, StatusFilter, fold_name};
+use ack_api::text;
+use ack_api::time;
+use ack_api::{SessionContext, SessionEntry};
 
 /// Most sessions of the projects that are looked at, and of all projects, the newest first.
 const NEWEST: usize = 500;

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use crate::memory::Status;
-use crate::{text, time};
+use ack_api::memory::Status;
+use ack_api::text;
+use ack_api::time;
 
 /// Most entries read of one list.
 const LIST_CAP: usize = 200;

@@ -8,9 +8,9 @@ use super::call::Argument;
 use super::file::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
 use super::{Operation, Set, Surface, Tool};
 use crate::config::{Config, ConfigFile};
-use crate::memory::nearest;
 use crate::service::validate::QuerySpec;
-use crate::text;
+use ack_api::memory::nearest;
+use ack_api::text;
 
 /// Longest name of a tool.
 const LONGEST_NAME: usize = 64;

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::file::{Conversion, Kind};
 use super::{Operation, Surface, Tool};
-use crate::api::{ErrorBody, Note, NoteKind};
-use crate::memory::nearest;
-use crate::text;
+use ack_api::memory::nearest;
+use ack_api::text;
+use ack_api::{ErrorBody, Note, NoteKind};
 
 /// An argument as agents give it.
 #[derive(Debug, Clone, Default, PartialEq)]

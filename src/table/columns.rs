@@ -19,12 +19,12 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type,
 use super::TableError;
 use super::terms::{self, LEXICON};
 use crate::encoder::Encoder;
-use crate::memory::{Memory, Status};
 use crate::query::dictionary::Dictionary;
 use crate::query::inverted::Entry;
 use crate::query::prepare::Prepared;
 use crate::query::semantic::Code;
 use crate::store::read::RowKey;
+use ack_api::memory::{Memory, Status};
 
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
 pub const VERSION: &str = "3";
@@ -129,8 +129,8 @@ pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), T
         if value != needed {
             let name = key.rsplit('.').next().unwrap_or(&key);
             return Err(TableError::Mismatch {
-                found: format!("{name} {}", crate::text::line(value, 60)),
-                needed: format!("{name} {}", crate::text::line(&needed, 60)),
+                found: format!("{name} {}", ack_api::text::line(value, 60)),
+                needed: format!("{name} {}", ack_api::text::line(&needed, 60)),
             });
         }
     }
@@ -275,7 +275,7 @@ fn text(memory: &Memory) -> String {
         .chain(memory.facts.iter().map(String::as_str))
         .chain(memory.narrative.as_deref());
     let whole = parts.collect::<Vec<_>>().join("\n");
-    crate::text::cut(&whole, TEXT_CAP).0.into_owned()
+    ack_api::text::cut(&whole, TEXT_CAP).0.into_owned()
 }
 
 /// The text that a transformer encodes.

@@ -24,7 +24,7 @@ use object_store::{
 };
 use url::Url;
 
-use crate::linger::Linger;
+use ack_sys::linger::Linger;
 
 /// The scheme of addresses that are read so.
 pub const SCHEME: &str = "file-object-store";

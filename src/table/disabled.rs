@@ -63,8 +63,8 @@ pub mod load {
 pub mod search {
     use super::TableError;
     use super::shapes::{Answer, Ask, Row};
-    use crate::memory::StatusFilter;
     use crate::query::inverted::DocId;
+    use ack_api::memory::StatusFilter;
 
     /// There is none: [`super::load::load`] never makes one.
     #[derive(Debug)]

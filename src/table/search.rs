@@ -21,12 +21,12 @@ use super::columns::Rows;
 use super::shapes::{Answer, Ask, Row};
 use super::terms::{self, LEXICON};
 use super::{TableError, next, wait};
-use crate::api::MatchTags;
-use crate::memory::{Status, StatusFilter};
 use crate::query::dictionary::Dictionary;
 use crate::query::filter::Condition;
 use crate::query::inverted::DocId;
 use crate::query::view::Verdict;
+use ack_api::MatchTags;
+use ack_api::memory::{Status, StatusFilter};
 
 /// Parts that memories are read in, at the same time.
 const PARTS: usize = 2;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::memory::StatusFilter;
 use crate::query::filter::Condition;
 use crate::query::inverted::DocId;
 use crate::query::semantic::Code;
 use crate::query::view::Verdict;
+use ack_api::memory::StatusFilter;
 
 /// What a table says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

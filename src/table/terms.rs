@@ -16,9 +16,9 @@
 //! blank between, for LanceDB's full-text index.
 
 use super::columns::Written;
-use crate::memory::Status;
 use crate::query::prepare::unpack;
 use crate::query::semantic::Code;
+use ack_api::memory::Status;
 
 /// The `source` of a row that holds a lexicon.
 pub const LEXICON: u8 = u8::MAX;

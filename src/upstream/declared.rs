@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::UpstreamTool;
-use crate::memory::nearest;
-use crate::text;
+use ack_api::memory::nearest;
+use ack_api::text;
 
 /// Longest schema of one tool, in bytes.
 pub const LONGEST: usize = 16 << 10;

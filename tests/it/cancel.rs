@@ -1,6 +1,6 @@
 //! Requests that nobody waits for any more stop before their next expensive step, and leave everything as it was.
 
-use ack_memory::cancel::{self, Flag, OnDrop};
+use ack_api::cancel::{self, Flag, OnDrop};
 use serde_json::json;
 
 use crate::arguments::call;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use ack_api::text;
 use ack_memory::scope::changes::Changes;
 use ack_memory::scope::repository::Repository;
-use ack_memory::text;
 use serde_json::{Value, json};
 
 use crate::cli::ack_with_input;

@@ -360,7 +360,7 @@ fn exit_codes_are_0_answered_1_could_not_2_usage() {
 fn an_error_with_json_is_the_tools_error_body() {
     let root = Root::samples();
     let error = ack(root.path(), &["--json", "get", "nothing"]).fails(1);
-    let body: ack_memory::api::ErrorBody = serde_json::from_str(&error).unwrap();
+    let body: ack_api::ErrorBody = serde_json::from_str(&error).unwrap();
     assert_eq!(body.code, "memory_not_found");
 }
 

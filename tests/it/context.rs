@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ack_memory::text;
+use ack_api::text;
 use serde_json::{Value, json};
 
 use crate::arguments::call;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ack_memory::memory::{Status, StatusFilter};
+use ack_api::memory::{Status, StatusFilter};
 use ack_memory::service::Service;
 use proptest::prelude::*;
 use rusqlite::{Connection, params};

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::path::Path;
 
-use ack_memory::api::Mode;
+use ack_api::ErrorCode;
+use ack_api::Mode;
 use ack_memory::eval::metrics::Measures;
 use ack_memory::eval::{Run, parse};
 use ack_memory::import::{Options, run};
@@ -116,7 +117,7 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
         let ranked = match ack_memory::eval::run(service, std::slice::from_ref(query), &[mode], &mut || {}) {
             Ok(report) => report.modes[0].runs[0].clone(),
             // An owner without memories has no scopes.
-            Err(error) if matches!(error.code(), "no_scopes" | "scope_not_found") => Run {
+            Err(error) if matches!(error.code(), ErrorCode::NoScopes | ErrorCode::ScopeNotFound) => Run {
                 qid: query.qid.clone(),
                 ranked: Vec::new(),
                 measures: Measures::of(&[], &query.relevant.iter().map(String::as_str).collect()),
@@ -160,11 +161,11 @@ fn answers_on_the_development_sets_are_the_same_with_a_table() {
             let asked = questions.iter().flat_map(|question| MODES.map(|mode| (question, mode)));
             asked
                 .map(|(question, mode)| {
-                    let request = ack_memory::api::QueryRequest {
+                    let request = ack_api::QueryRequest {
                         query: question["text"].as_str().map(str::to_owned),
                         mode: Some(mode),
                         limit: Some(50),
-                        ..ack_memory::api::QueryRequest::default()
+                        ..ack_api::QueryRequest::default()
                     };
                     let answer = serde_json::to_value(service.query_memories(&request).unwrap()).unwrap();
                     (format!("{set} {mode:?} {}", question["qid"]), answer)

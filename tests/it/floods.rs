@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use ack_memory::cancel::{self, Flag};
+use ack_api::cancel::{self, Flag};
+use ack_api::memory::nearest;
 use ack_memory::mcp::TOOLS;
-use ack_memory::memory::nearest;
 use ack_memory::surface::Surface;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use ack_api::memory::{Memory, Status};
 use ack_memory::encoder::Encoder;
-use ack_memory::memory::{Memory, Status};
 use ack_memory::query::fold::{NEAR, REWORDED, Signature, is_reworded};
 use ack_memory::query::prepare::Analyst;
 use ack_memory::query::semantic::{Code, Vectors};

@@ -1,6 +1,6 @@
 //! `get_memory`: memories by id, with their surroundings, and what is said where one is not given.
 
-use ack_memory::text;
+use ack_api::text;
 use serde_json::{Value, json};
 
 use crate::arguments::call;

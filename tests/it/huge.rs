@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use ack_memory::api::NoteKind;
+use ack_api::NoteKind;
 use rusqlite::Connection;
 use serde_json::json;
 

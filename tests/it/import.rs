@@ -229,7 +229,7 @@ fn a_long_account_is_cut_and_the_rest_counted() {
 fn with_json_an_error_is_nothing_but_the_error_body() {
     let case = Case::new();
     let error = case.import("{}\n", &["--json"]).fails(1);
-    let body: ack_memory::api::ErrorBody =
+    let body: ack_api::ErrorBody =
         serde_json::from_str(&error).unwrap_or_else(|problem| panic!("standard error is no error body ({problem}): {error}"));
     assert_eq!(body.code, "import_refused");
 }

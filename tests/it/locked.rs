@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ack_memory::api::{NoteKind, QueryRequest, QueryResponse};
+use ack_api::{NoteKind, QueryRequest, QueryResponse};
 use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::json;

@@ -6,9 +6,9 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ack_memory::api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
+use ack_api::text;
+use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
 use ack_memory::service::Service;
-use ack_memory::text;
 use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -203,7 +203,7 @@ fn a_scope_or_a_manifest_that_comes_or_goes_is_seen() {
     let service = root.service();
     let names = || {
         let listed = service.list_scopes(&ListScopesRequest::default()).unwrap();
-        let described = |scope: ack_memory::api::ScopeInfo| (scope.name, scope.description);
+        let described = |scope: ack_api::ScopeInfo| (scope.name, scope.description);
         listed.scopes.into_iter().map(described).collect::<Vec<_>>()
     };
     let one = |description: Option<&str>| ("one".to_owned(), description.map(str::to_owned));

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use ack_memory::api::ErrorBody;
+use ack_api::ErrorBody;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ack_memory::api::{ContextRequest, GetRequest, Include, ListScopesRequest, QueryRequest};
-use ack_memory::memory::StatusFilter;
+use ack_api::memory::StatusFilter;
+use ack_api::{ContextRequest, GetRequest, Include, ListScopesRequest, QueryRequest};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

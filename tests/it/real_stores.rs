@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ack_memory::api::{ListScopesRequest, NoteKind, QueryRequest};
-use ack_memory::memory::StatusFilter;
+use ack_api::memory::StatusFilter;
+use ack_api::{ListScopesRequest, NoteKind, QueryRequest};
 use ack_memory::service::Service;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
@@ -279,7 +279,7 @@ fn unreviewed_rows_are_hidden_counted_and_shown_on_demand() {
     let Some((root, service, _)) = in_place(CLAUDE, "") else { return };
     let request = QueryRequest {
         query: Some("postgres migration".to_owned()),
-        mode: Some(ack_memory::api::Mode::Lexical),
+        mode: Some(ack_api::Mode::Lexical),
         ..QueryRequest::default()
     };
     let hidden = service.query_memories(&request).unwrap();
@@ -304,7 +304,7 @@ fn unreviewed_rows_are_hidden_counted_and_shown_on_demand() {
     assert_eq!(everything_hidden.hidden.unwrap().by_status, 756);
     assert_eq!(
         service
-            .get_memory(&ack_memory::api::GetRequest {
+            .get_memory(&ack_api::GetRequest {
                 id: Some("obs-107".to_owned()),
                 ..Default::default()
             })
@@ -443,7 +443,7 @@ fn the_context_of_a_project_comes_from_its_rows() {
         return;
     };
     let answer = service
-        .get_context(&ack_memory::api::ContextRequest {
+        .get_context(&ack_api::ContextRequest {
             project_path: Some("/nowhere/ledger-api".to_owned()),
             ..Default::default()
         })

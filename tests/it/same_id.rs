@@ -1,6 +1,6 @@
 //! Ids that several scopes hold: which memory is meant, what is said of the others, and how each is reached, at every door.
 
-use ack_memory::uri::Address;
+use ack_api::uri::Address;
 use serde_json::{Value, json};
 
 use crate::arguments::call;

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ack_memory::api::{
+use ack_api::memory::StatusFilter;
+use ack_api::{
     ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include, ListScopesRequest, ListScopesResponse,
     QueryRequest, QueryResponse, Review, ScopeResource,
 };
 use ack_memory::config::{self, ConfigFile};
 use ack_memory::error::Error;
 use ack_memory::import::line::{self, ImportLine};
-use ack_memory::memory::StatusFilter;
 use ack_memory::scope::manifest::{self, Manifest};
 use ack_memory::store::ack;
 use ack_memory::store::layout::tables;
@@ -213,7 +213,7 @@ fn errors_keep_to_their_schema() {
         query(|request| request.scope = Some("ledgr-api".to_owned())),
         query(|request| request.cursor = Some("nonsense".to_owned())),
         get("ack_nothing"),
-        Error::Cancelled,
+        ack_api::cancel::Stopped::Cancelled.into(),
         Root::new().service().query_memories(&QueryRequest::default()).unwrap_err(),
     ];
     let validator = validator("error");

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ack_memory::api::{ContextRequest, ListScopesRequest, QueryRequest};
+use ack_api::{ContextRequest, ListScopesRequest, QueryRequest};
 use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -187,7 +187,7 @@ fn a_writer_that_opens_and_closes_a_store_with_a_rollback_journal_is_never_distu
 fn approved(service: &Service, word: &str) -> Vec<String> {
     let request = QueryRequest {
         status: None,
-        mode: Some(ack_memory::api::Mode::Lexical),
+        mode: Some(ack_api::Mode::Lexical),
         ..words(word)
     };
     ids(&service.query_memories(&request).unwrap())

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_memory::api::{ContextRequest, GetRequest, HealthState, ListScopesRequest, NoteKind, QueryRequest, QueryResponse};
+use ack_api::{ContextRequest, GetRequest, HealthState, ListScopesRequest, NoteKind, QueryRequest, QueryResponse};
 use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -676,7 +676,7 @@ fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
     assert_eq!(skipped, ["foreign", "garbled", "missing"]);
     assert!(noted(&answer, NoteKind::ScopeUnavailable));
     let memory = service
-        .get_memory(&ack_memory::api::GetRequest {
+        .get_memory(&ack_api::GetRequest {
             id: Some("m1".to_owned()),
             ..Default::default()
         })
@@ -685,7 +685,7 @@ fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
         memory.notes.iter().filter(|note| note.kind == NoteKind::ScopeUnavailable).count(),
         3
     );
-    let context = service.get_context(&ack_memory::api::ContextRequest::default()).unwrap();
+    let context = service.get_context(&ack_api::ContextRequest::default()).unwrap();
     assert_eq!(context.searched.skipped.len(), 3);
     let scopes = service.list_scopes(&ListScopesRequest::default()).unwrap();
     let states: Vec<(String, HealthState)> = scopes.scopes.into_iter().map(|scope| (scope.name, scope.health.state)).collect();

@@ -1,7 +1,7 @@
 //! What is read of the stores of several programs, and of stores that lack most columns or have others.
 
-use ack_memory::api::{GetRequest, NoteKind, QueryRequest};
-use ack_memory::memory::StatusFilter;
+use ack_api::memory::StatusFilter;
+use ack_api::{GetRequest, NoteKind, QueryRequest};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -465,6 +465,6 @@ fn claude_mem_three_is_read_with_its_public_ids() {
         ..everything()
     };
     assert_eq!(hits(&service, &request).len(), 2);
-    let scopes = service.list_scopes(&ack_memory::api::ListScopesRequest::default()).unwrap();
+    let scopes = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap();
     assert_eq!(scopes.scopes[0].profile.as_deref(), Some("claude-mem-v3"));
 }

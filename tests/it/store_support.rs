@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ack_memory::api::{
+use ack_api::memory::StatusFilter;
+use ack_api::{
     ContextRequest, Detail, GetRequest, GetResponse, Include, ListScopesRequest, MemoryHit, NoteKind, QueryRequest, QueryResponse,
 };
 use ack_memory::error::Error;
-use ack_memory::memory::StatusFilter;
 use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Broken and hostile values: whatever a row holds, the answer succeeds, says what was repaired and is safe to print.
 
-use ack_memory::api::{ContextRequest, NoteKind, QueryRequest};
+use ack_api::{ContextRequest, NoteKind, QueryRequest};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ fn rows_without_an_id_are_no_reason_to_fail() {
     for hit in &found {
         assert!(!hit.id.is_empty(), "a memory that nobody can ask for: {hit:?}");
     }
-    let scopes = service.list_scopes(&ack_memory::api::ListScopesRequest::default()).unwrap();
+    let scopes = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap();
     assert!(
         scopes.scopes[0].health.problems.iter().any(|problem| problem.contains("repeat")),
         "{:?}",
@@ -404,7 +404,7 @@ fn a_collation_of_the_writing_program_alone_hides_nothing() {
             crate::store_support::get(&service, "B2").is_err(),
             "{case}: ids are compared as they stand"
         );
-        let counts = service.list_scopes(&ack_memory::api::ListScopesRequest::default()).unwrap().scopes[0]
+        let counts = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap().scopes[0]
             .counts
             .unwrap();
         assert_eq!((counts.approved, counts.promoted, counts.staging), (2, 1, 1), "{case}");

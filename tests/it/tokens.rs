@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use ack_api::text;
 use ack_memory::mcp::{INSTRUCTIONS, tools};
 use ack_memory::surface::Surface;
-use ack_memory::text;
 use base64::Engine;
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;

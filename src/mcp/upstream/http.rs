@@ -18,8 +18,8 @@ use sse_stream::{Sse, SseStream};
 
 use super::LONGEST;
 use super::process::too_long;
-use crate::text;
 use crate::upstream::{Connection, Token};
+use ack_api::text;
 
 /// The header of a session.
 const SESSION: &str = "mcp-session-id";
@@ -75,7 +75,7 @@ fn read(path: &std::path::Path) -> Result<String, String> {
     use std::io::Read;
     let shown = text::line(&path.display().to_string(), 120);
     let mut token = String::new();
-    let file = crate::files::open(path).map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
+    let file = ack_sys::files::open(path).map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
     file.take(LONGEST_TOKEN)
         .read_to_string(&mut token)
         .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;

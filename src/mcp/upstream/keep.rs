@@ -21,8 +21,8 @@ use super::bounded::{Bounded, Gate};
 use super::offered::{declared, offered};
 use super::process::{self, Process};
 use super::{Link, SIGN_OF_LIFE, State, http, left};
-use crate::text;
 use crate::upstream::Connection;
+use ack_api::text;
 
 /// Pause after the first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

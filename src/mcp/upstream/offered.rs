@@ -10,11 +10,11 @@ use std::fmt;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::api::ErrorBody;
-use crate::memory::nearest;
-use crate::text;
 use crate::upstream::declared::{COMBINATORS, DEEPEST, LONGEST, depth, is_open};
 use crate::upstream::{NotOffered, Upstream, UpstreamTool};
+use ack_api::ErrorBody;
+use ack_api::memory::nearest;
+use ack_api::text;
 
 /// Longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 1_000;

@@ -26,8 +26,8 @@ use tokio::time::timeout;
 
 use super::LONGEST;
 use super::guard::Guard;
-use crate::text;
 use crate::upstream::Connection;
+use ack_api::text;
 
 /// Bytes that a server may send without being asked, between two answers.
 const UNASKED: usize = 8 << 20;

@@ -8,10 +8,10 @@ use rustc_hash::FxHashSet as HashSet;
 
 use super::{Entry, Index};
 use crate::encoder::Encoder;
-use crate::memory::Memory;
 use crate::query::prepare::{Analyst, Prepared, threads, unpack};
 use crate::query::semantic::Code;
 use crate::store::read::RowKey;
+use ack_api::memory::Memory;
 
 /// Rows that a thread takes at a time. With fewer in all, none is started.
 const BATCH: usize = 256;

@@ -5,9 +5,9 @@
 use rustc_hash::FxHashMap;
 
 use super::{DocId, Entry};
-use crate::memory::Status;
 use crate::query::names::{Name, Names};
 use crate::store::read::RowKey;
+use ack_api::memory::Status;
 
 /// What filters and order need to know of a memory; its id, tags and files are told by [`Docs`].
 #[derive(Debug, Clone, Copy)]

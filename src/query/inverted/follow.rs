@@ -7,10 +7,10 @@ use rustc_hash::FxHashSet as HashSet;
 use super::builder::{Builder, Row};
 use super::{DocId, Entry, Index};
 use crate::error::StoreError;
-use crate::memory::Status;
 use crate::query::numbers::hash;
 use crate::store::Snapshot;
 use crate::store::read::{ListedRow, RowKey};
+use ack_api::memory::Status;
 
 /// When more than this share of the documents is dead, the index is built anew.
 const DEAD_SHARE: usize = 8;

@@ -4,13 +4,13 @@ use rustc_hash::FxHashMap as HashMap;
 
 use super::docs::Docs;
 use super::{DocId, Entry, Index, Mark, mark};
-use crate::memory::Status;
 use crate::query::dictionary::Dictionary;
 use crate::query::names::Names;
 use crate::query::numbers::{Numbers, hash};
 use crate::query::postings::Postings;
 use crate::query::semantic::{Code, Vectors};
 use crate::store::read::RowKey;
+use ack_api::memory::Status;
 
 /// What is known of the documents of an index.
 pub struct Columns<'a> {

@@ -14,11 +14,11 @@ use tokio::task::JoinHandle;
 use super::prepare::Preparer;
 use super::{Failure, Writer};
 use crate::error::StoreError;
-use crate::memory::Memory;
 use crate::query::prepare::threads;
 use crate::store::read::RowKey;
 use crate::table::shapes::Progress;
 use crate::table::{TableError, spawn, wait};
+use ack_api::memory::Memory;
 
 /// Rows of a store, with their fingerprints.
 pub type StoreRows = Vec<(RowKey, u64, Memory)>;

@@ -4,11 +4,11 @@ use arrow::array::RecordBatch;
 
 use super::{Failure, Maker, Spared, Writer};
 use crate::encoder::transformer::ModelError;
-use crate::memory::{Memory, Status};
 use crate::query::prepare::{Prepared, Team};
 use crate::store::read::RowKey;
 use crate::table::TableError;
 use crate::table::columns::{self, Written};
+use ack_api::memory::{Memory, Status};
 
 /// Makes batches, each on its own.
 pub struct Preparer<'a> {

@@ -1,13 +1,24 @@
-//! The contract: requests, answers, notes and the error body, exactly as they travel.
+//! The contract between an agent and ack-memory: requests, answers, notes and the error body, exactly as they travel.
 //!
 //! These types are at once the tools' JSON schemas, the output of `--json` and the files under `schemas/`. They hold no
 //! logic beyond defaults. Fields that the published design names keep their names; a test compares the schemas.
+//!
+//! Beside them is the vocabulary that every other crate uses: the memory record and its status ([`memory`]), text made
+//! safe to print ([`text`]), dates ([`time`]), the addresses of scopes and memories ([`uri`]), and how a request is told
+//! to stop ([`cancel`]). This crate does no input or output.
 
+pub mod cancel;
+mod code;
+pub mod memory;
 mod note;
 mod request;
 mod resource;
 mod response;
+pub mod text;
+pub mod time;
+pub mod uri;
 
+pub use code::ErrorCode;
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
     ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order,

@@ -11,10 +11,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use crate::ErrorCode;
 
 /// So many items of a loop pass between two looks at the flag.
 const STEPS: u32 = 256;
+
+/// Why a request stops before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// The client went away or took the request back.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// The request took longer than it may.
+    #[error("the request took longer than {} seconds", patience.as_secs_f32())]
+    DeadlineExceeded {
+        /// How long it may take.
+        patience: Duration,
+    },
+}
+
+impl Stopped {
+    /// The stable code.
+    pub const fn code(self) -> ErrorCode {
+        match self {
+            Self::Cancelled => ErrorCode::Cancelled,
+            Self::DeadlineExceeded { .. } => ErrorCode::DeadlineExceeded,
+        }
+    }
+}
 
 thread_local! {
     static CURRENT: RefCell<Option<Flag>> = const { RefCell::new(None) };
@@ -63,13 +87,13 @@ impl Flag {
     /// Whether it is to go on.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] or [`Error::DeadlineExceeded`].
-    pub fn check(&self) -> Result<(), Error> {
+    /// [`Stopped`].
+    pub fn check(&self) -> Result<(), Stopped> {
         if self.is_cancelled() {
-            return Err(Error::Cancelled);
+            return Err(Stopped::Cancelled);
         }
         match self.limit {
-            Some(limit) if Instant::now() >= limit.deadline => Err(Error::DeadlineExceeded { patience: limit.patience }),
+            Some(limit) if Instant::now() >= limit.deadline => Err(Stopped::DeadlineExceeded { patience: limit.patience }),
             _ => Ok(()),
         }
     }
@@ -106,8 +130,8 @@ pub fn current() -> Flag {
 /// Whether the request of this thread is to go on.
 ///
 /// # Errors
-/// [`Error::Cancelled`] or [`Error::DeadlineExceeded`].
-pub fn check() -> Result<(), Error> {
+/// [`Stopped`].
+pub fn check() -> Result<(), Stopped> {
     CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), Flag::check))
 }
 

@@ -1,0 +1,163 @@
+//! The stable codes of errors, as `docs/tools.md` lists them.
+
+use std::fmt;
+
+/// What kind of failure an error is. Programs compare this; the message may change between versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorCode {
+    /// The client took the request back or went away.
+    Cancelled,
+    /// The server cannot listen on HTTP.
+    CannotServe,
+    /// The request took longer than it may.
+    DeadlineExceeded,
+    /// An import was refused.
+    ImportRefused,
+    /// The vector table of a scope cannot be built.
+    IndexFailed,
+    /// A defect in this program.
+    InternalError,
+    /// An argument has a value that is not allowed.
+    InvalidArgument,
+    /// A cursor does not belong to its request.
+    InvalidCursor,
+    /// A settings file cannot be used.
+    InvalidSettings,
+    /// A file or stream cannot be read or written.
+    IoError,
+    /// No scope holds the memory.
+    MemoryNotFound,
+    /// The status filter keeps the memory out.
+    MemoryNotServed,
+    /// A transformer cannot be used or fetched.
+    ModelUnusable,
+    /// There are no scopes.
+    NoScopes,
+    /// There is no such scope.
+    ScopeNotFound,
+    /// The server is pinned to another scope.
+    ScopeRefused,
+    /// The scope's manifest is broken.
+    ScopeUnusable,
+    /// The store is damaged.
+    StoreCorrupt,
+    /// The store's file is empty.
+    StoreEmpty,
+    /// The database holds no table of memories.
+    StoreForeign,
+    /// Another program keeps the store locked.
+    StoreLocked,
+    /// There is no database.
+    StoreNotFound,
+    /// The file is not an SQLite database.
+    StoreNotSqlite,
+    /// The store cannot be read for another reason.
+    StoreUnreadable,
+    /// The store changed during every attempt to read it.
+    StoreUnsteady,
+    /// The tool has no such argument.
+    UnknownArgument,
+    /// An upstream server answered with an error.
+    UpstreamFailed,
+    /// An upstream server does not offer what was called.
+    UpstreamRefused,
+    /// An upstream server did not answer in time.
+    UpstreamTimeout,
+    /// An upstream server is not running.
+    UpstreamUnavailable,
+}
+
+impl ErrorCode {
+    /// Every code, in alphabetical order.
+    pub const ALL: [Self; 30] = [
+        Self::Cancelled,
+        Self::CannotServe,
+        Self::DeadlineExceeded,
+        Self::ImportRefused,
+        Self::IndexFailed,
+        Self::InternalError,
+        Self::InvalidArgument,
+        Self::InvalidCursor,
+        Self::InvalidSettings,
+        Self::IoError,
+        Self::MemoryNotFound,
+        Self::MemoryNotServed,
+        Self::ModelUnusable,
+        Self::NoScopes,
+        Self::ScopeNotFound,
+        Self::ScopeRefused,
+        Self::ScopeUnusable,
+        Self::StoreCorrupt,
+        Self::StoreEmpty,
+        Self::StoreForeign,
+        Self::StoreLocked,
+        Self::StoreNotFound,
+        Self::StoreNotSqlite,
+        Self::StoreUnreadable,
+        Self::StoreUnsteady,
+        Self::UnknownArgument,
+        Self::UpstreamFailed,
+        Self::UpstreamRefused,
+        Self::UpstreamTimeout,
+        Self::UpstreamUnavailable,
+    ];
+
+    /// The code as it appears in `code`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::CannotServe => "cannot_serve",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::ImportRefused => "import_refused",
+            Self::IndexFailed => "index_failed",
+            Self::InternalError => "internal_error",
+            Self::InvalidArgument => "invalid_argument",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::InvalidSettings => "invalid_settings",
+            Self::IoError => "io_error",
+            Self::MemoryNotFound => "memory_not_found",
+            Self::MemoryNotServed => "memory_not_served",
+            Self::ModelUnusable => "model_unusable",
+            Self::NoScopes => "no_scopes",
+            Self::ScopeNotFound => "scope_not_found",
+            Self::ScopeRefused => "scope_refused",
+            Self::ScopeUnusable => "scope_unusable",
+            Self::StoreCorrupt => "store_corrupt",
+            Self::StoreEmpty => "store_empty",
+            Self::StoreForeign => "store_foreign",
+            Self::StoreLocked => "store_locked",
+            Self::StoreNotFound => "store_not_found",
+            Self::StoreNotSqlite => "store_not_sqlite",
+            Self::StoreUnreadable => "store_unreadable",
+            Self::StoreUnsteady => "store_unsteady",
+            Self::UnknownArgument => "unknown_argument",
+            Self::UpstreamFailed => "upstream_failed",
+            Self::UpstreamRefused => "upstream_refused",
+            Self::UpstreamTimeout => "upstream_timeout",
+            Self::UpstreamUnavailable => "upstream_unavailable",
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl PartialEq<&str> for ErrorCode {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_and_names_each_code_once() {
+        assert!(ErrorCode::ALL.is_sorted());
+        assert!(ErrorCode::ALL.windows(2).all(|pair| pair[0].as_str() < pair[1].as_str()));
+    }
+}
