@@ -1,6 +1,7 @@
 //! Settings: flags, then environment variables, then `config.toml`, then defaults. Each setting is declared once, and the
 //! effective value keeps where it came from.
 
+use ack_sys::files::expand_home;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -451,10 +452,3 @@ pub fn bounded<'de, D: serde::Deserializer<'de>, const LEAST: u32, const MOST: u
         .ok_or_else(|| serde::de::Error::custom(format!("{number} is not allowed; allowed are {LEAST} to {MOST}")))
 }
 
-/// `~` and `~/…` with the home folder in their place.
-pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
-    match (path.strip_prefix("~"), home) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => path.to_owned(),
-    }
-}

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use self::choose::{Chooser, Wanted};
 use self::signals::Signals;
-use crate::config::expand_home;
+use ack_sys::files::expand_home;
 use crate::error::Error;
 use crate::service::validate::{max_tokens, number, short};
 use crate::service::{Service, answer, bounds, note_locks, note_missing_status, open, scopes};

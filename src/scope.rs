@@ -3,15 +3,11 @@
 //! A scope is a folder under `<root>/scopes`. One without a database is reported as such. Scope names are keys that are looked up in the
 //! list of what was found; they are never joined into a path.
 
-pub mod changes;
 pub mod detect;
 mod folders;
 pub mod manifest;
 pub mod project;
-pub mod remote;
-pub mod repository;
 pub mod resolve;
-pub mod untracked;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use self::folders::{Contents, Entry, ScopeFolders};
 use self::manifest::Manifest;
-use crate::config::{Config, expand_home};
+use crate::config::Config;
+use ack_sys::files::expand_home;
 use crate::encoder::Encoder;
 use crate::error::{SettingsError, StoreError};
 use crate::query::inverted::Index;

@@ -17,7 +17,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::config::{bounded, expand_home};
+use crate::config::bounded;
+use ack_sys::files::expand_home;
 use crate::surface::Surface;
 use crate::surface::build::{Problem, described, is_name, no_name};
 use ack_api::text;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ack_memory::scope::changes::Changes;
-use ack_memory::scope::repository::Repository;
+use ack_worktree::changes::Changes;
+use ack_worktree::repository::Repository;
 use serde_json::json;
 
 use crate::data::store;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::args::AddArgs;
 use super::write_plain;
-use crate::config::{Config, expand_home};
+use crate::config::Config;
+use ack_sys::files::expand_home;
 use crate::error::{Error, SettingsError};
 use crate::import::check_name;
 use crate::import::write::make_private;

@@ -11,7 +11,7 @@ use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Allowed, Client, ConfigFile, Launch, NAME, Places, Wanted, json, ours};
 use crate::error::{Error, SettingsError};
-use crate::scope::repository::Repository;
+use ack_worktree::repository::Repository;
 use crate::surface::{Set, Tool};
 
 /// Runs `print-config`.

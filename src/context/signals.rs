@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::manifests;
-use crate::scope::changes::Changes;
-use crate::scope::repository::Repository;
+use ack_worktree::changes::Changes;
+use ack_worktree::repository::Repository;
 
 /// How long the working tree may be looked through for changes; half as long again stays within 20 ms with all the rest.
 const PATIENCE: Duration = Duration::from_millis(10);

@@ -14,9 +14,10 @@ use globset::Glob;
 
 use super::Scope;
 use super::project::Project;
-use super::repository::Repository;
+use ack_worktree::repository::Repository;
 use super::resolve::find;
-use crate::config::{Config, expand_home};
+use crate::config::Config;
+use ack_sys::files::expand_home;
 use ack_api::memory::{ProjectRows, Visibility, fold_name};
 
 /// Where somebody works.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::detect::{Claim, Found, Identity, Place, detect, identify, recording};
 use super::project::Project;
-use super::repository::Repository;
+use ack_worktree::repository::Repository;
 use super::{Registry, Scope};
 use crate::config::Config;
 use crate::error::{Error, SettingsError};

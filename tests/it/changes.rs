@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use ack_api::text;
-use ack_memory::scope::changes::Changes;
-use ack_memory::scope::repository::Repository;
+use ack_worktree::changes::Changes;
+use ack_worktree::repository::Repository;
 use serde_json::{Value, json};
 
 use crate::cli::ack_with_input;

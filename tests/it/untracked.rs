@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use ack_memory::scope::changes::Changes;
-use ack_memory::scope::repository::Repository;
+use ack_worktree::changes::Changes;
+use ack_worktree::repository::Repository;
 use serde_json::json;
 
 use crate::changes::{ENOUGH, git, repository, told, write};

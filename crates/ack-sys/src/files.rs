@@ -7,7 +7,7 @@
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
 
@@ -57,6 +57,14 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// As [`read`], and where it is no UTF-8.
 pub fn read_text(path: &Path, most: u64) -> Result<String> {
     String::from_utf8(read(path, most)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no UTF-8 text"))
+}
+
+/// `~` and `~/…` with the home folder in their place.
+pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    }
 }
 
 fn expect(kind: FileType) -> Result<()> {

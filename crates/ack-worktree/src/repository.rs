@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::remote::Spellings;
+use crate::remote::Spellings;
 use ack_sys::files;
 
 /// Most bytes that are read of one of git's own files.

@@ -15,8 +15,8 @@ use gix_ignore::search::{Ignore, pattern_matching_relative_path};
 use gix_index::State;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::repository::{Repository, settings_file};
-use crate::config::expand_home;
+use crate::repository::{Repository, settings_file};
+use ack_sys::files::expand_home;
 use ack_sys::files;
 
 /// Most files that are told.

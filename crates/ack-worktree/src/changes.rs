@@ -8,7 +8,7 @@
 //!
 //! Files that are staged equal the index. They are known by the index's tree cache, in which git marks a folder as soon as
 //! something in it is staged, and by being younger than the last commit or checkout. Files that git does not know yet are
-//! found by reading folders, in the same order and for a part of the time ([`super::untracked`]).
+//! found by reading folders, in the same order and for a part of the time ([`crate::untracked`]).
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,8 +21,8 @@ use gix_index::hash::Kind;
 use gix_index::{Entry, State};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::repository::Repository;
-use super::untracked;
+use crate::repository::Repository;
+use crate::untracked;
 use ack_sys::files;
 
 /// Largest index that is read, in bytes: some two hundred thousand files.

@@ -9,7 +9,7 @@ use std::path::Path;
 use gix_config::{File, Source};
 use gix_ignore::glob::wildmatch;
 
-use super::repository::settings_file;
+use crate::repository::settings_file;
 use ack_sys::files;
 
 /// Most bytes that are read of ssh's settings.
