@@ -1,0 +1,81 @@
+#!/usr/bin/env node
+// Runs the binary of the package for this platform, in the place of this process where Node can.
+"use strict";
+
+const { spawn } = require("node:child_process");
+const { accessSync, constants } = require("node:fs");
+
+// Filled in by pack.py: platform and processor, to the package that carries the binary.
+const PACKAGES = {};
+
+function fail(message) {
+  process.stderr.write(`ack-memory: ${message}\n`);
+  process.exit(1);
+}
+
+// Linux without glibc is, in practice, musl.
+function isMusl() {
+  if (process.platform !== "linux") return false;
+  const { header } = process.report.getReport();
+  return !header.glibcVersionRuntime;
+}
+
+function findBinary() {
+  const platform = `${process.platform} ${process.arch}`;
+  const name = PACKAGES[platform];
+  if (name === undefined || isMusl()) {
+    const here = isMusl() ? `${platform} with musl` : platform;
+    const known = Object.keys(PACKAGES).join(", ");
+    fail(`there is no binary for ${here}, only for ${known} (Linux with glibc)`);
+  }
+  try {
+    return require.resolve(`${name}/bin/ack-memory`);
+  } catch {
+    fail(
+      `the package \`${name}\`, which carries the binary for ${platform}, is not installed.\n` +
+        "It is an optional dependency of `ack-memory`. npm leaves it out with `--omit=optional`,\n" +
+        "and `node_modules` from another platform does not have it. Install again here, without\n" +
+        "`--omit=optional`.",
+    );
+  }
+}
+
+function check(binary) {
+  try {
+    accessSync(binary, constants.X_OK);
+  } catch {
+    fail(`\`${binary}\` cannot be run; install the package again`);
+  }
+}
+
+// A server runs as long as its client, and Node would hold about 40 MB beside it all that time.
+function replaceProcess(binary, args) {
+  if (typeof process.execve !== "function") return;
+  // The call is experimental: a warning would be the first thing on a client's standard error.
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    process.execve(binary, [binary, ...args], process.env);
+  } catch {
+    process.emitWarning = emitWarning;
+  }
+}
+
+function runChild(binary, args) {
+  const child = spawn(binary, args, { stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]) {
+    process.on(signal, () => child.kill(signal));
+  }
+  child.on("error", (error) => fail(`\`${binary}\` cannot be run: ${error.message}`));
+  child.on("exit", (code, signal) => {
+    if (signal === null) process.exit(code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+const binary = findBinary();
+const args = process.argv.slice(2);
+check(binary);
+replaceProcess(binary, args);
+runChild(binary, args);
