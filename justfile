@@ -1,0 +1,30 @@
+# Shorthand for people who use just; the work is in tools/ and packaging/.
+
+dist := "target/packages"
+
+# List the recipes
+default:
+    @just --list
+
+# Run the whole check sequence, or the steps named: fmt clippy test doc soak clients packaging
+check *steps:
+    tools/check {{ steps }}
+
+# Run everything that needs no LanceDB: the quick loop
+light:
+    ACK_CHECK_CARGO_FLAGS=--no-default-features tools/check fmt clippy test
+
+# Check licences, advisories, duplicate crates and sources of the dependencies
+deny:
+    cargo deny check
+
+# Build the sample scopes and show what the tools answer
+demo:
+    cargo run --no-default-features -- demo
+
+# Build the published binary and every package of it
+package:
+    cargo build --profile dist --locked
+    packaging/archive.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
+    packaging/npm/pack.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
+    packaging/pypi/wheel.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
