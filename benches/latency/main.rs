@@ -1,4 +1,4 @@
-//! What the README's figures come from: `cargo bench --bench latency [-- SIZE …]`.
+//! What the figures of docs/benchmarks.md come from: `cargo bench --bench latency [-- SIZE …]`.
 //!
 //! Makes native scopes of 1,000, 10,000 and 100,000 memories (or of the sizes named), starts the real server for each, and
 //! measures over its standard input and output as a client does: time from process start to the reply to `tools/list`,

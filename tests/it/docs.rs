@@ -1,7 +1,9 @@
-//! The README names everything there is, and its commands can be typed.
+//! The README and `docs/` name everything there is, their commands can be typed, their links resolve, and what is
+//! generated in them is up to date. `UPDATE_DOCS=1` writes the generated parts again.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use ack_api::{ErrorCode, NoteKind};
 use ack_memory::cli::args::Cli;
@@ -10,12 +12,61 @@ use ack_memory::scope::manifest::{self, Manifest};
 use clap::{CommandFactory, Parser};
 use serde_json::Value;
 
-fn readme() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("README.md: {error}"))
+/// The page that is generated as a whole.
+const COMMAND_LINE: &str = "docs/cli.md";
+
+/// Most bytes of the README.
+const README_BYTES: usize = 9_000;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether a word stands in a text, not as a part of a longer one.
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A page: its path from the root of the repository, and its text.
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+impl Page {
+    fn at(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let text = read(&root().join(&path));
+        Self { path, text }
+    }
+}
+
+/// What users read: the README and `docs/`.
+fn manual() -> Vec<Page> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(root().join("docs"))
+        .unwrap()
+        .map(|entry| Path::new("docs").join(entry.unwrap().file_name()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    paths.push("README.md".into());
+    paths.sort();
+    paths.into_iter().map(Page::at).collect()
+}
+
+/// The manual, and what contributors read.
+fn pages() -> Vec<Page> {
+    let mut pages = manual();
+    let others = [
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "encoder/MODEL_CARD.md",
+    ];
+    pages.extend(others.into_iter().filter(|path| root().join(path).exists()).map(Page::at));
+    pages
+}
+
+/// Whether a word is in a text, not as a part of a longer one.
 fn names(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -27,17 +78,17 @@ fn names(text: &str, word: &str) -> bool {
 
 #[track_caller]
 fn check(what: &str, words: impl IntoIterator<Item = String>) {
-    let readme = readme();
-    let missing: Vec<String> = words.into_iter().filter(|word| !names(&readme, word)).collect();
-    assert!(missing.is_empty(), "README.md does not name {what}: {}", missing.join(", "));
+    let pages = manual();
+    let named = |word: &String| pages.iter().any(|page| names(&page.text, word));
+    let missing: Vec<String> = words.into_iter().filter(|word| !named(word)).collect();
+    assert!(missing.is_empty(), "README.md and docs/ do not name {what}: {}", missing.join(", "));
 }
 
-/// The fenced blocks of the README: language and lines.
-fn blocks() -> Vec<(String, Vec<String>)> {
-    let readme = readme();
+/// The fenced blocks of a page: language and lines.
+fn blocks(page: &Page) -> Vec<(String, Vec<String>)> {
     let mut blocks = Vec::new();
     let mut open: Option<(String, Vec<String>)> = None;
-    for line in readme.lines() {
+    for line in page.text.lines() {
         match (line.trim_start().strip_prefix("```"), open.take()) {
             (Some(language), None) => open = Some((language.trim().to_owned(), Vec::new())),
             (Some(_), Some(block)) => blocks.push(block),
@@ -48,67 +99,96 @@ fn blocks() -> Vec<(String, Vec<String>)> {
             (None, None) => {}
         }
     }
-    assert!(open.is_none(), "a block of README.md is never closed");
+    assert!(open.is_none(), "a block of {} is never closed", page.path.display());
     blocks
 }
 
 #[test]
-fn the_readme_names_every_tool() {
-    check("these tools", ack_memory::mcp::TOOLS.map(str::to_owned));
-}
-
-#[test]
-fn the_readme_names_every_command_and_every_flag() {
-    fn walk(command: &clap::Command, prefix: &str, commands: &mut Vec<String>, flags: &mut BTreeSet<String>) {
-        for argument in command.get_arguments() {
-            flags.extend(
-                argument
-                    .get_long()
-                    .filter(|long| !["help", "version"].contains(long))
-                    .map(|long| format!("--{long}")),
-            );
-        }
-        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
-            let name = format!("{prefix}{}", inner.get_name());
-            walk(inner, &format!("{name} "), commands, flags);
-            commands.push(name);
-        }
-    }
-    let (mut commands, mut flags) = (Vec::new(), BTreeSet::new());
-    let mut cli = Cli::command();
-    cli.build();
-    walk(&cli, "", &mut commands, &mut flags);
-    assert!(commands.contains(&"scopes add".to_owned()), "{commands:?}");
-    check("these commands", commands);
-    check(
-        "these settings of every command",
-        Cli::command()
-            .get_arguments()
-            .filter_map(|argument| argument.get_long())
-            .filter(|long| !["help", "version"].contains(long))
-            .map(|long| format!("--{long}")),
+fn the_readme_is_short() {
+    let bytes = Page::at("README.md").text.len();
+    assert!(
+        bytes <= README_BYTES,
+        "README.md has {bytes} bytes, allowed are {README_BYTES}: move details to docs/"
     );
 }
 
 #[test]
-fn the_readme_names_every_environment_variable() {
+fn the_readme_says_how_to_run_the_tests() {
+    assert!(Page::at("README.md").text.contains("cargo test"));
+}
+
+#[test]
+fn the_index_of_the_docs_names_every_page() {
+    let index = Page::at("docs/README.md").text;
+    for page in manual() {
+        let name = page.path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(
+            name == "README.md" || index.contains(&format!("({name})")),
+            "docs/README.md does not link {name}"
+        );
+    }
+}
+
+#[test]
+fn the_docs_name_every_tool() {
+    check("these tools", ack_memory::mcp::TOOLS.map(str::to_owned));
+}
+
+/// The program's commands with their arguments, as they are typed: `scopes add`.
+fn every_command() -> Vec<(String, clap::Command)> {
+    fn walk(command: &clap::Command, prefix: &str, found: &mut Vec<(String, clap::Command)>) {
+        for inner in command.get_subcommands() {
+            if inner.get_name() == "help" || inner.is_hide_set() {
+                continue;
+            }
+            let name = format!("{prefix}{}", inner.get_name());
+            found.push((name.clone(), inner.clone()));
+            walk(inner, &format!("{name} "), found);
+        }
+    }
+    let mut cli = Cli::command();
+    cli.build();
+    let mut found = Vec::new();
+    walk(&cli, "", &mut found);
+    found
+}
+
+fn flags(command: &clap::Command) -> Vec<String> {
+    let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+    longs
+        .filter(|long| !["help", "version"].contains(long))
+        .map(|long| format!("--{long}"))
+        .collect()
+}
+
+#[test]
+fn the_docs_name_every_command_and_every_flag() {
+    let commands = every_command();
+    assert!(commands.iter().any(|(name, _)| name == "scopes add"));
+    check("these flags", commands.iter().flat_map(|(_, command)| flags(command)));
+    check("these settings of every command", flags(&Cli::command()));
+    check("these commands", commands.into_iter().map(|(name, _)| format!("ack-memory {name}")));
+}
+
+#[test]
+fn the_docs_name_every_environment_variable() {
     check("these variables", ENVIRONMENT.map(|(name, _)| name.to_owned()));
 }
 
 #[test]
-fn the_readme_names_every_key_of_the_config_file_and_of_a_manifest() {
+fn the_docs_name_every_key_of_the_config_file_and_of_a_manifest() {
     check("these keys of config.toml", config::KEYS.map(str::to_owned));
     check("these keys of scope.toml", manifest::KEYS.map(str::to_owned));
 }
 
 #[test]
-fn the_readme_names_every_error_code() {
+fn the_docs_name_every_error_code() {
     let codes = ErrorCode::ALL.map(|code| code.to_string());
     check("these error codes", codes);
 }
 
 #[test]
-fn the_readme_names_every_kind_of_note() {
+fn the_docs_name_every_kind_of_note() {
     let schema = schemars::schema_for!(NoteKind).to_value();
     let kinds: Vec<String> = schema["oneOf"]
         .as_array()
@@ -122,56 +202,63 @@ fn the_readme_names_every_kind_of_note() {
 }
 
 #[test]
-fn every_command_in_the_readme_can_be_typed() {
+fn every_command_in_the_docs_can_be_typed() {
     let mut wrong = Vec::new();
     let mut tried = 0;
-    for (language, lines) in blocks() {
-        if ["json", "toml", "sql", "rust", "jsonc"].contains(&language.as_str()) {
-            continue;
-        }
-        for line in joined(&lines) {
-            for words in commands(&line) {
-                tried += 1;
-                if let Err(error) = Cli::try_parse_from(&words)
-                    && error.use_stderr()
-                {
-                    wrong.push(format!("{line}\n{error}"));
+    // The usage lines of docs/cli.md come from clap itself.
+    for page in pages().into_iter().filter(|page| page.path != Path::new(COMMAND_LINE)) {
+        for (language, lines) in blocks(&page) {
+            if ["json", "toml", "sql", "rust", "jsonc"].contains(&language.as_str()) {
+                continue;
+            }
+            for line in joined(&lines) {
+                for words in commands(&line) {
+                    tried += 1;
+                    if let Err(error) = Cli::try_parse_from(&words)
+                        && error.use_stderr()
+                    {
+                        wrong.push(format!("{}: {line}\n{error}", page.path.display()));
+                    }
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(tried > 5, "README.md shows only {tried} commands");
+    assert!(tried > 30, "the docs show only {tried} commands");
 }
 
-/// Lines that end in a backslash go on in the next one.
+/// Lines that end in a backslash continue in the next one.
 fn joined(lines: &[String]) -> Vec<String> {
     let mut whole: Vec<String> = Vec::new();
-    let mut going_on = false;
+    let mut continued = false;
     for line in lines {
         let (text, more) = match line.trim_end().strip_suffix('\\') {
             Some(text) => (text, true),
             None => (line.as_str(), false),
         };
-        match whole.last_mut().filter(|_| going_on) {
+        match whole.last_mut().filter(|_| continued) {
             Some(last) => *last += text,
             None => whole.push(text.to_owned()),
         }
-        going_on = more;
+        continued = more;
     }
     whole
 }
 
-/// The calls of `ack-memory` in a shell line, as words, with something in the place of placeholders.
+/// The calls of `ack-memory` in a shell line, as words, with something in place of placeholders. `cargo run … --` calls it too.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let line = line.trim().trim_start_matches("$ ");
     let line = line.split(" # ").next().unwrap_or_default();
     line.split(" | ")
         .flat_map(|part| part.split(" && "))
         .filter_map(|part| {
-            let words = words(part);
+            let mut words = words(part);
+            if words.first().is_some_and(|word| word == "cargo") && words.get(1).is_some_and(|word| word == "run") {
+                let dashes = words.iter().position(|word| word == "--")?;
+                words.splice(..=dashes, ["ack-memory".to_owned()]);
+            }
             let called = |at: usize| {
-                // Before it stand at most variables, or another program's words up to `--`.
+                // Before it are at most variables, or another program's words up to `--`.
                 let before = words.get(..at).unwrap_or_default();
                 before.iter().all(|word| word.contains('=')) || before.last().is_some_and(|word| word == "--")
             };
@@ -183,7 +270,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A word with what a person would type in the place of a placeholder; none for an ellipsis.
+/// A word with what a person would type in place of a placeholder; none for an ellipsis.
 fn placeholder(word: &str) -> Option<String> {
     let word = word.trim_matches(['[', ']']);
     match word {
@@ -223,6 +310,7 @@ fn shell_lines_are_read_as_a_shell_would() {
     assert_eq!(read("$ claude mcp add ack-memory -- ack-memory serve"), ["ack-memory/serve"]);
     assert_eq!(read("ACK_MEM_SCOPE=x ack-memory query … # why"), ["ack-memory/query"]);
     assert_eq!(read("cargo install ack-memory"), Vec::<String>::new());
+    assert_eq!(read("cargo run --no-default-features -- demo     # first"), ["ack-memory/demo"]);
     assert_eq!(
         read("ack-memory demo ./x && ack-memory --root ./x query [--json] -n N"),
         ["ack-memory/demo/./x", "ack-memory/--root/./x/query/--json/-n/5"]
@@ -230,27 +318,307 @@ fn shell_lines_are_read_as_a_shell_would() {
 }
 
 #[test]
-fn the_toml_in_the_readme_is_a_config_file_or_a_manifest_or_a_clients() {
-    for (_, lines) in blocks().into_iter().filter(|(language, _)| language == "toml") {
-        let text = lines.join("\n");
-        let value: toml::Table = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let fits = toml::from_str::<ConfigFile>(&text).is_ok() || toml::from_str::<Manifest>(&text).is_ok();
-        assert!(fits || value.contains_key("mcp_servers"), "{text}");
+fn the_toml_in_the_docs_is_a_config_file_or_a_manifest_or_a_clients() {
+    for page in pages() {
+        for (_, lines) in blocks(&page).into_iter().filter(|(language, _)| language == "toml") {
+            let text = lines.join("\n");
+            let value: toml::Table = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", page.path.display()));
+            let fits = toml::from_str::<ConfigFile>(&text).is_ok() || toml::from_str::<Manifest>(&text).is_ok();
+            assert!(fits || value.contains_key("mcp_servers"), "{}:\n{text}", page.path.display());
+        }
     }
 }
 
 #[test]
-fn the_json_in_the_readme_is_json() {
-    for (_, lines) in blocks().into_iter().filter(|(language, _)| language == "json") {
-        let text = lines.join("\n");
-        let parsed = serde_json::from_str::<Value>(&text).map(|_| ()).or_else(|error| {
-            // Or JSON lines.
-            let lines = text.lines().filter(|line| !line.trim().is_empty());
-            lines
-                .map(serde_json::from_str::<Value>)
-                .try_for_each(|line| line.map(|_| ()))
-                .map_err(|_| error)
-        });
-        assert!(parsed.is_ok(), "{parsed:?}\n{text}");
+fn the_json_in_the_docs_is_json() {
+    for page in pages() {
+        for (_, lines) in blocks(&page).into_iter().filter(|(language, _)| language == "json") {
+            let text = lines.join("\n");
+            let parsed = serde_json::from_str::<Value>(&text).map(|_| ()).or_else(|error| {
+                // Or JSON lines.
+                let lines = text.lines().filter(|line| !line.trim().is_empty());
+                lines
+                    .map(serde_json::from_str::<Value>)
+                    .try_for_each(|line| line.map(|_| ()))
+                    .map_err(|_| error)
+            });
+            assert!(parsed.is_ok(), "{}: {parsed:?}\n{text}", page.path.display());
+        }
     }
+}
+
+/// A page without its fenced blocks and its inline code, in which brackets are no links.
+fn prose(page: &Page) -> String {
+    let mut prose = String::new();
+    let mut fenced = false;
+    for line in page.text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            let outside = line.split('`').step_by(2).collect::<Vec<_>>();
+            prose += &outside.join("`");
+            prose.push('\n');
+        }
+    }
+    prose
+}
+
+/// Where the links and pictures of a page lead.
+fn links(page: &Page) -> Vec<String> {
+    let prose = prose(page);
+    let markdown = prose
+        .match_indices("](")
+        .filter_map(|(at, _)| prose[at + 2..].split([')', ' ']).next());
+    let html = ["href=\"", "src=\"", "srcset=\""]
+        .into_iter()
+        .flat_map(|key| prose.match_indices(key).map(move |(at, _)| at + key.len()))
+        .filter_map(|at| prose[at..].split('"').next());
+    markdown.chain(html).map(str::to_owned).collect()
+}
+
+/// The anchors of a page: its headings as they are turned into anchors, and those written by hand.
+fn anchors(page: &Page) -> BTreeSet<String> {
+    let mut fenced = false;
+    let mut anchors = BTreeSet::new();
+    for line in page.text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if let Some((_, id)) = line.split_once("<a id=\"") {
+            anchors.extend(id.split('"').next().map(str::to_owned));
+        }
+        let heading = line.trim_start_matches('#');
+        if fenced || heading.len() == line.len() || !heading.starts_with(' ') {
+            continue;
+        }
+        let kept = heading
+            .trim()
+            .to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+            .map(|c| if c == ' ' { '-' } else { c })
+            .collect();
+        anchors.insert(kept);
+    }
+    anchors
+}
+
+#[test]
+fn every_link_in_the_docs_leads_somewhere() {
+    let mut wrong = Vec::new();
+    let mut followed = 0;
+    for page in pages() {
+        for link in links(&page).into_iter().filter(|link| !link.contains("://")) {
+            followed += 1;
+            let (path, anchor) = link
+                .split_once('#')
+                .map_or((link.as_str(), None), |(path, anchor)| (path, Some(anchor)));
+            let target = match path {
+                "" => page.path.clone(),
+                _ => page.path.parent().unwrap().join(path),
+            };
+            let there = root().join(&target).exists();
+            let anchored = anchor.is_none_or(|anchor| there && anchors(&Page::at(&target)).contains(anchor));
+            if !there || !anchored {
+                wrong.push(format!("{}: {link}", page.path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
+    assert!(followed > 100, "the docs have only {followed} links");
+}
+
+#[test]
+fn links_and_anchors_are_found() {
+    let page = Page {
+        path: "docs/x.md".into(),
+        text: "# A `key` of C++?\n[a](b.md#c \"t\") `[no](link)` <img src=\"d.svg\">\n```\n# no\n[no](x)\n```\n".to_owned(),
+    };
+    assert_eq!(links(&page), ["b.md#c", "d.svg"]);
+    assert_eq!(anchors(&page), BTreeSet::from(["a-key-of-c".to_owned()]));
+}
+
+/// A text in a cell of a table: one line, no bars, and no angle brackets that would be read as HTML.
+fn cell(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.replace('|', "\\|").replace('<', "&lt;").trim_end_matches('.').to_owned()
+}
+
+/// The type of a property in a few words.
+fn kind(schema: &Value, property: &Value) -> String {
+    if let Some(reference) = property["$ref"].as_str() {
+        let definition = schema.pointer(reference.trim_start_matches('#')).unwrap();
+        return kind(schema, definition);
+    }
+    if let Some(any) = property["anyOf"].as_array() {
+        let kinds: BTreeSet<String> = any.iter().map(|one| kind(schema, one)).filter(|kind| kind != "null").collect();
+        return kinds.into_iter().collect::<Vec<_>>().join(" or ");
+    }
+    let constants = property["oneOf"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["const"].as_str());
+    let words: Vec<String> = match property["enum"].as_array() {
+        Some(words) => words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect(),
+        None => constants.map(|word| format!("`{word}`")).collect(),
+    };
+    if !words.is_empty() {
+        return words.join(", ");
+    }
+    let described = property["description"].as_str().unwrap_or_default();
+    let one = |name: &str| match name {
+        "array" => match kind(schema, &property["items"]).as_str() {
+            "text" => "list of texts".to_owned(),
+            words if words.starts_with('`') => format!("list of {words}"),
+            _ => "list".to_owned(),
+        },
+        "object" => "table".to_owned(),
+        "string" => "text".to_owned(),
+        "integer" => match (property["minimum"].as_i64(), property["maximum"].as_i64()) {
+            (Some(min), Some(max)) if !described.contains(&format!("{min} to {max}")) => format!("{min} to {max}"),
+            _ => "whole number".to_owned(),
+        },
+        "number" => "number".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        other => other.to_owned(),
+    };
+    match &property["type"] {
+        Value::String(name) => one(name),
+        Value::Array(names) => {
+            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            names.map(one).collect::<Vec<_>>().join(" or ")
+        }
+        _ => "any".to_owned(),
+    }
+}
+
+/// The properties of a schema file (`schemas/config.json#/$defs/Limits`) as a table.
+fn keys(reference: &str) -> String {
+    let (path, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+    let schema: Value = serde_json::from_str(&read(&root().join(path))).unwrap();
+    let within = schema.pointer(pointer).unwrap_or_else(|| panic!("there is no {reference}"));
+    let required: Vec<&str> = within["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let mut table = "| name | value | meaning |\n|---|---|---|\n".to_owned();
+    for (name, property) in within["properties"].as_object().unwrap() {
+        let meaning = cell(property["description"].as_str().unwrap_or_default());
+        let must = if required.contains(&name.as_str()) && path.contains("import") {
+            "; required"
+        } else {
+            ""
+        };
+        let _ = writeln!(table, "| `{name}` | {}{must} | {meaning} |", kind(&schema, property));
+    }
+    table
+}
+
+fn variables() -> String {
+    let mut table = "| variable | meaning |\n|---|---|\n".to_owned();
+    for (name, meaning) in ENVIRONMENT {
+        let _ = writeln!(table, "| `{name}` | {} |", cell(meaning));
+    }
+    table
+}
+
+/// A page with what is between its markers made again.
+fn filled(page: &Page) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for line in page.text.lines() {
+        let marker = line.strip_prefix("<!-- ").and_then(|line| line.strip_suffix(" -->"));
+        if marker == Some("end") {
+            assert!(inside, "{}: an end without a beginning", page.path.display());
+            inside = false;
+        }
+        if !inside {
+            text += line;
+            text.push('\n');
+        }
+        let made = match marker.map(|marker| marker.split_once(": ").unwrap_or((marker, ""))) {
+            Some(("keys", reference)) => keys(reference),
+            Some(("variables", _)) => variables(),
+            _ => continue,
+        };
+        text += &format!("\n{made}\n");
+        inside = true;
+    }
+    assert!(!inside, "{}: a part has no end", page.path.display());
+    text
+}
+
+/// The text of [`COMMAND_LINE`].
+fn command_line() -> String {
+    fn arguments(command: &clap::Command, global: bool) -> String {
+        let mut rows = String::new();
+        let hidden = |argument: &clap::Arg| argument.is_hide_set() || ["help", "version"].contains(&argument.get_id().as_str());
+        for argument in command.get_arguments().filter(|one| one.is_global_set() == global && !hidden(one)) {
+            let value = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+            let takes = argument.get_action().takes_values();
+            let name = match (argument.get_long(), value.filter(|_| takes)) {
+                (Some(long), Some(value)) => format!("--{long} {value}"),
+                (Some(long), None) => format!("--{long}"),
+                (None, value) => value.unwrap_or_else(|| argument.get_id().to_string().to_uppercase()),
+            };
+            let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+            let allowed: Vec<String> = argument
+                .get_possible_values()
+                .iter()
+                .filter(|value| takes && !value.is_hide_set())
+                .map(|value| format!("`{}`", value.get_name()))
+                .collect();
+            let allowed = if allowed.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", allowed.join(", "))
+            };
+            let help = argument
+                .get_long_help()
+                .or(argument.get_help())
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let _ = writeln!(rows, "| {short}`{}` | {}{allowed} |", cell(&name), cell(&help));
+        }
+        if rows.is_empty() {
+            rows
+        } else {
+            format!("| argument | meaning |\n|---|---|\n{rows}\n")
+        }
+    }
+    let mut page = "# Command line\n\n<!-- Generated: UPDATE_DOCS=1 cargo test docs -->\n\n\
+        Exit codes: 0 answered, 1 could not, 2 usage. With `--json` a command prints what the tools answer.\n\n\
+        ## Flags of every command\n\n"
+        .to_owned();
+    page += &arguments(&Cli::command(), true);
+    for (name, command) in every_command() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let usage = command.clone().render_usage().to_string();
+        let usage = usage.trim_start_matches("Usage: ").trim();
+        let _ = write!(page, "## ack-memory {name}\n\n{}.\n\n```text\n{usage}\n```\n\n", cell(&about));
+        page += &arguments(&command, false);
+    }
+    page.trim_end().to_owned() + "\n"
+}
+
+#[test]
+fn the_generated_parts_of_the_docs_are_up_to_date() {
+    let update = std::env::var_os("UPDATE_DOCS").is_some_and(|value| value == "1");
+    let mut made: Vec<(PathBuf, String)> = manual().iter().map(|page| (page.path.clone(), filled(page))).collect();
+    made.retain(|(path, _)| path != Path::new(COMMAND_LINE));
+    made.push((COMMAND_LINE.into(), command_line()));
+    let mut stale = Vec::new();
+    for (path, text) in made {
+        let file = root().join(&path);
+        if update {
+            std::fs::write(&file, &text).unwrap();
+        }
+        if std::fs::read_to_string(&file).unwrap_or_default() != text {
+            stale.push(path.display().to_string());
+        }
+    }
+    assert!(stale.is_empty(), "run with UPDATE_DOCS=1, these differ: {}", stale.join(", "));
 }
