@@ -84,6 +84,17 @@ fn check(what: &str, words: impl IntoIterator<Item = String>) {
     assert!(missing.is_empty(), "README.md and docs/ do not name {what}: {}", missing.join(", "));
 }
 
+/// Whether each word has its row in a table of docs/tools.md.
+#[track_caller]
+fn check_rows(what: &str, words: impl IntoIterator<Item = String>) {
+    let page = Page::at("docs/tools.md");
+    let first = |line: &str| line.strip_prefix("| ")?.split(" | ").next().map(str::to_owned);
+    let cells: Vec<String> = page.text.lines().filter_map(first).collect();
+    let explained = |word: &String| cells.iter().any(|cell| cell.contains(&format!("`{word}`")));
+    let missing: Vec<String> = words.into_iter().filter(|word| !explained(word)).collect();
+    assert!(missing.is_empty(), "docs/tools.md does not explain {what}: {}", missing.join(", "));
+}
+
 /// The fenced blocks of a page: language and lines.
 fn blocks(page: &Page) -> Vec<(String, Vec<String>)> {
     let mut blocks = Vec::new();
@@ -184,7 +195,7 @@ fn the_docs_name_every_key_of_the_config_file_and_of_a_manifest() {
 #[test]
 fn the_docs_name_every_error_code() {
     let codes = ErrorCode::ALL.map(|code| code.to_string());
-    check("these error codes", codes);
+    check_rows("these error codes", codes);
 }
 
 #[test]
@@ -198,7 +209,7 @@ fn the_docs_name_every_kind_of_note() {
         .map(str::to_owned)
         .collect();
     assert!(kinds.contains(&"hidden_by_status".to_owned()), "{schema}");
-    check("these kinds of notes", kinds);
+    check_rows("these kinds of notes", kinds);
 }
 
 #[test]
