@@ -33,7 +33,7 @@ COPY . .
 # hadolint ignore=SC2086
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --locked --profile "${PROFILE}" ${CARGO_FLAGS} && \
+    cargo build --locked --package ack-memory --profile "${PROFILE}" ${CARGO_FLAGS} && \
     install -D "target/${PROFILE}/ack-memory" /out/ack-memory
 
 FROM debian:${DEBIAN}-slim

@@ -12,7 +12,7 @@ check *steps:
 
 # Run everything that needs no LanceDB: the quick loop
 light:
-    ACK_CHECK_CARGO_FLAGS=--no-default-features tools/check fmt clippy test
+    ACK_CHECK_CARGO_FLAGS="--package ack-memory --no-default-features" tools/check fmt clippy test
 
 # Check licences, advisories, duplicate crates and sources of the dependencies
 deny:
@@ -24,7 +24,7 @@ demo:
 
 # Build the published binary and every package of it
 package:
-    cargo build --profile dist --locked
+    cargo build --profile dist --locked --package ack-memory
     packaging/archive.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
     packaging/npm/pack.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
     packaging/pypi/wheel.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
