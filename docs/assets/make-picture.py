@@ -3,6 +3,8 @@
 
     docs/assets/make-picture.py target/debug/ack-memory
 
+With --check it writes nothing and fails if the picture is another one.
+
 Runs the binary on its sample scopes, in a temporary folder, without network. Needs Python 3.10 and git.
 """
 
@@ -117,7 +119,7 @@ def screen(binary, folder):
         *said(answer),
         [],
         *typed("ack-memory hook session-start"),
-        [("dim", f"# in ledger-api, with {CHANGED} edited")],
+        [("dim", f"# the text that a session in ledger-api gets while {CHANGED} is edited")],
         *said(start, upto=ends[0]),
     ]
 
@@ -160,12 +162,17 @@ def merged(row):
 
 
 def main():
-    if len(sys.argv) != 2:
+    words = [word for word in sys.argv[1:] if word != "--check"]
+    if len(words) != 1:
         sys.exit(__doc__)
-    binary = str(Path(sys.argv[1]).resolve())
+    binary = str(Path(words[0]).resolve())
     with tempfile.TemporaryDirectory() as folder:
-        rows = screen(binary, folder)
-    Path(__file__).with_name("demo.svg").write_text(svg(rows))
+        picture = svg(screen(binary, folder))
+    file = Path(__file__).with_name("demo.svg")
+    if words == sys.argv[1:]:
+        file.write_text(picture)
+    elif file.read_text() != picture:
+        sys.exit(f"{file} is out of date: run {__file__} {words[0]}")
 
 
 main()

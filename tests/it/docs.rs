@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ack_api::{ErrorCode, NoteKind};
 use ack_memory::cli::args::Cli;
@@ -632,4 +633,24 @@ fn the_generated_parts_of_the_docs_are_up_to_date() {
         }
     }
     assert!(stale.is_empty(), "run with UPDATE_DOCS=1, these differ: {}", stale.join(", "));
+}
+
+#[test]
+fn the_picture_shows_what_the_program_prints() {
+    let there = |program: &str| {
+        Command::new(program)
+            .arg("--version")
+            .output()
+            .is_ok_and(|done| done.status.success())
+    };
+    if !there("python3") || !there("git") {
+        return;
+    }
+    let script = root().join("docs/assets/make-picture.py");
+    let done = Command::new("python3")
+        .arg(script)
+        .args(["--check", env!("CARGO_BIN_EXE_ack-memory")])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
