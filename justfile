@@ -22,9 +22,11 @@ deny:
 demo:
     cargo run --no-default-features -- demo
 
-# Build the published binary and every package of it
-package:
+# Build the published binary and the packages of it that need no other tool
+package target=`rustc -vV | sed -n 's/^host: //p'`:
     cargo build --profile dist --locked --package ack-memory
-    packaging/archive.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
-    packaging/npm/pack.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
-    packaging/pypi/wheel.py "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }}
+    packaging/notices.py --target {{ target }} --out {{ dist }}
+    for script in archive.py npm/pack.py pypi/wheel.py; do \
+        packaging/$script "${CARGO_TARGET_DIR:-target}/dist/ack-memory" --out {{ dist }} \
+            --notices {{ dist }}/THIRD-PARTY-LICENSES.txt || exit; \
+    done

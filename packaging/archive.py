@@ -11,6 +11,7 @@ where it cannot run.
 import gzip
 import hashlib
 import io
+import itertools
 import sys
 import tarfile
 import tempfile
@@ -45,9 +46,9 @@ def man_pages(binary):
             yield f"man/{page.name}", page.read_bytes()
 
 
-def texts():
+def texts(options):
     files = [common.ROOT / name for name in ("README.md", "CHANGELOG.md")]
-    for file in [*files, *common.licence_files()]:
+    for file in [*files, *common.licence_files(options.notices)]:
         if file.is_file():
             yield file.name, file.read_bytes()
 
@@ -69,9 +70,9 @@ def main():
         with gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
             with tarfile.open(fileobj=packed, mode="w") as archive:
                 add(archive, f"{folder}/{common.NAME}", options.binary.read_bytes(), 0o755)
-                for part in (texts(), completions(options.binary), man_pages(options.binary)):
-                    for name, data in part:
-                        add(archive, f"{folder}/{name}", data)
+                made = [completions(options.binary), man_pages(options.binary)]
+                for name, data in itertools.chain(texts(options), *made):
+                    add(archive, f"{folder}/{name}", data)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     Path(f"{path}.sha256").write_text(f"{digest}  {path.name}\n")
     print(path)

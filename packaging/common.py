@@ -37,8 +37,10 @@ def product():
     return facts
 
 
-def licence_files():
-    return sorted(ROOT.glob("LICENSE*"))
+def licence_files(notices=None):
+    """Our own licences and, where a file has them, those of the crates that are linked in."""
+    files = sorted(ROOT.glob("LICENSE*"))
+    return [*files, notices] if notices else files
 
 
 def arguments(description):
@@ -52,6 +54,9 @@ def arguments(description):
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
     parser.add_argument("--repository", metavar="URL", help="web address of the repository")
+    parser.add_argument(
+        "--notices", type=Path, metavar="FILE", help="what notices.py made, to be put in"
+    )
     return parser
 
 

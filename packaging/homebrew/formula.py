@@ -55,14 +55,14 @@ def stanzas(found, base):
             yield "\n".join([f"  on_{system} do", *inner, "  end"])
 
 
-def has_man_pages(archives):
-    """Whether all archives have man pages; it is an error where only some have."""
+def has(archives, folder):
+    """Whether all archives have files in a folder; it is an error where only some have."""
     have = []
     for path in archives:
         with tarfile.open(path) as archive:
-            have.append(any("/man/" in name for name in archive.getnames()))
+            have.append(any(f"/{folder}/" in name for name in archive.getnames()))
     if any(have) != all(have):
-        common.fail("some archives have man pages and others have none")
+        common.fail(f"some archives have {folder}/ and others do not")
     return all(have)
 
 
@@ -76,7 +76,9 @@ def main():
     version = facts["version"]
     found = by_platform(options.archives, version)
     base = f"{options.repository}/releases/download/v{version}"
-    man = '    man1.install Dir["man/*.1"]' if has_man_pages(options.archives) else ""
+    if not has(options.archives, "completions"):
+        common.fail("the archives have no completions")
+    man = '    man1.install Dir["man/*.1"]' if has(options.archives, "man") else ""
     text = TEMPLATE.read_text()
     for key, value in {
         "REPOSITORY": options.repository,

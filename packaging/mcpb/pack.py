@@ -53,7 +53,7 @@ def main():
         (folder / "server").mkdir()
         shutil.copy(options.binary, folder / "server/ack-memory")
         (folder / "server/ack-memory").chmod(0o755)
-        for licence in common.licence_files():
+        for licence in common.licence_files(options.notices):
             shutil.copy(licence, folder)
         value = manifest(target, options.repository)
         (folder / "manifest.json").write_text(json.dumps(value, indent=2) + "\n")

@@ -26,13 +26,13 @@ function findBinary() {
   if (name === undefined || isMusl()) {
     const here = isMusl() ? `${platform} with musl` : platform;
     const known = Object.keys(PACKAGES).join(", ");
-    fail(`there is no binary for ${here}, only for ${known} (Linux with glibc)`);
+    fail(`there is no binary for ${here}, only for ${known} (on Linux, with glibc)`);
   }
   try {
     return require.resolve(`${name}/bin/ack-memory`);
   } catch {
     fail(
-      `the package \`${name}\`, which carries the binary for ${platform}, is not installed.\n` +
+      `the package \`${name}\`, which has the binary for ${platform}, is not installed.\n` +
         "It is an optional dependency of `ack-memory`. npm leaves it out with `--omit=optional`,\n" +
         "and `node_modules` from another platform does not have it. Install again here, without\n" +
         "`--omit=optional`.",

@@ -57,41 +57,41 @@ def npm_pack(folder, out):
     print(out / entry["filename"])
 
 
-def copy_texts(folder):
-    shutil.copy(HERE / "README.md", folder)
-    for licence in common.licence_files():
-        shutil.copy(licence, folder)
+def copy_texts(folder, licences):
+    for file in [HERE / "README.md", *licences]:
+        shutil.copy(file, folder)
 
 
-def pack_binary(binary, target, out, repository):
+def pack_binary(target, options):
     npm = common.TARGETS[target]["npm"]
-    package = {"name": npm["name"], **shared_fields(repository)}
+    package = {"name": npm["name"], **shared_fields(options.repository)}
     package["description"] = f"The ack-memory binary for {npm['os']} {npm['cpu']}"
     package.update({"os": [npm["os"]], "cpu": [npm["cpu"]]})
     if "libc" in npm:
         package["libc"] = [npm["libc"]]
     # Plug'n'Play keeps packages as archives; a binary has to be a file.
-    package.update({"preferUnplugged": True, "files": ["bin/ack-memory"]})
+    package.update({"preferUnplugged": True})
+    package["files"] = ["bin/ack-memory", "*LICENSE*"]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "bin").mkdir()
-        shutil.copy(binary, folder / "bin/ack-memory")
+        shutil.copy(options.binary, folder / "bin/ack-memory")
         (folder / "bin/ack-memory").chmod(0o755)
-        copy_texts(folder)
+        copy_texts(folder, common.licence_files(options.notices))
         write_json(folder / "package.json", package)
-        npm_pack(folder, out)
+        npm_pack(folder, options.out)
 
 
-def pack_main(out, repository):
+def pack_main(options):
     packages = [target["npm"] for target in common.TARGETS.values()]
     version = common.product()["version"]
     package = {
         "name": common.NAME,
-        **shared_fields(repository),
+        **shared_fields(options.repository),
         "keywords": ["mcp", "memory", "agent", "search"],
         "mcpName": json.loads((common.ROOT / "packaging/server.json").read_text())["name"],
         "bin": {"ack-memory": "bin/ack-memory.js"},
-        "files": ["bin/ack-memory.js"],
+        "files": ["bin/ack-memory.js", "*LICENSE*"],
         "engines": {"node": ">=18"},
         "optionalDependencies": {npm["name"]: version for npm in packages},
     }
@@ -106,16 +106,16 @@ def pack_main(out, repository):
         filled = launcher.replace(marker, f"const PACKAGES = {json.dumps(table, indent=2)};")
         (folder / "bin/ack-memory.js").write_text(filled)
         (folder / "bin/ack-memory.js").chmod(0o755)
-        copy_texts(folder)
+        copy_texts(folder, common.licence_files())
         write_json(folder / "package.json", package)
-        npm_pack(folder, out)
+        npm_pack(folder, options.out)
 
 
 def main():
     options = common.arguments(__doc__.split("\n")[0]).parse_args()
     target = common.checked(options)
-    pack_binary(options.binary, target, options.out, options.repository)
-    pack_main(options.out, options.repository)
+    pack_binary(target, options)
+    pack_main(options)
 
 
 main()

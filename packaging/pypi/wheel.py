@@ -77,7 +77,7 @@ def python_version(version):
     return f"{release}{short}{number}"
 
 
-def metadata(facts, version, repository):
+def metadata(facts, version, options):
     lines = [
         "Metadata-Version: 2.4",
         f"Name: {common.NAME}",
@@ -87,14 +87,14 @@ def metadata(facts, version, repository):
     ]
     if "license" in facts:
         lines.append(f"License-Expression: {facts['license']}")
-    lines += [f"License-File: {file.name}" for file in common.licence_files()]
+    lines += [f"License-File: {file.name}" for file in common.licence_files(options.notices)]
     lines += [
         "Classifier: Environment :: Console",
         "Classifier: Programming Language :: Rust",
         "Requires-Python: >=3.8",
     ]
-    if repository:
-        lines.append(f"Project-URL: Repository, {repository}")
+    if options.repository:
+        lines.append(f"Project-URL: Repository, {options.repository}")
     lines += ["Description-Content-Type: text/markdown", "", (HERE / "README.md").read_text()]
     return "\n".join(lines)
 
@@ -137,8 +137,8 @@ def main():
     info = f"{DISTRIBUTION}-{version}.dist-info"
     wheel = Wheel(path)
     wheel.add(f"{DISTRIBUTION}-{version}.data/scripts/{common.NAME}", binary, 0o755)
-    wheel.add(f"{info}/METADATA", metadata(facts, version, options.repository).encode())
-    for licence in common.licence_files():
+    wheel.add(f"{info}/METADATA", metadata(facts, version, options).encode())
+    for licence in common.licence_files(options.notices):
         wheel.add(f"{info}/licenses/{licence.name}", licence.read_bytes())
     generator = "Wheel-Version: 1.0\nGenerator: ack-memory\nRoot-Is-Purelib: false\n"
     wheel.add(f"{info}/WHEEL", f"{generator}Tag: {tag}\n".encode())

@@ -72,6 +72,9 @@ fi
 cp "$binary" "$work/ack-memory"
 strip "$work/ack-memory" 2> /dev/null || true
 binary="$work/ack-memory"
+# In the place of what notices.py makes, which needs cargo and the sources of all crates.
+echo "the licences of the linked crates" > "$work/THIRD-PARTY-LICENSES.txt"
+common=(--out "$packages" --notices "$work/THIRD-PARTY-LICENSES.txt")
 
 # Nothing of the user's: no settings, no caches, no memories.
 export HOME="$work/home" npm_config_cache="$work/npm-cache" npm_config_update_notifier=false
@@ -133,12 +136,30 @@ one() {
   echo "$1"
 }
 
+# One version, in Cargo.toml and in every file that repeats it.
+versions() {
+  python3 - "$packaging" <<'PYTHON'
+import json, sys
+from pathlib import Path
+
+packaging = Path(sys.argv[1])
+sys.path.insert(0, str(packaging))
+import common
+
+version = common.product()["version"]
+plugin = "../plugins/ack-memory/.claude-plugin/plugin.json"
+for name in ("manifest.json", "server.json", plugin):
+    found = json.loads((packaging / name).read_text())["version"]
+    assert found == version, f"{name} says {found}, Cargo.toml says {version}"
+PYTHON
+}
+
 # ---- npm
 
 npm_pack() {
   need npm
   need node
-  "$packaging/npm/pack.py" "$binary" --out "$packages"
+  "$packaging/npm/pack.py" "$binary" "${common[@]}"
 }
 
 npm_install() {
@@ -223,7 +244,7 @@ npm_platform_unknown() {
 # ---- PyPI
 
 wheel_pack() {
-  "$packaging/pypi/wheel.py" "$binary" --out "$packages"
+  "$packaging/pypi/wheel.py" "$binary" "${common[@]}"
 }
 
 # The tag of a Linux wheel is the newest glibc that binutils finds in the binary.
@@ -302,7 +323,7 @@ provide_mcpb() {
 
 mcpb_pack() {
   provide_mcpb
-  "$packaging/mcpb/pack.py" "$binary" --out "$packages" --mcpb "$into/mcpb/node_modules/.bin/mcpb"
+  "$packaging/mcpb/pack.py" "$binary" "${common[@]}" --mcpb "$into/mcpb/node_modules/.bin/mcpb"
 }
 
 mcpb_mcp() {
@@ -327,7 +348,7 @@ PYTHON
 # ---- Archive and formula
 
 archive_pack() {
-  "$packaging/archive.py" "$binary" --out "$packages"
+  "$packaging/archive.py" "$binary" "${common[@]}"
   cd "$packages"
   python3 - ./*.sha256 <<'PYTHON'
 import hashlib, sys
@@ -357,10 +378,28 @@ formula() {
   ruby -c "$packages/ack-memory.rb"
 }
 
+# Every package has our licences and, with the binary, those of the linked crates.
+licences() {
+  python3 - "$packages" "$packaging/.." <<'PYTHON'
+import sys, tarfile, zipfile
+from pathlib import Path
+
+packages = [file for file in Path(sys.argv[1]).iterdir() if file.suffix not in (".rb", ".sha256")]
+ours = {file.name for file in Path(sys.argv[2]).glob("LICENSE*")}
+assert ours and packages
+for file in packages:
+    archive = zipfile.ZipFile(file) if zipfile.is_zipfile(file) else tarfile.open(file)
+    names = archive.namelist() if hasattr(archive, "namelist") else archive.getnames()
+    names = {Path(name).name for name in names}
+    wanted = ours | {"THIRD-PARTY-LICENSES.txt"} if "ack-memory" in names else ours
+    assert wanted <= names, f"{file.name} has no {sorted(wanted - names)}"
+PYTHON
+}
+
 for name in \
-  npm-pack npm-install npm-mcp npm-mcp-child npm-killed-child npm-platform-missing \
+  versions npm-pack npm-install npm-mcp npm-mcp-child npm-killed-child npm-platform-missing \
   npm-platform-unknown wheel-pack wheel-tag wheel-install wheel-mcp wheel-uvx mcpb-pack mcpb-mcp \
-  archive-pack archive-run formula; do
+  archive-pack archive-run formula licences; do
   check "$name"
 done
 
