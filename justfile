@@ -6,7 +6,7 @@ dist := "target/packages"
 default:
     @just --list
 
-# Run the whole check sequence, or the steps named: fmt clippy test doc soak clients packaging
+# Run the whole check sequence, or the steps named: fmt clippy test doc soak clients light packaging
 check *steps:
     tools/check {{ steps }}
 

@@ -67,7 +67,7 @@ def main():
     folder = f"{common.NAME}-{common.product()['version']}-{target}"
     path = options.out / f"{folder}.tar.gz"
     with open(path, "wb") as file:
-        with gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             with tarfile.open(fileobj=packed, mode="w") as archive:
                 add(archive, f"{folder}/{common.NAME}", options.binary.read_bytes(), 0o755)
                 made = [completions(options.binary), man_pages(options.binary)]

@@ -32,10 +32,10 @@ function findBinary() {
     return require.resolve(`${name}/bin/ack-memory`);
   } catch {
     fail(
-      `the package \`${name}\`, which has the binary for ${platform}, is not installed.\n` +
-        "It is an optional dependency of `ack-memory`. npm leaves it out with `--omit=optional`,\n" +
-        "and `node_modules` from another platform does not have it. Install again here, without\n" +
-        "`--omit=optional`.",
+      `the package \`${name}\` with the binary for ${platform} is not installed.\n` +
+        "It is an optional dependency of `ack-memory`: npm skips it with `--omit=optional`,\n" +
+        "and `node_modules` from another platform does not have it. Install again here,\n" +
+        "without `--omit=optional`.",
     );
   }
 }

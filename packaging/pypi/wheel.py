@@ -103,7 +103,7 @@ class Wheel:
     """A zip archive that keeps the record of what it holds."""
 
     def __init__(self, path):
-        self.zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
+        self.zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
         self.record = []
 
     def add(self, name, data, mode=0o644):
