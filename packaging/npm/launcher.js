@@ -3,30 +3,31 @@
 "use strict";
 
 const { spawn } = require("node:child_process");
-const { accessSync, constants } = require("node:fs");
+const { accessSync, constants, existsSync } = require("node:fs");
 
 // Filled in by pack.py: platform and processor, to the package that carries the binary.
 const PACKAGES = {};
+
+// What starts a program that is linked with glibc.
+const LOADERS = {
+  x64: "/lib64/ld-linux-x86-64.so.2",
+  arm64: "/lib/ld-linux-aarch64.so.1",
+};
 
 function fail(message) {
   process.stderr.write(`ack-memory: ${message}\n`);
   process.exit(1);
 }
 
-// Linux without glibc is, in practice, musl.
-function isMusl() {
-  if (process.platform !== "linux") return false;
-  const { header } = process.report.getReport();
-  return !header.glibcVersionRuntime;
-}
-
 function findBinary() {
   const platform = `${process.platform} ${process.arch}`;
   const name = PACKAGES[platform];
-  if (name === undefined || isMusl()) {
-    const here = isMusl() ? `${platform} with musl` : platform;
-    const known = Object.keys(PACKAGES).join(", ");
-    fail(`there is no binary for ${here}, only for ${known} (on Linux, with glibc)`);
+  if (name === undefined) {
+    fail(`there is no binary for ${platform}, only for ${Object.keys(PACKAGES).join(", ")}`);
+  }
+  const loader = process.platform === "linux" ? LOADERS[process.arch] : undefined;
+  if (loader !== undefined && !existsSync(loader)) {
+    fail(`the binary needs glibc, and \`${loader}\` is not there (on Alpine, for one)`);
   }
   try {
     return require.resolve(`${name}/bin/ack-memory`);

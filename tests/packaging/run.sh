@@ -241,6 +241,16 @@ npm_platform_unknown() {
   grep -q 'there is no binary for .* mips, only for ' <<< "$message"
 }
 
+npm_no_glibc() {
+  need node
+  [ "$(uname -s)" = Linux ] || skip "only Linux has several C libraries"
+  local message
+  echo 'const fs = require("node:fs"); fs.existsSync = () => false;' > no-loader.cjs
+  message="$(NODE_OPTIONS="--require $work/no-loader.cjs" "$(launcher)" --version 2>&1)" && return 1
+  echo "$message"
+  grep -q 'the binary needs glibc' <<< "$message"
+}
+
 # ---- PyPI
 
 wheel_pack() {
@@ -398,8 +408,8 @@ PYTHON
 
 for name in \
   versions npm-pack npm-install npm-mcp npm-mcp-child npm-killed-child npm-platform-missing \
-  npm-platform-unknown wheel-pack wheel-tag wheel-install wheel-mcp wheel-uvx mcpb-pack mcpb-mcp \
-  archive-pack archive-run formula licences; do
+  npm-platform-unknown npm-no-glibc wheel-pack wheel-tag wheel-install wheel-mcp wheel-uvx \
+  mcpb-pack mcpb-mcp archive-pack archive-run formula licences; do
   check "$name"
 done
 
