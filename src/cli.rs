@@ -5,12 +5,13 @@ mod add;
 pub mod args;
 mod connect;
 mod doctor;
+mod error;
 mod eval;
 mod hook;
 mod import;
+#[cfg(feature = "table")]
 mod index;
 mod log;
-#[cfg_attr(not(feature = "table"), path = "cli/model_disabled.rs")]
 mod model;
 pub mod panics;
 mod render;
@@ -19,6 +20,7 @@ mod show;
 mod signals;
 mod words;
 
+use ack_api::Diagnostic;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -27,16 +29,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
+use crate::cli::error::CliError;
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
-use crate::error::{Error, SettingsError};
+use crate::service::Error;
 use crate::service::Service;
-use crate::store::copies;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{
     ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest, ListScopesResponse, MatchTags, Mode, Order,
     QueryRequest, Within,
 };
+use ack_store::copies;
 use ack_sys::heap;
 
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
@@ -69,14 +72,7 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error, json);
-            let usage = matches!(
-                error,
-                Error::InvalidArgument { .. }
-                    | Error::UnknownArgument { .. }
-                    | Error::InvalidCursor { .. }
-                    | Error::Settings(SettingsError::Offer { .. })
-            );
-            ExitCode::from(if usage { 2 } else { 1 })
+            ExitCode::from(if error.is_usage() { 2 } else { 1 })
         }
     }
 }
@@ -130,7 +126,7 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
 }
 
 /// The scopes of every page.
-fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResponse, Error> {
+fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResponse, CliError> {
     let mut request = ListScopesRequest {
         scope,
         ..ListScopesRequest::default()
@@ -154,7 +150,7 @@ impl Drop for Closing {
     }
 }
 
-fn dispatch(cli: Cli) -> Result<(), Error> {
+fn dispatch(cli: Cli) -> Result<(), CliError> {
     let json = cli.global.json;
     match cli.command {
         Command::Completions { shell } => {
@@ -217,15 +213,22 @@ fn dispatch(cli: Cli) -> Result<(), Error> {
         Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
         Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
         Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
+        #[cfg(feature = "table")]
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
-        Command::Model(_) if cli.global.offline => Err(Error::Fetch("--offline allows no connection".to_owned())),
+        #[cfg(not(feature = "table"))]
+        Command::Index(_) => Err(CliError::NotBuilt {
+            part: "vector tables",
+            code: ack_api::ErrorCode::IndexFailed,
+            hint: "answers are the same without one; a build with the default features makes it",
+        }),
+        Command::Model(_) if cli.global.offline => Err(CliError::Offline),
         Command::Model(args) => model::run(&args),
         Command::Doctor(args) => doctor::run(inputs(&cli.global)?, &args, &cli.global),
     }
 }
 
 /// What the edge says: flags, environment, home, working directory.
-fn inputs(global: &Global) -> Result<Inputs, Error> {
+fn inputs(global: &Global) -> Result<Inputs, CliError> {
     let variable = |name: &str| std::env::var_os(name);
     let path = |name: &str| variable(name).map(std::path::PathBuf::from);
     let inputs = Inputs {
@@ -247,7 +250,7 @@ fn inputs(global: &Global) -> Result<Inputs, Error> {
         }),
         // A folder that was removed is nobody's project; only a path that is meant from there cannot do without it.
         Err(_) if !inputs.needs_working_directory() => Ok(inputs),
-        Err(source) => Err(Error::Io {
+        Err(source) => Err(CliError::Io {
             action: "find",
             path: "the working directory".into(),
             source,
@@ -256,12 +259,12 @@ fn inputs(global: &Global) -> Result<Inputs, Error> {
 }
 
 /// The settings in force.
-fn load(global: &Global) -> Result<Config, Error> {
+fn load(global: &Global) -> Result<Config, CliError> {
     Ok(Config::load(inputs(global)?)?)
 }
 
 /// The settings in force, told on standard error where that is wanted.
-fn config(global: &Global) -> Result<Config, Error> {
+fn config(global: &Global) -> Result<Config, CliError> {
     let config = load(global)?;
     if log::is_wanted(global) {
         log::settings(&config);
@@ -327,7 +330,7 @@ fn harmless(answer: ContextResponse) -> ContextResponse {
 }
 
 /// Prints an answer: the tools' JSON, or text for people.
-fn print<A: Serialize + DeserializeOwned>(answer: &A, json: bool, render: fn(&A) -> String) -> Result<(), Error> {
+fn print<A: Serialize + DeserializeOwned>(answer: &A, json: bool, render: fn(&A) -> String) -> Result<(), CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
     text::clean_json(&mut safe);
     let text = if json {
@@ -342,9 +345,9 @@ fn print<A: Serialize + DeserializeOwned>(answer: &A, json: bool, render: fn(&A)
 }
 
 /// Writes to standard output; a reader that went away (`| head`) is no error.
-fn write_out(text: &str) -> Result<(), Error> {
+fn write_out(text: &str) -> Result<(), CliError> {
     match anstream::stdout().lock().write_all(text.as_bytes()) {
-        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io {
+        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(CliError::Io {
             action: "write to",
             path: "standard output".into(),
             source,
@@ -353,7 +356,7 @@ fn write_out(text: &str) -> Result<(), Error> {
     }
 }
 
-fn report(error: &Error, json: bool) {
+fn report(error: &CliError, json: bool) {
     let body = error.body();
     let text = if json {
         serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
@@ -370,7 +373,7 @@ fn write_err(text: &str) {
 }
 
 /// Writes what has no colours to standard output, safe to print.
-fn write_plain(text: &str) -> Result<(), Error> {
+fn write_plain(text: &str) -> Result<(), CliError> {
     write_out(&text::safe(text))
 }
 

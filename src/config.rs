@@ -1,17 +1,19 @@
 //! Settings: flags, then environment variables, then `config.toml`, then defaults. Each setting is declared once, and the
 //! effective value keeps where it came from.
 
+pub use self::error::SettingsError;
 use ack_sys::files::expand_home;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+mod error;
 
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::error::SettingsError;
 use crate::scope::manifest::{line_of, load_toml};
 use crate::surface::build::Problem;
 use crate::surface::file::ToolsTable;
@@ -451,4 +453,3 @@ pub fn bounded<'de, D: serde::Deserializer<'de>, const LEAST: u32, const MOST: u
         .map(Some)
         .ok_or_else(|| serde::de::Error::custom(format!("{number} is not allowed; allowed are {LEAST} to {MOST}")))
 }
-

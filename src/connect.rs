@@ -6,11 +6,13 @@
 //! here runs a program.
 
 mod client;
+mod error;
 pub mod file;
 pub mod json;
 pub mod ours;
 pub mod toml;
 
+pub use self::error::ConnectError;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};

@@ -14,14 +14,14 @@ use std::path::PathBuf;
 
 use self::choose::{Chooser, Wanted};
 use self::signals::Signals;
-use ack_sys::files::expand_home;
-use crate::error::Error;
+use crate::service::Error;
 use crate::service::validate::{max_tokens, number, short};
 use crate::service::{Service, answer, bounds, note_locks, note_missing_status, open, scopes};
-use crate::store::sessions::RecentSession;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo, SessionEntry};
+use ack_store::sessions::RecentSession;
+use ack_sys::files::expand_home;
 
 /// Memories of a list where a request names no number.
 const DEFAULT_MEMORIES: u32 = 5;

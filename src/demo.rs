@@ -7,7 +7,6 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use serde::Deserialize;
 
-use crate::error::Error;
 use crate::import::{ImportError, Options, run};
 
 /// The files of one sample scope.
@@ -77,10 +76,10 @@ struct LogLine {
 ///
 /// # Errors
 /// What the file system or SQLite said.
-pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), Error> {
+pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
     for sample in &SAMPLES {
         let folder = root.join("scopes").join(sample.name);
-        let io = |source| Error::Io {
+        let io = |source| ImportError::Io {
             action: "create",
             path: folder.clone(),
             source,

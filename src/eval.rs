@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use self::metrics::{Estimate, Measures};
-use crate::error::Error;
+use crate::service::Error;
 use crate::service::Service;
 use ack_api::memory::fold_name;
 use ack_api::text;

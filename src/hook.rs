@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use self::wire::{Event, Host, Origin, Output};
 use crate::context::brief::{Brief, BriefRequest, RECENT};
-use crate::error::Error;
+use crate::service::Error;
 use crate::service::Service;
 use crate::surface::Surface;
 use ack_api::text;

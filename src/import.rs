@@ -14,7 +14,10 @@ use serde::Serialize;
 
 use self::line::Row;
 use self::write::Target;
-use crate::error::{Error, sqlite_remedy};
+use ack_api::{Diagnostic, ErrorCode};
+use ack_store::StoreError;
+use ack_store::remedy::{remedy, sqlite_remedy};
+use std::borrow::Cow;
 
 /// Longest line, in bytes.
 const LONGEST_LINE: usize = 8 << 20;
@@ -52,6 +55,19 @@ pub enum ImportError {
         /// The column.
         column: &'static str,
     },
+    /// The store that is there cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file cannot be read or written.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// SQLite failed; nothing was written.
     #[error("cannot write `{}`: {source}", path.display())]
     Sqlite {
@@ -62,25 +78,36 @@ pub enum ImportError {
     },
 }
 
-impl ImportError {
-    /// The database.
-    pub fn path(&self) -> Option<&Path> {
+impl Diagnostic for ImportError {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::NotNative { path, .. } | Self::MissingColumn { path, .. } | Self::Sqlite { path, .. } => Some(path),
-            Self::Refused { .. } | Self::BadName { .. } => None,
+            Self::Store(error) => error.code(),
+            Self::Io { .. } => ErrorCode::IoError,
+            _ => ErrorCode::ImportRefused,
         }
     }
 
-    /// What to do next.
-    pub fn hint(&self) -> &'static str {
-        match self {
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
             }
             Self::BadName { .. } => "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot",
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => "add the columns of schemas/scope.sql, or import into a new scope",
+            Self::Store(error) => error.hint(),
+            Self::Io { source, .. } => remedy(source).unwrap_or("check that the path exists and may be used"),
             Self::Sqlite { source, .. } => sqlite_remedy(source).unwrap_or("check the folder's permissions; nothing was changed"),
+        };
+        Some(hint.into())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::NotNative { path, .. } | Self::MissingColumn { path, .. } | Self::Sqlite { path, .. } => Some(path),
+            Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
+            Self::Store(error) => Some(error.path()),
+            Self::Refused { .. } | Self::BadName { .. } => None,
         }
     }
 }
@@ -187,8 +214,8 @@ pub fn run(
     now: jiff::Timestamp,
     progress: &mut dyn FnMut(u64),
     account: &mut dyn FnMut(&[Refusal]),
-) -> Result<Report, Error> {
-    let (rows, mut refused) = read(input, now, progress).map_err(|source| Error::Io {
+) -> Result<Report, ImportError> {
+    let (rows, mut refused) = read(input, now, progress).map_err(|source| ImportError::Io {
         action: "read",
         path: PathBuf::from("the import"),
         source,
@@ -203,8 +230,7 @@ pub fn run(
             return Err(ImportError::Refused {
                 refused: refused.len(),
                 lines,
-            }
-            .into());
+            });
         }
     }
     let something = !plan.added.is_empty() || !plan.updated.is_empty();

@@ -93,18 +93,11 @@ pub mod config;
 pub mod connect;
 pub mod context;
 pub mod demo;
-pub mod encoder;
-pub mod error;
 pub mod eval;
 pub mod hook;
 pub mod import;
 pub mod mcp;
-pub mod query;
 pub mod scope;
 pub mod service;
-pub mod store;
 pub mod surface;
-// The whole of the `table` feature's switch: this line and its like in `encoder` and `cli`. The twin has the same signatures.
-#[cfg_attr(not(feature = "table"), path = "table/disabled.rs")]
-pub mod table;
 pub mod upstream;

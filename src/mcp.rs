@@ -17,6 +17,7 @@ pub mod signals;
 mod stdio;
 pub mod upstream;
 
+use ack_api::Diagnostic;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +42,7 @@ use self::client::Ways;
 use self::raw::Front;
 use self::upstream::{Answer, Report, Upstreams};
 use crate::config::Offer;
-use crate::error::Error;
+use crate::service::Error;
 use crate::service::{Service, arguments};
 use crate::surface::call::Call;
 use crate::surface::{Operation, Surface, Tool as Own};
@@ -363,13 +364,7 @@ fn data(error: &Error, body: &ErrorBody) -> ErrorData {
         .map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
     let mendable = matches!(
         error,
-        Error::InvalidArgument { .. }
-            | Error::UnknownArgument { .. }
-            | Error::ScopeNotFound { .. }
-            | Error::PinNotFound { .. }
-            | Error::ScopeRefused { .. }
-            | Error::ScopeUnusable { .. }
-            | Error::NoScopes { .. }
+        Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::Scope(_)
     );
     let body = serde_json::to_value(body).ok();
     if mendable {

@@ -4,6 +4,7 @@
 //! list of what was found; they are never joined into a path.
 
 pub mod detect;
+mod error;
 mod folders;
 pub mod manifest;
 pub mod project;
@@ -15,21 +16,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
 
+pub use self::error::ScopeError;
 use self::folders::{Contents, Entry, ScopeFolders};
 use self::manifest::Manifest;
 use crate::config::Config;
-use ack_sys::files::expand_home;
-use crate::encoder::Encoder;
-use crate::error::{SettingsError, StoreError};
-use crate::query::inverted::Index;
-use crate::query::inverted::follow::Listing;
-use crate::store::open::Stamp;
-use crate::store::projects::RecordedProjects;
-use crate::store::{PATIENCE, Store};
-use crate::table::shapes::TableInfo;
-use crate::table::{self, TableStamp};
+use crate::config::SettingsError;
 use ack_api::memory::{ProjectRows, Status, Visibility, fold_name};
 use ack_api::text;
+use ack_search::encoder::Encoder;
+use ack_search::inverted::Index;
+use ack_search::inverted::follow::Listing;
+use ack_search::remote::TableInfo;
+use ack_store::StoreError;
+use ack_store::open::Stamp;
+use ack_store::projects::RecordedProjects;
+use ack_store::table_stamp::TableStamp;
+use ack_store::{PATIENCE, Store};
+use ack_sys::files::expand_home;
 use ack_sys::heap;
 
 /// Counts the uses of indexes.
@@ -352,11 +355,23 @@ impl Scope {
             return (TableState::Unusable(reason.clone()), None);
         }
         drop(refused);
-        match table::load::load(&self.lance_folder(), encoder, self.resident) {
-            Ok((index, info)) => (TableState::Used(info), Some(index)),
-            Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
-        }
+        load_table(&self.lance_folder(), encoder, self.resident)
     }
+}
+
+/// Reads a vector table.
+#[cfg(feature = "table")]
+fn load_table(folder: &Path, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
+    match ack_lance::load::load(folder, encoder, resident) {
+        Ok((index, info)) => (TableState::Used(info), Some(index)),
+        Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
+    }
+}
+
+/// Without the `table` feature there are no vector tables.
+#[cfg(not(feature = "table"))]
+fn load_table(_folder: &Path, _encoder: &Encoder, _resident: usize) -> (TableState, Option<Index>) {
+    (TableState::Absent, None)
 }
 
 /// Puts a new index in its place, and gives back what making it took.

@@ -4,6 +4,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod bounds;
+mod error;
 mod evidence;
 mod explain;
 mod get;
@@ -15,6 +16,8 @@ pub(crate) mod scopes;
 pub(crate) mod search;
 pub(crate) mod validate;
 
+pub use self::error::Error;
+use crate::scope::ScopeError;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,17 +30,17 @@ pub use self::validate::arguments;
 
 use crate::config::Config;
 use crate::context::brief::{Brief, BriefRequest};
-use crate::error::{Error, StoreError};
-use crate::query::inverted::Index;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{IndexGuard, Registry, Scope, TableState};
-use crate::store::PATIENCE;
 use ack_api::cancel;
 use ack_api::time;
 use ack_api::{
     Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
     QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
 };
+use ack_search::inverted::Index;
+use ack_store::PATIENCE;
+use ack_store::StoreError;
 
 /// How many large scopes may lose their tables during one request.
 const TRIES: usize = 4;
@@ -217,10 +220,11 @@ pub(crate) fn open<'a>(
         ));
     }
     if let Some(broken) = selection.broken.first().filter(|_| scopes.is_empty()) {
-        return Err(Error::ScopeUnusable {
+        return Err(ScopeError::Unusable {
             name: broken.scope.clone(),
             reason: broken.reason.clone(),
-        });
+        }
+        .into());
     }
     let mut open = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;

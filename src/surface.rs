@@ -17,7 +17,7 @@ use std::sync::{LazyLock, OnceLock};
 use serde_json::{Map, Value, json};
 
 use self::call::Argument;
-use crate::error::Error;
+use crate::service::Error;
 use crate::service::arguments;
 use ack_api::text;
 use ack_api::{

@@ -5,6 +5,9 @@
 
 pub mod declared;
 
+use ack_api::cancel::Stopped;
+use ack_api::{Diagnostic, ErrorCode};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
@@ -18,10 +21,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::bounded;
-use ack_sys::files::expand_home;
 use crate::surface::Surface;
 use crate::surface::build::{Problem, described, is_name, no_name};
 use ack_api::text;
+use ack_sys::files::expand_home;
 
 /// Variables that every process gets, because hardly any runs without them. All others are named by the owner.
 pub const PASSED: [&str; 10] = [
@@ -266,6 +269,9 @@ pub enum UpstreamError {
         /// What happened.
         reason: String,
     },
+    /// The client took the request back.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 /// Why a tool is not offered.
@@ -277,15 +283,26 @@ pub struct NotOffered {
     pub hint: &'static str,
 }
 
-impl UpstreamError {
-    /// What to do next.
-    pub const fn hint(&self) -> &'static str {
+impl Diagnostic for UpstreamError {
+    fn code(&self) -> ErrorCode {
         match self {
+            Self::Unavailable { .. } => ErrorCode::UpstreamUnavailable,
+            Self::Refused { .. } => ErrorCode::UpstreamRefused,
+            Self::TimedOut { .. } => ErrorCode::UpstreamTimeout,
+            Self::Failed { .. } => ErrorCode::UpstreamFailed,
+            Self::Stopped(stopped) => stopped.code(),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
             Self::Unavailable { .. } => "the other tools answer as ever; `ack-memory doctor --upstreams` says what is wrong with it",
             Self::Refused { why, .. } => why.hint,
             Self::TimedOut { .. } => "ask for less, or try again; `timeout_ms` in config.toml says how long it may take",
             Self::Failed { .. } => "try again; the other tools answer as ever",
-        }
+            Self::Stopped(_) => return None,
+        };
+        Some(hint.into())
     }
 }
 

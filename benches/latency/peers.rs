@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ack_memory::encoder::Encoder;
+use ack_search::encoder::Encoder;
 use futures::TryStreamExt;
 use lancedb::index::Index;
 use lancedb::index::scalar::{FtsIndexBuilder, FullTextSearchQuery};

@@ -4,30 +4,32 @@ use std::path::Path;
 
 use super::args::AddArgs;
 use super::write_plain;
+use crate::cli::error::CliError;
 use crate::config::Config;
-use ack_sys::files::expand_home;
-use crate::error::{Error, SettingsError};
+use crate::config::SettingsError;
 use crate::import::check_name;
 use crate::import::write::make_private;
 use crate::scope::manifest::Manifest;
 use crate::scope::project::Projects;
 use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry};
-use crate::store::Store;
+use crate::service::Error;
 use ack_api::memory::{Unreviewed, Visibility};
+use ack_store::Store;
+use ack_sys::files::expand_home;
 
 /// Runs `scopes add`.
-pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
+pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
     check_name(&args.name)?;
     if let Some(known) = find(&Registry::new(config).discover().scopes, &args.name) {
-        return Err(Error::invalid(
+        return Err(CliError::invalid(
             "NAME",
             &args.name,
             format!("a name that is not taken; scope `{}` is there and is not overwritten", known.name),
         ));
     }
     let store = expand_home(&args.store, config.home.as_deref());
-    let store = std::path::absolute(&store).map_err(|source| Error::Io {
+    let store = std::path::absolute(&store).map_err(|source| CliError::Io {
         action: "find",
         path: store.clone(),
         source,
@@ -75,7 +77,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
         return occupied(&path);
     }
     occupied(&path)?;
-    let io = |source| Error::Io {
+    let io = |source| CliError::Io {
         action: "create",
         path: path.clone(),
         source,
@@ -89,12 +91,12 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), Error> {
     ))
 }
 
-fn occupied(path: &Path) -> Result<(), Error> {
+fn occupied(path: &Path) -> Result<(), CliError> {
     let taken = path
         .parent()
         .filter(|folder| folder.join("scope.toml").exists() || DATABASE_NAMES.iter().any(|name| folder.join(name).exists()));
     match taken {
-        Some(folder) => Err(Error::InvalidArgument {
+        Some(folder) => Err(CliError::Request(Error::InvalidArgument {
             argument: "NAME".to_owned(),
             value: folder
                 .file_name()
@@ -103,7 +105,7 @@ fn occupied(path: &Path) -> Result<(), Error> {
             allowed: format!("a name that is not taken (`{}` is there and is not overwritten)", folder.display()),
             nearest: Vec::new(),
             example: None,
-        }),
+        })),
         None => Ok(()),
     }
 }

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 
 use super::args::{ConnectArgs, DisconnectArgs, EntryArgs, Global};
 use super::{config, write_err, write_out};
+use crate::cli::error::CliError;
+use crate::config::SettingsError;
 use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Allowed, Client, ConfigFile, Launch, NAME, Places, Wanted, json, ours};
-use crate::error::{Error, SettingsError};
-use ack_worktree::repository::Repository;
 use crate::surface::{Set, Tool};
+use ack_worktree::repository::Repository;
 
 /// Runs `print-config`.
-pub fn print_config(global: &Global, args: &EntryArgs) -> Result<(), Error> {
+pub fn print_config(global: &Global, args: &EntryArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let launch = launch(&config, args.surface)?;
     let wanted = wanted(&config, args)?;
@@ -40,7 +41,7 @@ pub fn print_config(global: &Global, args: &EntryArgs) -> Result<(), Error> {
 }
 
 /// Runs `connect`.
-pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), Error> {
+pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let entry = &args.entry;
     let launch = launch(&config, entry.surface)?;
@@ -70,7 +71,7 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), Error> {
 }
 
 /// Runs `disconnect`.
-pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), Error> {
+pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let places = places(&config, args.here)?;
     let files = files(args.client, &places, &launch(&config, None)?, &Wanted::ALL)?;
@@ -86,7 +87,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), Error> {
 }
 
 /// All changes that are needed. They are planned before any is carried out, so that a file that cannot be changed stops all.
-fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, Error> {
+fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, CliError> {
     let mut changes = Vec::new();
     for file in files {
         let change = file::plan(file, action)?;
@@ -98,7 +99,7 @@ fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, Error> {
 }
 
 /// Shows the changes, asks where there is somebody to ask, and writes them. Whether they were written.
-fn settle(changes: &[Change], warnings: &[String], dry_run: bool, yes: bool) -> Result<bool, Error> {
+fn settle(changes: &[Change], warnings: &[String], dry_run: bool, yes: bool) -> Result<bool, CliError> {
     for change in changes {
         write_out(&change.shown())?;
         if let Some(kept) = change.kept() {
@@ -233,7 +234,7 @@ fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
 }
 
 /// The hooks and permissions that are to be written.
-fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, Error> {
+fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
     // Whether a token is there is for `serve` to find out.
     let offer = config.offer(args.surface, &|_| Some(OsString::from("-")))?;
     let own = || offer.surface.tools().iter().map(|tool: &Tool| tool.name.clone()).collect();
@@ -248,8 +249,8 @@ fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, Error> {
 }
 
 /// This program, with the settings in force as flags: clients pass few variables on.
-fn launch(config: &Config, surface: Option<Set>) -> Result<Launch, Error> {
-    let running = std::env::current_exe().map_err(|source| Error::Io {
+fn launch(config: &Config, surface: Option<Set>) -> Result<Launch, CliError> {
+    let running = std::env::current_exe().map_err(|source| CliError::Io {
         action: "find",
         path: "this program".into(),
         source,
@@ -293,9 +294,9 @@ fn repository(config: &Config) -> PathBuf {
         .unwrap_or_else(|| folder.clone())
 }
 
-fn places(config: &Config, here: bool) -> Result<Places, Error> {
+fn places(config: &Config, here: bool) -> Result<Places, CliError> {
     if here && config.project.value.as_os_str().is_empty() {
-        return Err(Error::invalid(
+        return Err(CliError::invalid(
             "--here",
             "given in a working directory that was removed",
             "a folder that is there, or --project",
@@ -325,11 +326,11 @@ pub fn settings_call(config: &Config, hook: &str) -> bool {
     Client::ClaudeCode.plugin_files(&places).iter().any(calls)
 }
 
-fn files(client: Client, places: &Places, launch: &Launch, wanted: &Wanted) -> Result<Vec<ConfigFile>, Error> {
+fn files(client: Client, places: &Places, launch: &Launch, wanted: &Wanted) -> Result<Vec<ConfigFile>, CliError> {
     client.files(places, launch, wanted).ok_or_else(|| {
         let able = Client::ALL.into_iter().filter(|client| *client != Client::ClaudeDesktop);
         let able: Vec<&str> = able.map(Client::name).collect();
-        Error::invalid(
+        CliError::invalid(
             "--here",
             format!("given for {}, which has no settings of a project's own", client.name()),
             able.join(", "),

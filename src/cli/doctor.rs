@@ -1,14 +1,16 @@
 //! `doctor`: the settings in force with their sources, and for each scope how it was opened, what was found in it, what is
 //! wrong and what to do.
 
+use crate::scope::ScopeError;
+use ack_api::Diagnostic;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
 use super::args::{DoctorArgs, Global};
 use super::{write_out, write_plain};
+use crate::cli::error::CliError;
 use crate::config::{Config, ENVIRONMENT, Inputs};
-use crate::error::Error;
 use crate::mcp::upstream::Fare;
 use crate::scope::resolve::current;
 use crate::scope::{Registry, Scope};
@@ -19,7 +21,7 @@ use ack_api::HealthState;
 use ack_api::text;
 
 /// Runs `doctor`. A pinned process looks at its own scope alone.
-pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Error> {
+pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), CliError> {
     let config = Config::load(inputs)?;
     let registry = Registry::new(&config);
     let discovery = registry.discover();
@@ -133,7 +135,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Err
         let _ = writeln!(out, "\n  {name} [passed over]\n    {reason}");
     }
     if scopes.is_empty() {
-        let none = Error::NoScopes {
+        let none = ScopeError::NoScopes {
             root: config.root.value.clone(),
         };
         let _ = writeln!(out, "  {none}\n  {}", none.hint().unwrap_or_default());
@@ -148,7 +150,7 @@ fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
     let mut offer = match config.offer(None, &|name| std::env::var_os(name)) {
         Ok(offer) => offer,
         Err(error) => {
-            let body = Error::from(error).body();
+            let body = error.body();
             let _ = writeln!(
                 out,
                 "\ntools and upstream servers: `serve` refuses to start\n    problem   {}",

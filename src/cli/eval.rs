@@ -9,15 +9,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::EvalArgs;
 use super::write_out;
+use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::error::Error;
 use crate::eval::metrics::Estimate;
 use crate::eval::{ModeReport, Report, Scores, parse, run};
 use crate::service::Service;
 use ack_api::Mode;
 
-pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), Error> {
-    let file = File::open(&args.queries).map_err(|source| Error::Io {
+pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliError> {
+    let file = File::open(&args.queries).map_err(|source| CliError::Io {
         action: "read",
         path: args.queries.clone(),
         source,

@@ -1,6 +1,7 @@
 //! `hook`: answers a coding agent's hook. A session must never fail over it: whatever goes wrong is one line on standard
 //! error, and the exit code is 0.
 
+use ack_api::Diagnostic;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use super::args::{Global, HookArgs, HookCommand, HostArg};
 use super::connect::settings_call;
 use super::{load, write_err, write_out};
-use crate::error::Error;
+use crate::cli::error::CliError;
 use crate::hook;
 use crate::hook::wire::{Event, Host, Moment, Output};
 use crate::service::Service;
@@ -74,7 +75,7 @@ pub fn complain(trouble: &str) {
     write_err(&format!("ack-memory hook: {}\n", text::line(trouble, 300)));
 }
 
-fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, Error> {
+fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, CliError> {
     let mut config = load(global)?;
     // A folder that was named on the command line goes before what the host says.
     let mut event = event.clone();
@@ -96,7 +97,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         Moment::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
     };
     service.close();
-    output
+    Ok(output?)
 }
 
 /// What stands on standard input, as far as it comes in time.

@@ -8,32 +8,33 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::ImportArgs;
 use super::{write_err, write_out, write_plain};
+use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::error::Error;
 use crate::import::{Options, Refusal, check_name, run as import};
 use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry};
+use crate::service::Error;
 
 /// Refused lines that are listed; the rest is counted.
 const LISTED: usize = 20;
 
 /// Runs `import`.
-pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp) -> Result<(), Error> {
+pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp) -> Result<(), CliError> {
     let Some(scope) = config.pinned.as_ref().map(|pinned| pinned.value.clone()) else {
-        return Err(Error::InvalidArgument {
+        return Err(CliError::Request(Error::InvalidArgument {
             argument: "--scope".to_owned(),
             value: "missing".to_owned(),
             allowed: "the name of the scope to import into, new or existing".to_owned(),
             nearest: Vec::new(),
             example: Some("ack-memory import memories.jsonl --scope my-project".to_owned()),
-        });
+        }));
     };
     let known = find(&Registry::new(config).discover().scopes, &scope);
     let path = match &known {
         Some(scope) => {
             // A broken manifest may name another store than the one that would be written to.
             if scope.problem.is_some() {
-                return Err(Error::invalid(
+                return Err(CliError::invalid(
                     "--scope",
                     &scope.name,
                     "a scope whose scope.toml can be read (`ack-memory doctor` says what is wrong)",
@@ -49,7 +50,7 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
     let (mut input, length): (Box<dyn BufRead>, Option<u64>) = if args.file.as_os_str() == "-" {
         (Box::new(std::io::stdin().lock()), None)
     } else {
-        let io = |source| Error::Io {
+        let io = |source| CliError::Io {
             action: "read",
             path: args.file.clone(),
             source,
@@ -57,7 +58,7 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         let file = File::open(&args.file).map_err(io)?;
         let metadata = file.metadata().map_err(io)?;
         if metadata.is_dir() {
-            return Err(Error::invalid(
+            return Err(CliError::invalid(
                 "FILE",
                 args.file.display().to_string(),
                 "a file of JSON lines, or `-`",

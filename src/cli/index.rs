@@ -1,5 +1,7 @@
 //! `index`: which scopes, the progress bar, and the account of what was done.
 
+use crate::scope::ScopeError;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,37 +9,41 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::IndexArgs;
 use super::{write_err, write_out};
+use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::error::Error;
 use crate::scope::resolve::find;
 use crate::scope::{Registry, Scope};
-use crate::table::build::build;
-use crate::table::shapes::{Options, Progress, Report};
+use crate::service::Error;
+use ack_lance::build::{BuildError, Options, Progress, Report, Target, build};
+use ack_search::encoder::Embedder;
 
-pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), Error> {
+pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
     let scopes: Vec<Arc<Scope>> = match (&config.pinned, args.all) {
-        (Some(pinned), false) => vec![find(&found, &pinned.value).ok_or_else(|| Error::PinNotFound {
+        (Some(pinned), false) => vec![find(&found, &pinned.value).ok_or_else(|| ScopeError::PinNotFound {
             name: pinned.value.clone(),
             by: pinned.source.to_string(),
         })?],
         (None, true) => found,
         (None, false) if found.len() == 1 => found,
         _ => {
-            return Err(Error::InvalidArgument {
+            return Err(CliError::Request(Error::InvalidArgument {
                 argument: "--scope".to_owned(),
                 value: if args.all { "given together with --all" } else { "missing" }.to_owned(),
                 allowed: "one scope by its name, or --all".to_owned(),
                 nearest: found.iter().map(|scope| scope.name.clone()).take(5).collect(),
                 example: Some("ack-memory index --all".to_owned()),
-            });
+            }));
         }
     };
+    // A dry run embeds nothing.
+    let folder = args.model.as_deref().filter(|_| !args.dry_run);
+    let embedder = folder.map(load).transpose()?;
     let mut failed = None;
     let mut reports = Vec::new();
     for scope in &scopes {
-        match one(scope, args) {
+        match one(scope, args, embedder.as_deref()) {
             Ok(report) => {
                 if !json {
                     write_out(&account(&report, args.dry_run))?;
@@ -60,12 +66,13 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), Error> {
     failed.map_or(Ok(()), Err)
 }
 
-fn one(scope: &Scope, args: &IndexArgs) -> Result<Report, Error> {
+fn one(scope: &Scope, args: &IndexArgs, embedder: Option<&dyn Embedder>) -> Result<Report, CliError> {
     if let Some(problem) = &scope.problem {
-        return Err(Error::ScopeUnusable {
+        return Err(ScopeError::Unusable {
             name: scope.name.clone(),
             reason: problem.to_string(),
-        });
+        }
+        .into());
     }
     let bar = ProgressBar::no_length();
     let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} rows, {per_sec}, {eta} left");
@@ -75,15 +82,42 @@ fn one(scope: &Scope, args: &IndexArgs) -> Result<Report, Error> {
     let options = Options {
         dry_run: args.dry_run,
         rebuild: args.rebuild,
-        model: args.model.clone(),
+        embedder,
     };
-    let report = build(scope, &options, &mut |progress| match progress {
+    let target = Target {
+        scope: &scope.name,
+        folder: scope.lance_folder(),
+        store: &scope.store,
+        resident: scope.resident(),
+    };
+    let report = build(&target, options, &mut |progress| match progress {
         Progress::Begin(rows) => bar.set_length(rows as u64),
         Progress::Added(rows) => bar.inc(rows as u64),
         Progress::Indexing => bar.set_message(format!("{}: indexes", scope.name)),
     });
     bar.finish_and_clear();
-    report
+    report.map_err(|error| match error {
+        BuildError::Store(error) => error.into(),
+        source => CliError::Index {
+            scope: scope.name.clone(),
+            source,
+        },
+    })
+}
+
+/// The transformer that was asked for.
+#[cfg(feature = "transformer")]
+fn load(folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
+    let encoder = ack_search::encoder::Encoder::embedded().ok_or_else(|| Error::Internal {
+        operation: "index".to_owned(),
+        message: "the encoder inside this binary is damaged".to_owned(),
+    })?;
+    Ok(Box::new(ack_transformer::Transformer::load(folder, encoder)?))
+}
+
+#[cfg(not(feature = "transformer"))]
+fn load(_folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
+    Err(super::model::not_built())
 }
 
 fn account(report: &Report, dry_run: bool) -> String {

@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::args::Global;
 use super::write_err;
 use crate::config::{Config, ENV_LOG, Offer};
-use crate::encoder::Encoder;
 use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
-use crate::table::TableStamp;
 use ack_api::memory::Visibility;
 use ack_api::text;
 use ack_api::time;
+use ack_search::encoder::Encoder;
+use ack_store::table_stamp::TableStamp;
 
 /// Scopes that are described; the others are counted.
 const DESCRIBED: usize = 20;

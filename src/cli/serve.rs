@@ -12,14 +12,14 @@ use serde_json::json;
 
 use super::args::{Global, ServeArgs};
 use super::{log, signals, write_err, write_out};
+use crate::cli::error::CliError;
 use crate::config::{Config, ENV_TOKEN, Offer};
-use crate::error::Error;
 use crate::mcp::http::gate::Token;
 use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
 use crate::mcp::upstream::Report;
 use crate::service::Service;
-use crate::store::copies;
 use ack_api::text;
+use ack_store::copies;
 use ack_sys::files;
 
 /// Name of the file that a token is kept in.
@@ -37,7 +37,7 @@ enum Kept {
 }
 
 /// Runs `serve`.
-pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), Error> {
+pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
     std::thread::spawn(copies::sweep);
     let mut offer = config.offer(args.surface, &|name| std::env::var_os(name))?;
     let left_out = if global.offline { offer.without_network() } else { Vec::new() };
@@ -58,7 +58,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), Erro
         log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report);
         service.close();
-        let ended = result.map_err(|source| Error::Io {
+        let ended = result.map_err(|source| CliError::Io {
             action: "serve on",
             path: "standard input and output".into(),
             source,
@@ -82,7 +82,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), Erro
     log(service, &offer);
     let result = listening.serve(service, offer, report);
     service.close();
-    result.map_err(|source| Error::Io {
+    result.map_err(|source| CliError::Io {
         action: "serve on",
         path: address.to_string().into(),
         source,
@@ -90,7 +90,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), Erro
 }
 
 /// Prints the address, and to people how to connect. The token itself is not shown: terminals and logs keep what they show.
-fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), Error> {
+fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
     let url = format!("{base}{PATH}");
     if json {
         let file = match kept {
@@ -123,7 +123,7 @@ fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), Error> {
 }
 
 /// The token: of `--token-file`, of the environment, or the one kept in this program's own folder, made if need be.
-fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), Error> {
+fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), CliError> {
     if args.no_token {
         return Ok((None, Kept::Nowhere));
     }
@@ -145,8 +145,8 @@ fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), Error> {
 }
 
 /// Reads a token from a file; says so where others may read it too.
-fn read(path: &Path) -> Result<Token, Error> {
-    let io = |source| Error::Io {
+fn read(path: &Path) -> Result<Token, CliError> {
+    let io = |source| CliError::Io {
         action: "read the token in",
         path: path.to_owned(),
         source,
@@ -171,11 +171,11 @@ fn read(path: &Path) -> Result<Token, Error> {
 
 /// Makes the file with a new token, readable by its owner alone, where there is none; whether it did. It appears whole or not
 /// at all, and of two servers that start at once one makes it.
-fn make(path: &Path) -> Result<bool, Error> {
+fn make(path: &Path) -> Result<bool, CliError> {
     if path.exists() {
         return Ok(false);
     }
-    let io = |source| Error::Io {
+    let io = |source| CliError::Io {
         action: "keep a token in",
         path: path.to_owned(),
         source,

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use super::{render, write_out};
+use crate::cli::error::CliError;
 use crate::config::{Config, Inputs};
-use crate::error::Error;
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::{ContextRequest, GetRequest, Include, ListScopesRequest, QueryRequest};
 
 /// Runs `demo`.
-pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), Error> {
+pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError> {
     let io = |path: &Path| {
         let path = path.to_owned();
-        move |source| Error::Io {
+        move |source| CliError::Io {
             action: "create",
             path,
             source,
@@ -24,7 +24,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), Error> {
         Some(folder) => {
             let taken = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
             if taken || folder.is_file() {
-                return Err(Error::invalid(
+                return Err(CliError::invalid(
                     "FOLDER",
                     folder.display().to_string(),
                     "an empty folder, or one that does not exist yet",
@@ -100,7 +100,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), Error> {
     })
 }
 
-fn title(text: &str) -> Result<(), Error> {
+fn title(text: &str) -> Result<(), CliError> {
     let style = anstyle::AnsiColor::Magenta.on_default().bold();
     write_out(&format!("\n{style}── {text}{style:#}\n"))
 }

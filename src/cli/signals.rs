@@ -3,7 +3,7 @@
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::mcp::signals::is_ignored;
-use crate::store::copies;
+use ack_store::copies;
 
 /// From now on a thread waits for the signals that end this process, and ends it. To be called before any other thread is
 /// started, so that none of them is interrupted instead.

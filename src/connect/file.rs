@@ -11,8 +11,9 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use tempfile::NamedTempFile;
 
+use super::ConnectError;
 use super::{ConfigFile, Format, Part, json, toml};
-use crate::error::{Error, SettingsError};
+use crate::config::SettingsError;
 use ack_sys::files;
 
 /// Most bytes of a client's file.
@@ -53,7 +54,7 @@ pub struct Change {
 ///
 /// # Errors
 /// [`SettingsError`] when the file cannot be read, may not be written, or holds what cannot be changed with certainty.
-pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, Error> {
+pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
     let refuse = |message: String| {
         invalid(
@@ -101,7 +102,7 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, Error> {
 }
 
 /// Whether a text is worth keeping: it has none of our entries, and is not the kept one with nothing but ours added.
-fn is_to_be_kept(file: &ConfigFile, text: &str, bare: &str) -> Result<bool, Error> {
+fn is_to_be_kept(file: &ConfigFile, text: &str, bare: &str) -> Result<bool, ConnectError> {
     if bare == text {
         return Ok(true);
     }
@@ -156,7 +157,7 @@ fn with_line_ends_of(before: &str, after: &str) -> String {
 }
 
 /// Refuses a file that its owner, or a program that made it, has set to be read only, and a link that leads nowhere.
-fn writable(path: &Path) -> Result<(), Error> {
+fn writable(path: &Path) -> Result<(), ConnectError> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.permissions().readonly() => Err(invalid(
             path,
@@ -208,8 +209,8 @@ impl Change {
     /// Prepares the change: the new content lies beside the file afterwards, and nothing else has changed.
     ///
     /// # Errors
-    /// [`Error::Io`], or [`SettingsError`] when the file changed since it was planned.
-    pub fn prepare(&self) -> Result<Prepared<'_>, Error> {
+    /// [`ConnectError::Io`], or [`SettingsError`] when the file changed since it was planned.
+    pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
         if read(&self.path)? != self.before {
             return Err(invalid(
                 &self.path,
@@ -239,8 +240,8 @@ impl Prepared<'_> {
     /// all.
     ///
     /// # Errors
-    /// [`Error::Io`].
-    pub fn carry_out(self) -> Result<(), Error> {
+    /// [`ConnectError::Io`].
+    pub fn carry_out(self) -> Result<(), ConnectError> {
         let kept = kept_path(&self.change.path);
         if self.change.kept().is_some() {
             std::fs::copy(&self.real, &kept).map_err(io("keep a copy as", &kept))?;
@@ -259,8 +260,8 @@ impl Prepared<'_> {
     }
 }
 
-fn invalid(path: &Path, message: String) -> Error {
-    Error::Settings(SettingsError::Invalid {
+fn invalid(path: &Path, message: String) -> ConnectError {
+    ConnectError::Settings(SettingsError::Invalid {
         path: path.to_owned(),
         message,
         nearest: Vec::new(),
@@ -268,9 +269,9 @@ fn invalid(path: &Path, message: String) -> Error {
     })
 }
 
-fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ConnectError {
     let path = path.to_owned();
-    move |source| Error::Io { action, path, source }
+    move |source| ConnectError::Io { action, path, source }
 }
 
 /// The name under which a file's earlier content is kept.
@@ -281,13 +282,13 @@ fn kept_path(path: &Path) -> PathBuf {
 }
 
 /// A file's text; `None` where there is no file.
-fn read(path: &Path) -> Result<Option<String>, Error> {
+fn read(path: &Path) -> Result<Option<String>, ConnectError> {
     match files::read(path, LARGEST) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
             .map_err(|_| invalid(path, "it is no UTF-8 text and is left as it is".to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Settings(SettingsError::Unreadable {
+        Err(source) => Err(ConnectError::Settings(SettingsError::Unreadable {
             path: path.to_owned(),
             source,
         })),

@@ -1,7 +1,7 @@
 //! The memories a session starts with, chosen straight from the stores.
 //!
 //! `get_context` searches with the scopes' indexes, which pay for themselves in a server and would be most of the time of a
-//! process that answers once. Here each store is read once in outline ([`crate::store::outline`]); the signals' words
+//! process that answers once. Here each store is read once in outline ([`ack_store::outline`]); the signals' words
 //! are looked for there, and only the few records that are told are read in full. What may be told is decided as everywhere:
 //! scopes by `Service::select`, the status by the store, again when the record is read.
 
@@ -12,18 +12,19 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use super::signals::{LASTING, Reason, Signals, is_distinctive};
 use super::words::{Origin, Words};
 use super::{SESSIONS, folder, recent};
-use crate::error::{Error, StoreError};
-use crate::query::fold::Signature;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
+use crate::service::Error;
 use crate::service::{Service, answer, note_locks};
-use crate::store::outline::{Outline, Outlines};
-use crate::store::read::RowKey;
-use crate::store::sessions::{Recent, RecentSession};
 use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
+use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, Skipped};
+use ack_search::fold::Signature;
+use ack_store::StoreError;
+use ack_store::outline::{Outline, Outlines};
+use ack_store::sessions::{Recent, RecentSession};
 
 /// A session's start waits no longer than this for a store that is locked.
 const PATIENCE: Duration = Duration::from_millis(400);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use crate::query::analysis::{is_stop_word, stem};
+use ack_search::analysis::{is_stop_word, stem};
 
 /// Most words, one bit each.
 const MOST: usize = u128::BITS as usize;

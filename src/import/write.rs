@@ -10,11 +10,11 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::line::Row;
 use super::{ImportError, NumberedRow, Refusal};
-use crate::error::{Error, StoreError};
-use crate::store::layout::{Profile, recognise, tables};
-use crate::store::{Snapshot, Store};
 use ack_api::memory::Unreviewed;
 use ack_api::time;
+use ack_store::StoreError;
+use ack_store::layout::{Profile, recognise, tables};
+use ack_store::{Snapshot, Store};
 
 /// The native schema.
 pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");
@@ -84,7 +84,7 @@ impl Target {
     ///
     /// # Errors
     /// [`ImportError::NotNative`], [`ImportError::MissingColumn`], or why the store cannot be read.
-    pub fn plan(&self, rows: Vec<NumberedRow>, update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, Error> {
+    pub fn plan(&self, rows: Vec<NumberedRow>, update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, ImportError> {
         if self.is_new {
             return Ok(Plan {
                 added: rows.into_iter().map(|(_, row)| row).collect(),
@@ -107,7 +107,7 @@ impl Target {
     ///
     /// # Errors
     /// What SQLite or the file system said; nothing is changed then.
-    pub fn commit(&self, plan: &Plan, now: jiff::Timestamp) -> Result<(), Error> {
+    pub fn commit(&self, plan: &Plan, now: jiff::Timestamp) -> Result<(), ImportError> {
         let sqlite = |source| ImportError::Sqlite {
             path: self.path.clone(),
             source,
@@ -119,7 +119,7 @@ impl Target {
         }
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let above = folder.parent().unwrap_or(folder);
-        let io = |source| Error::Io {
+        let io = |source| ImportError::Io {
             action: "create",
             path: self.path.clone(),
             source,
@@ -193,14 +193,14 @@ fn sweep(above: &Path) {
 
 /// Why nothing can be imported into a store, if so.
 fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
-    let path = || snapshot.path.to_owned();
+    let path = || snapshot.path().to_owned();
     if snapshot.layout.profile != Profile::Ack {
         return Ok(Some(ImportError::NotNative {
             path: path(),
             profile: snapshot.layout.profile.as_str(),
         }));
     }
-    let tables = tables(snapshot.connection).map_err(|error| StoreError::sqlite(snapshot.path, error))?;
+    let tables = tables(snapshot.connection()).map_err(|error| StoreError::sqlite(snapshot.path(), error))?;
     let missing = |column: &&str| {
         !tables
             .iter()
@@ -213,10 +213,10 @@ fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
 }
 
 fn compare(snapshot: &Snapshot<'_>, rows: &[NumberedRow], update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, StoreError> {
-    let sqlite = |error| StoreError::sqlite(snapshot.path, error);
+    let sqlite = |error| StoreError::sqlite(snapshot.path(), error);
     let mut plan = Plan::default();
     let sql = format!("SELECT {} FROM memories WHERE id COLLATE BINARY = ?1", COLUMNS.join(", "));
-    let mut statement = snapshot.connection.prepare(&sql).map_err(sqlite)?;
+    let mut statement = snapshot.connection().prepare(&sql).map_err(sqlite)?;
     for (number, row) in rows {
         let stored = statement
             .query_row([&row.id], |stored| {

@@ -8,6 +8,8 @@ pub mod gate;
 mod patient;
 mod visitors;
 
+use ack_api::{Diagnostic, ErrorCode};
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -123,10 +125,13 @@ pub enum ServeError {
     NoHome,
 }
 
-impl ServeError {
-    /// What to do next.
-    pub const fn hint(&self) -> &'static str {
-        match self {
+impl Diagnostic for ServeError {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::CannotServe
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
             Self::Open(_) => "leave out --no-token, or listen on 127.0.0.1 and reach it through a tunnel",
             Self::InUse(_) => {
                 "perhaps it is another ack-memory; choose another port with `--http 127.0.0.1:PORT`, or `--http 127.0.0.1:0` for any free one"
@@ -136,7 +141,8 @@ impl ServeError {
                 "a token is at least 16 visible ASCII characters without blanks; where this program made the file, delete it and a new one is made"
             }
             Self::NoHome => "set HOME, give a token with --token-file or ACK_MEM_TOKEN, or pass --no-token",
-        }
+        };
+        Some(hint.into())
     }
 }
 

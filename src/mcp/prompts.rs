@@ -1,6 +1,7 @@
 //! Prompts: what a person picks in their client, filled with what the service answers. Memories stand in them as one line of
 //! JSON, so that no text of a memory can pass for a part of the prompt, and without tags that hosts give meaning to.
 
+use crate::scope::ScopeError;
 use std::collections::BTreeMap;
 
 use rmcp::ErrorData;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::Server;
 use super::client::Ways;
 use super::resources::unknown;
-use crate::error::Error;
+use crate::service::Error;
 use crate::service::Service;
 use crate::service::validate::short;
 use crate::surface::{Operation, Surface};
@@ -156,9 +157,9 @@ impl Server {
 /// Whether a failure says that what was given as a scope is the name of none.
 fn names_no_scope(service: &Service, error: &Error) -> bool {
     match error {
-        Error::ScopeNotFound { .. } => true,
+        Error::Scope(ScopeError::NotFound { .. }) => true,
         // Refused by a pin, whether there is such a scope or not.
-        Error::ScopeRefused { name, .. } => !service.registry.discover().scopes.iter().any(|scope| scope.name == *name),
+        Error::Scope(ScopeError::Refused { name, .. }) => !service.registry.discover().scopes.iter().any(|scope| scope.name == *name),
         _ => false,
     }
 }

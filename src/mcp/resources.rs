@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Server;
 use super::prompts::PROMPTS;
-use crate::error::Error;
+use crate::service::Error;
 use crate::service::{Listed, Service};
 use crate::surface::{Operation, Surface};
 use ack_api::GetRequest;
@@ -124,11 +124,7 @@ impl Server {
     fn not_read(&self, uri: &str, address: &Address, error: &Error) -> ErrorData {
         let absent = matches!(
             error,
-            Error::ScopeNotFound { .. }
-                | Error::PinNotFound { .. }
-                | Error::ScopeRefused { .. }
-                | Error::ScopeUnusable { .. }
-                | Error::NoScopes { .. }
+            Error::Scope(_)
                 | Error::MemoryNotFound { .. }
                 | Error::MemoryNotServed { .. }
                 | Error::UnknownStatus { .. }

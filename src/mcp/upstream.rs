@@ -26,7 +26,6 @@ use tokio::time::{sleep, timeout};
 
 use self::keep::{cause, supervise, told};
 use self::offered::{Missing, Offered, declared};
-use crate::error::Error;
 use crate::upstream::{Upstream, UpstreamError};
 use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
@@ -96,7 +95,7 @@ pub enum Answer {
     /// The arguments are none of the tool's.
     Arguments(Box<ErrorBody>),
     /// There is no result.
-    None(Error),
+    None(UpstreamError),
 }
 
 /// How a server fares, for whoever asks.
@@ -246,39 +245,36 @@ impl Link {
         (self.shared.report)(&format!("upstream {}: {}", self.settings.name, text::line(line, 400)));
     }
 
-    fn unavailable(&self, reason: String) -> Error {
+    fn unavailable(&self, reason: String) -> UpstreamError {
         let name = self.settings.name.clone();
-        UpstreamError::Unavailable { name, reason }.into()
+        UpstreamError::Unavailable { name, reason }
     }
 
     /// Why a tool of this name is not offered, though the server is there.
-    fn refused(&self, name: &str) -> Error {
+    fn refused(&self, name: &str) -> UpstreamError {
         match self.missing().into_iter().find(|missing| missing.name == name) {
             Some(missing) => UpstreamError::Refused {
                 name: self.settings.name.clone(),
                 tool: text::line(&missing.theirs, 80),
                 why: missing.why,
-            }
-            .into(),
+            },
             None => self.unavailable("it is still telling its tools".to_owned()),
         }
     }
 
-    fn failed(&self, reason: impl Into<String>) -> Error {
+    fn failed(&self, reason: impl Into<String>) -> UpstreamError {
         let name = self.settings.name.clone();
         UpstreamError::Failed {
             name,
             reason: reason.into(),
         }
-        .into()
     }
 
-    fn timed_out(&self) -> Error {
+    fn timed_out(&self) -> UpstreamError {
         UpstreamError::TimedOut {
             name: self.settings.name.clone(),
             limit: self.settings.call,
         }
-        .into()
     }
 
     async fn call(
@@ -345,7 +341,7 @@ impl Link {
     }
 
     /// The connection, as soon as there is one within the time, or why there is none.
-    async fn ready(&self, deadline: Instant) -> Result<Peer<RoleClient>, Error> {
+    async fn ready(&self, deadline: Instant) -> Result<Peer<RoleClient>, UpstreamError> {
         let mut state = self.state.subscribe();
         let settled = state.wait_for(|state| !matches!(state, State::New | State::Again));
         match timeout(left(deadline), settled).await {

@@ -14,11 +14,11 @@ use globset::Glob;
 
 use super::Scope;
 use super::project::Project;
-use ack_worktree::repository::Repository;
 use super::resolve::find;
 use crate::config::Config;
-use ack_sys::files::expand_home;
 use ack_api::memory::{ProjectRows, Visibility, fold_name};
+use ack_sys::files::expand_home;
+use ack_worktree::repository::Repository;
 
 /// Where somebody works.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The folders under the scope root, and what each of them holds, as far as their metadata tell.
 //!
 //! A server asks this at each request. A folder whose change time is that of the last look, and lay in the past then, has had no
-//! entry added, removed or renamed since ([`crate::store::glance`] tells the rule), so it is not listed again.
+//! entry added, removed or renamed since ([`ack_store::glance`] tells the rule), so it is not listed again.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use walkdir::WalkDir;
 
 use super::DATABASE_NAMES;
-use crate::store::glance::{Glance, is_local};
 use ack_api::text;
+use ack_store::glance::{Glance, is_local};
 
 /// The entries of the folder `scopes`, sorted by name.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::project::Projects;
-use crate::error::SettingsError;
+use crate::config::SettingsError;
 use ack_api::memory::{Overviews, Unreviewed, Visibility, nearest};
 use ack_sys::files;
 

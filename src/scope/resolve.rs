@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use super::detect::{Claim, Found, Identity, Place, detect, identify, recording};
 use super::project::Project;
-use ack_worktree::repository::Repository;
 use super::{Registry, Scope};
 use crate::config::Config;
-use crate::error::{Error, SettingsError};
+use crate::config::SettingsError;
+use crate::scope::ScopeError;
 use ack_api::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
 use ack_api::text;
 use ack_api::{Note, NoteKind, Searched, Skipped};
+use ack_worktree::repository::Repository;
 
 /// The current project and its scope.
 #[derive(Debug, Clone)]
@@ -88,20 +89,20 @@ impl Selection {
 /// Finds the current project and its scope.
 ///
 /// # Errors
-/// [`Error::PinNotFound`].
-pub fn current(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, Error> {
+/// [`ScopeError::PinNotFound`].
+pub fn current(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, ScopeError> {
     find_current(config, scopes, folder, true)
 }
 
 /// As [`current`], without a look into any store: a scope that is claimed by nothing but what its memories name is not found.
 ///
 /// # Errors
-/// [`Error::PinNotFound`].
-pub fn current_by_manifests(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, Error> {
+/// [`ScopeError::PinNotFound`].
+pub fn current_by_manifests(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, ScopeError> {
     find_current(config, scopes, folder, false)
 }
 
-fn find_current(config: &Config, scopes: &[Arc<Scope>], folder: &Path, with_stores: bool) -> Result<Current, Error> {
+fn find_current(config: &Config, scopes: &[Arc<Scope>], folder: &Path, with_stores: bool) -> Result<Current, ScopeError> {
     let place = Place::of(folder, config.home.as_deref());
     let found = match pinned(config, scopes)? {
         Some((scope, rule)) => Some(Found {
@@ -126,12 +127,12 @@ fn find_current(config: &Config, scopes: &[Arc<Scope>], folder: &Path, with_stor
 }
 
 /// The scope that this server is pinned to, and what pins it.
-fn pinned(config: &Config, scopes: &[Arc<Scope>]) -> Result<Option<(Arc<Scope>, String)>, Error> {
+fn pinned(config: &Config, scopes: &[Arc<Scope>]) -> Result<Option<(Arc<Scope>, String)>, ScopeError> {
     let Some(pinned) = &config.pinned else { return Ok(None) };
     let by = pinned.source.to_string();
     match find(scopes, &pinned.value) {
         Some(scope) => Ok(Some((scope, by))),
-        None => Err(Error::PinNotFound {
+        None => Err(ScopeError::PinNotFound {
             name: text::line(&pinned.value, 200),
             by,
         }),
@@ -141,8 +142,8 @@ fn pinned(config: &Config, scopes: &[Arc<Scope>]) -> Result<Option<(Arc<Scope>, 
 /// The scopes a request searches: the one it names; or the pinned one; or every shared one and the current one.
 ///
 /// # Errors
-/// [`Error::ScopeNotFound`], [`Error::ScopeRefused`], [`Error::PinNotFound`], [`Error::NoScopes`].
-pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
+/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`], [`ScopeError::NoScopes`].
+pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, ScopeError> {
     let named = named.map(str::trim).filter(|named| !named.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
@@ -159,7 +160,7 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         return only(meant, namers, current, config.pinned.is_some());
     }
     if scopes.is_empty() {
-        return Err(Error::NoScopes {
+        return Err(ScopeError::NoScopes {
             root: registry.root().to_owned(),
         });
     }
@@ -233,8 +234,8 @@ pub struct Meant {
 /// server every name but those of its own scope and of that scope's projects is refused, whether there is such a scope or not.
 ///
 /// # Errors
-/// [`Error::ScopeNotFound`], [`Error::ScopeRefused`], [`Error::PinNotFound`].
-pub fn meant(config: &Config, scopes: &[Arc<Scope>], current: &Current, name: &str) -> Result<Meant, Error> {
+/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`].
+pub fn meant(config: &Config, scopes: &[Arc<Scope>], current: &Current, name: &str) -> Result<Meant, ScopeError> {
     let folded = fold_name(name);
     // Looked up among all of them, so that a name is not taken for one like it.
     let called = find(scopes, name);
@@ -249,7 +250,7 @@ pub fn meant(config: &Config, scopes: &[Arc<Scope>], current: &Current, name: &s
         } else if is_project() {
             Ok(Meant::project(name, vec![pin]))
         } else {
-            Err(Error::ScopeRefused {
+            Err(ScopeError::Refused {
                 name: name.to_owned(),
                 pinned: pin.name.clone(),
             })
@@ -310,10 +311,10 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
 }
 
 /// The scopes that were named, if their manifests can be used.
-fn only(meant: Meant, namers: Vec<Arc<Scope>>, current: Current, pinned: bool) -> Result<Selection, Error> {
+fn only(meant: Meant, namers: Vec<Arc<Scope>>, current: Current, pinned: bool) -> Result<Selection, ScopeError> {
     let broken = meant.scopes.iter().find_map(|scope| Some((scope, scope.problem.as_ref()?)));
     if let Some((scope, problem)) = broken {
-        return Err(Error::ScopeUnusable {
+        return Err(ScopeError::Unusable {
             name: scope.name.clone(),
             reason: unusable_manifest(scope, problem),
         });
@@ -341,10 +342,10 @@ pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
 }
 
 /// The error for a name that nobody knows; private scopes and their projects are not among the names it tells.
-fn not_found(scopes: &[Arc<Scope>], name: &str) -> Error {
+fn not_found(scopes: &[Arc<Scope>], name: &str) -> ScopeError {
     let shared = || scopes.iter().filter(|scope| scope.manifest.visibility == Visibility::Shared);
     let projects = shared().flat_map(|scope| scope.manifest.projects.iter());
-    Error::ScopeNotFound {
+    ScopeError::NotFound {
         name: name.to_owned(),
         known: shared().map(|scope| scope.name.clone()).collect(),
         projects: projects.map(|project| text::line(&project.name, 100)).collect(),

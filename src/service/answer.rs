@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::bounds;
-use crate::query::inverted::Index;
-use crate::query::lexical::Matcher;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text;
 use ack_api::time;
 use ack_api::{Detail, MemoryHit, Note, NoteKind};
+use ack_search::inverted::Index;
+use ack_search::lexical::Matcher;
 
 /// Facts of a concise result.
 const FACTS: usize = 5;

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::search::Opened;
-use crate::query::analysis::{self, Kind, Side};
-use crate::query::filter::Filters;
-use crate::query::inverted::{DocId, Index};
-use crate::query::lexical::{Terms, rarest};
-use crate::query::names::Name;
-use crate::query::prepare::term_key;
-use crate::query::view::{Judge, Verdict, View};
+use ack_search::analysis::{self, Kind, Side};
+use ack_search::filter::Filters;
+use ack_search::inverted::{DocId, Index};
+use ack_search::lexical::{Terms, rarest};
+use ack_search::names::Name;
+use ack_search::prepare::term_key;
+use ack_search::view::{Judge, Verdict, View};
 
 /// What a word of the session weighs beside the same word in the memory itself.
 const SHARE: f32 = 0.3;

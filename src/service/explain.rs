@@ -1,12 +1,12 @@
 //! `explain`: what each stage made of a result, and where a memory that was expected was lost.
 
 use super::search::{Page, Search};
-use crate::query::inverted::DocId;
-use crate::query::retrieve::{NEAREST, Question, Scored, fusion};
-use crate::query::{order, retrieve};
 use ack_api::memory::Status;
 use ack_api::text;
 use ack_api::{Expected, Explanation, LegExplanation, Stage};
+use ack_search::inverted::DocId;
+use ack_search::retrieve::{NEAREST, Question, Scored, fusion};
+use ack_search::{order, retrieve};
 
 impl Search<'_> {
     /// What the stages made of a candidate.

@@ -6,22 +6,23 @@ use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::validate::{QuerySpec, number, short};
 use super::{Service, answer, note_locks, note_missing_status, open};
-use crate::error::{Error, StoreError};
-use crate::query::inverted::docs::Doc;
-use crate::query::inverted::{DocId, Index};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
-use crate::store::Snapshot;
-use crate::store::links::{self, Route};
-use crate::store::read::RowKey;
+use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
+use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{
     Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind,
     RelatedEntry, Timeline, TimelineEntry, Within,
 };
+use ack_search::inverted::docs::Doc;
+use ack_search::inverted::{DocId, Index};
+use ack_store::Snapshot;
+use ack_store::StoreError;
+use ack_store::links::{self, Route};
 
 /// Neighbours on each side of a timeline, where nothing else is said.
 const NEIGHBOURS: u32 = 3;

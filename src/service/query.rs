@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashSet};
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
 use super::{Service, answer, bounds, note_locks, note_missing_status, open};
-use crate::error::Error;
-use crate::query::page::Cursor;
 use crate::scope::resolve::Selection;
+use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
 use ack_api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use ack_search::page::Cursor;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;

@@ -1,16 +1,17 @@
 //! What resources hold and what their arguments may be completed to, by the rules of the tools: approved memories alone, as
 //! the store says at that moment; private scopes only where they are current or named.
 
+use crate::scope::ScopeError;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::validate::short;
 use super::{Service, open};
-use crate::error::Error;
 use crate::scope::resolve::current_by_manifests;
-use crate::store::read::RowKey;
+use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{StatusFilter, Visibility};
+use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::uri::Address;
 use ack_api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry, ScopeResource};
@@ -72,11 +73,12 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
     };
     let response = service.list_scopes(&request)?;
     let Some(scope) = response.scopes.into_iter().next() else {
-        return Err(Error::ScopeNotFound {
+        return Err(ScopeError::NotFound {
             name: name.to_owned(),
             known: Vec::new(),
             projects: Vec::new(),
-        });
+        }
+        .into());
     };
     let newest = service.query_memories(&QueryRequest {
         scope: Some(scope.name.clone()),
@@ -127,15 +129,7 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
     short("name", scope.unwrap_or_default())?;
     let mut selection = match service.select(scope, None) {
         Ok(selection) => selection,
-        Err(
-            Error::ScopeNotFound { .. }
-            | Error::PinNotFound { .. }
-            | Error::ScopeRefused { .. }
-            | Error::ScopeUnusable { .. }
-            | Error::NoScopes { .. },
-        ) => {
-            return Ok(Completions::default());
-        }
+        Err(Error::Scope(_)) => return Ok(Completions::default()),
         Err(error) => return Err(error),
     };
     let typed = typed.trim().to_lowercase();

@@ -4,12 +4,12 @@
 use super::search::Search;
 use super::validate::{QuerySpec, short};
 use super::{Service, answer, bounds, note_missing_status, open};
-use crate::error::Error;
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
-use crate::store::read::RowKey;
+use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::source::RowKey;
 use ack_api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};
 
 /// Memories of one review.

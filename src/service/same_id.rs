@@ -3,12 +3,12 @@
 //! An approved memory goes before one that waits for review, then the current scope before others, then scopes by name. An
 //! address (`memory://scope/NAME/memory/ID`) names one of them exactly.
 
-use crate::query::inverted::docs::Doc;
-use crate::query::inverted::{DocId, Index};
 use ack_api::memory::{Status, StatusFilter};
 use ack_api::text;
 use ack_api::uri::Address;
 use ack_api::{Note, NoteKind};
+use ack_search::inverted::docs::Doc;
+use ack_search::inverted::{DocId, Index};
 
 /// Other scopes that a note names, and ids that it is about.
 const NAMED: usize = 5;

@@ -1,5 +1,8 @@
 //! `list_scopes`: which scopes there are, what they hold and how they fare.
 
+use crate::scope::ScopeError;
+use ack_api::Diagnostic;
+use ack_search::page::InvalidCursor;
 use std::path::Path;
 
 use base64::Engine;
@@ -7,15 +10,16 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
 use super::validate::{max_tokens, short};
 use super::{Service, answer, bounds};
-use crate::error::{Error, StoreError};
-use crate::query::inverted::Index;
 use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
 use crate::scope::{Scope, TableState};
+use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::text;
 use ack_api::time;
 use ack_api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
+use ack_search::inverted::Index;
+use ack_store::StoreError;
 
 /// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
 const FEW: usize = 8;
@@ -79,7 +83,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         response.scopes.push(info);
     }
     if all.is_empty() {
-        let hint = Error::NoScopes {
+        let hint = ScopeError::NoScopes {
             root: service.registry.root().to_owned(),
         };
         response.notes.push(Note::new(
@@ -126,9 +130,10 @@ fn encode(name: &str) -> String {
 fn decode(cursor: &str) -> Result<String, Error> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    name.ok_or(Error::InvalidCursor {
+    let invalid = InvalidCursor {
         reason: "it is no cursor of list_scopes",
-    })
+    };
+    name.ok_or(invalid.into())
 }
 
 /// Describes a scope, with at most so many tags, projects and pending ids; of one that may not be told of there is its name,

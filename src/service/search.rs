@@ -7,25 +7,25 @@ use super::answer;
 use super::evidence::{self, Evidence};
 use super::same_id::{self, Holder};
 use super::validate::QuerySpec;
-use crate::encoder::Encoder;
-use crate::error::Error;
-use crate::query::filter::Resolved;
-use crate::query::fold::{self, Signature};
-use crate::query::inverted::DocId;
-use crate::query::inverted::docs::Doc;
-use crate::query::lexical::{self, Matcher, Statistics, Terms};
-use crate::query::page::Cursor;
-use crate::query::retrieve::{Beside, Found, Question, Scored, retrieve};
-use crate::query::semantic::Code;
-use crate::query::view::View;
-use crate::query::{Ranked, Wanted, order, resume};
 use crate::scope::resolve::Selection;
 use crate::scope::{IndexGuard, Scope};
-use crate::store::read::RowKey;
-use crate::table::TableError;
+use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::source::RowKey;
 use ack_api::{Also, Hidden, MemoryHit, Mode, Note};
+use ack_search::encoder::Encoder;
+use ack_search::filter::Resolved;
+use ack_search::fold::{self, Signature};
+use ack_search::inverted::DocId;
+use ack_search::inverted::docs::Doc;
+use ack_search::lexical::{self, Matcher, Statistics, Terms};
+use ack_search::page::Cursor;
+use ack_search::remote::RemoteError;
+use ack_search::retrieve::{Beside, Found, Question, Scored, retrieve};
+use ack_search::semantic::Code;
+use ack_search::view::View;
+use ack_search::{Ranked, Wanted, order, resume};
 
 /// The scopes of a search with their indexes, in the order of its views.
 pub(super) type Opened<'a> = &'a [(&'a Scope, IndexGuard<'a>)];
@@ -166,7 +166,7 @@ impl<'a> Search<'a> {
         });
         let lost = |number: usize| {
             let name = names.get(number).cloned().unwrap_or_default();
-            move |source: TableError| Error::Table { scope: name, source }
+            move |source: RemoteError| Error::Table { scope: name, source }
         };
         if let Some((scope, doc)) = like
             && let Some(view) = views.get_mut(scope)

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::same_id::address;
 use crate::config::Config;
-use crate::error::Error;
-use crate::query::filter::{FilePattern, Filters};
+use crate::service::Error;
 use ack_api::memory::{StatusFilter, nearest};
 use ack_api::time;
 use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
+use ack_search::filter::{FilePattern, Filters};
 
 /// Longest query text, in bytes.
 const LONGEST_QUERY: usize = 8_000;

@@ -402,7 +402,7 @@ fn preset(operation: Operation, name: &str, value: &Value, known: &Map<String, V
         let message = format!("`{}` is no argument of {}", text::line(name, 80), operation.name());
         return Err(Problem::at([], message).among(name, known.keys().map(String::as_str)));
     };
-    let refused = |error: &crate::error::Error| {
+    let refused = |error: &crate::service::Error| {
         let body = error.body();
         let mut problem = Problem::at([], body.message);
         problem.nearest = body.nearest;

@@ -1,7 +1,7 @@
 //! Arguments as clients send them, good and hostile: each is either understood or refused with an error that helps.
 
 use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
-use ack_memory::error::Error;
+use ack_memory::service::Error;
 use ack_memory::service::{Service, arguments};
 use serde_json::{Map, Value, json};
 

@@ -1,10 +1,11 @@
 //! Which scope is current: every rule, their order, and the spellings of paths, remotes and names.
 
+use ack_api::Diagnostic;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use ack_memory::config::SettingsError;
 use ack_memory::config::{Config, Inputs};
-use ack_memory::error::{Error, SettingsError};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
@@ -628,7 +629,7 @@ fn a_wrong_configuration_is_refused_with_line_and_key_and_a_right_one_is_taken()
         if !message.contains(&format!("line {line}")) || !message.contains(key) || !close {
             poor.push(format!("{text:?} (line {line}): {message}; nearest {nearest:?}"));
         }
-        assert_eq!(Error::from(error).body().code, "invalid_settings");
+        assert_eq!(error.body().code, "invalid_settings");
     }
     assert!(poor.is_empty(), "{}", poor.join("\n"));
 }

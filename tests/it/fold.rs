@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use ack_api::memory::{Memory, Status};
-use ack_memory::encoder::Encoder;
-use ack_memory::query::fold::{NEAR, REWORDED, Signature, is_reworded};
-use ack_memory::query::prepare::Analyst;
-use ack_memory::query::semantic::{Code, Vectors};
+use ack_search::encoder::Encoder;
+use ack_search::fold::{NEAR, REWORDED, Signature, is_reworded};
+use ack_search::prepare::Analyst;
+use ack_search::semantic::{Code, Vectors};
 use serde_json::{Value, json};
 
 use crate::arguments::call;

@@ -1,5 +1,6 @@
 //! `get_memory`: memories by id, with their surroundings, and what is said where one is not given.
 
+use ack_api::Diagnostic;
 use ack_api::text;
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! Stores whose writer keeps its lock, and writers beside busy readers: what was committed is answered, at once and with a
 //! note, nobody waits for long, and no reader holds back a checkpoint.
 
+use ack_api::source::Records;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -239,7 +240,7 @@ fn going_through_a_store_holds_back_no_checkpoint() {
     scopes[0]
         .store
         .whole(Duration::from_secs(4), |snapshot| {
-            snapshot.scan(|_| {
+            snapshot.scan(&mut |_| {
                 rows += 1;
                 // In the middle of the reading: another commit, and a log that is emptied.
                 other.sql(&format!("INSERT INTO memories (id, title) VALUES ('late{rows}', 'late')"));

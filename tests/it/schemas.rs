@@ -10,11 +10,11 @@ use ack_api::{
     QueryRequest, QueryResponse, Review, ScopeResource,
 };
 use ack_memory::config::{self, ConfigFile};
-use ack_memory::error::Error;
 use ack_memory::import::line::{self, ImportLine};
 use ack_memory::scope::manifest::{self, Manifest};
-use ack_memory::store::ack;
-use ack_memory::store::layout::tables;
+use ack_memory::service::Error;
+use ack_store::ack;
+use ack_store::layout::tables;
 use jsonschema::Validator;
 use rusqlite::Connection;
 use schemars::schema_for;

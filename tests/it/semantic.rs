@@ -1,7 +1,7 @@
 //! The encoder against its references, and what retrieval by meaning does: modes, `like`, `related`, `expect`.
 
-use ack_memory::encoder::Encoder;
 use ack_memory::service::Service;
+use ack_search::encoder::Encoder;
 use serde_json::{Value, json};
 
 use crate::arguments::call;

@@ -1,6 +1,7 @@
 //! Opening stores in every state that a folder can be in: at rest, under a live writer, after a crash, locked, damaged,
 //! gone. The server answers or names the store, within seconds, and no byte under the root changes.
 
+use ack_api::Diagnostic;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -9,7 +9,7 @@ use ack_api::memory::StatusFilter;
 use ack_api::{
     ContextRequest, Detail, GetRequest, GetResponse, Include, ListScopesRequest, MemoryHit, NoteKind, QueryRequest, QueryResponse,
 };
-use ack_memory::error::Error;
+use ack_memory::service::Error;
 use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -9,16 +9,19 @@
 
 pub mod cancel;
 mod code;
+mod diagnostic;
 pub mod memory;
 mod note;
 mod request;
 mod resource;
 mod response;
+pub mod source;
 pub mod text;
 pub mod time;
 pub mod uri;
 
 pub use code::ErrorCode;
+pub use diagnostic::Diagnostic;
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
     ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order,

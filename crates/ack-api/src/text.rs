@@ -197,6 +197,20 @@ fn keep(c: char) -> Option<char> {
     }
 }
 
+/// Names in backticks with commas between them; at most eight, then how many more there are.
+pub fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let shown: Vec<String> = names.iter().take(8).map(|name| format!("`{}`", line(name, 80))).collect();
+    let more = names.len().saturating_sub(8);
+    if more > 0 {
+        format!("{} and {more} more", shown.join(", "))
+    } else {
+        shown.join(", ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,8 +16,8 @@ use gix_index::State;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use crate::repository::{Repository, settings_file};
-use ack_sys::files::expand_home;
 use ack_sys::files;
+use ack_sys::files::expand_home;
 
 /// Most files that are told.
 const MOST: usize = 8;

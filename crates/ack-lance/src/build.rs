@@ -1,0 +1,474 @@
+//! Building and updating a vector table: what `index` does.
+//!
+//! The store is read twice: once for the fingerprints of its rows, in one short snapshot, then row by row in batches for
+//! what the table lacks. No snapshot lasts longer than a batch takes to read, so that a program that writes the store is
+//! not held up. A few batches become a version of the table; only the last step, the tag, shows them to readers.
+
+mod feed;
+mod prepare;
+mod report;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Float32Type, Int64Type, UInt8Type, UInt64Type};
+use lancedb::Table;
+use lancedb::database::CreateTableMode;
+use lancedb::table::OptimizeAction;
+
+pub use self::report::{Options, Progress, Report, Target};
+use super::columns::{self, COLUMNS, Rows};
+use super::indexes::{compact, update_indexes};
+use super::terms::LEXICON;
+use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
+use ack_api::source::{Records, RowKey};
+use ack_search::encoder::{EmbedError, Embedder, Encoder};
+use ack_search::prepare::threads;
+use ack_store::StoreError;
+use ack_store::{PATIENCE, Snapshot};
+
+/// Rows that are prepared at once, by one thread: each batch has a lexicon of its own. Few rows are shared out among all.
+const BATCH: usize = 16_384;
+const SMALLEST_BATCH: usize = 1_024;
+/// Batches that become one version of the table, and one fragment of it: what a build that is killed has lost at most. Every
+/// fragment costs each search of a large table a little.
+const TOGETHER: usize = 8;
+/// The same where a transformer embeds them, which takes long: what is done is kept.
+const BATCH_WITH_MODEL: usize = 256;
+/// Rows of a fragment that is written at once.
+pub const FRAGMENT: usize = BATCH * TOGETHER;
+/// Rows named in one condition.
+const NAMED: usize = 1_000;
+/// Versions of the table that are older than this are removed, the published one apart.
+const KEEP_HOURS: i64 = 1;
+
+/// What the table and the store have of each row.
+struct Plan {
+    /// Rows to add.
+    add: Vec<RowKey>,
+    /// Rows to take out first.
+    remove: Vec<RowKey>,
+    kept: usize,
+}
+
+/// Why a table cannot be built. What readers see is unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The network failed.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    /// The table cannot be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The binary carries a broken encoder.
+    #[error("the encoder inside this binary is damaged")]
+    DamagedEncoder,
+}
+
+impl BuildError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Table(error) => error.hint(),
+            Self::Embed(_) => "check the model's files, or build without `--model`",
+            Self::DamagedEncoder => "install ack-memory again",
+        }
+    }
+}
+
+/// Brings a vector table in step with its store.
+///
+/// # Errors
+/// Why the store cannot be read or the table not written. What readers see is unchanged then.
+pub fn build(target: &Target<'_>, options: Options<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Report, BuildError> {
+    let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
+    let folder = &target.folder;
+    let wanted = target.store.whole(PATIENCE, fingerprints)?;
+    if options.dry_run {
+        let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
+            match wait(async { contents(&open(folder).await?, encoder, None).await }) {
+                Ok(contents) => (contents.rows, None),
+                Err(error) => (Vec::new(), Some(error.to_string())),
+            }
+        } else {
+            (Vec::new(), None)
+        };
+        let plan = Plan::new(&wanted, &known);
+        return Ok(Report {
+            scope: target.scope.to_owned(),
+            added: plan.add.len(),
+            removed: plan.remove.len(),
+            kept: plan.kept,
+            anew,
+            version: None,
+        });
+    }
+    let maker = Maker {
+        encoder,
+        model: options.embedder,
+    };
+    let _lock = lock(folder)?;
+    match write(target, maker, options.rebuild, &wanted, progress) {
+        // A table that cannot be added to is made again behind the published version, which readers keep until then.
+        Err(BuildError::Table(error)) if error.is_of_the_table() && !options.rebuild => {
+            let mut report = write(target, maker, true, &wanted, progress)?;
+            report.anew = Some(error.to_string());
+            Ok(report)
+        }
+        done => done,
+    }
+}
+
+/// What makes vectors.
+#[derive(Clone, Copy)]
+struct Maker<'a> {
+    encoder: &'static Encoder,
+    model: Option<&'a dyn Embedder>,
+}
+
+/// Vectors that a transformer made, each with its hash, by the hash of what was encoded.
+type Spared = HashMap<u64, (Box<[f32]>, String)>;
+
+fn write(
+    target: &Target<'_>,
+    maker: Maker<'_>,
+    rebuild: bool,
+    wanted: &[(RowKey, u64)],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, BuildError> {
+    let mut writer = Writer::open(&target.folder, maker, rebuild)?;
+    let plan = Plan::new(wanted, &writer.contents.rows);
+    let mut report = Report {
+        scope: target.scope.to_owned(),
+        added: plan.add.len(),
+        removed: plan.remove.len(),
+        kept: plan.kept,
+        anew: writer.anew.take(),
+        version: None,
+    };
+    progress(Progress::Begin(plan.add.len()));
+    writer.remove(&plan.remove)?;
+    writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
+    let (batch, together) = if maker.model.is_some() {
+        (BATCH_WITH_MODEL, 1)
+    } else {
+        (batch_of(plan.add.len()), TOGETHER)
+    };
+    feed::append(&writer, (plan.add.chunks(batch), together), progress, |keys| {
+        target.store.snapshot(|snapshot| snapshot.rows(keys))
+    })?;
+    progress(Progress::Indexing);
+    report.version = Some(writer.publish(target)?);
+    Ok(report)
+}
+
+/// Rows of a batch, so that every thread prepares as many.
+fn batch_of(rows: usize) -> usize {
+    let threads = threads();
+    let rounds = rows.div_ceil(BATCH * threads).max(2);
+    rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
+}
+
+/// The fingerprint of every row that may be served, in the order of the store; the first row of an id counts.
+fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
+    let mut rows = snapshot.fingerprints()?;
+    let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
+    rows.retain_mut(|(_, _, id)| ids.insert(std::mem::take(id)));
+    Ok(rows.into_iter().map(|(key, fingerprint, _)| (key, fingerprint)).collect())
+}
+
+impl Plan {
+    fn new(wanted: &[(RowKey, u64)], known: &[Known]) -> Self {
+        let there: HashMap<RowKey, Option<u64>> = known.iter().map(|row| (row.key, row.fingerprint)).collect();
+        let needed: HashMap<RowKey, u64> = wanted.iter().copied().collect();
+        let add: Vec<RowKey> = wanted
+            .iter()
+            .filter(|(key, fingerprint)| there.get(key) != Some(&Some(*fingerprint)))
+            .map(|(key, _)| *key)
+            .collect();
+        // A row that stands twice in the table, after a build that was killed, is written anew.
+        let mut seen = HashSet::new();
+        let twice: HashSet<RowKey> = known.iter().map(|row| row.key).filter(|key| !seen.insert(*key)).collect();
+        let stale =
+            |row: &&Known| row.fingerprint.is_none() || needed.get(&row.key) != row.fingerprint.as_ref() || twice.contains(&row.key);
+        let mut remove: Vec<RowKey> = known.iter().filter(stale).map(|row| row.key).collect();
+        remove.sort_unstable_by_key(|key| (key.source, key.rowid));
+        remove.dedup();
+        let again = twice
+            .iter()
+            .filter(|key| needed.contains_key(key) && there.get(key).copied().flatten() == needed.get(key).copied());
+        let add: Vec<RowKey> = add.into_iter().chain(again.copied()).collect();
+        Self {
+            kept: wanted.len() - add.len(),
+            add,
+            remove,
+        }
+    }
+}
+
+/// Takes the lock that a build holds; it ends with the process, however that ends.
+fn lock(folder: &Path) -> Result<File, TableError> {
+    let io = |action: &'static str, path: &Path| {
+        let path = path.to_owned();
+        move |source| TableError::Io { action, path, source }
+    };
+    // It holds the text of memories: nobody but the owner reads what the store itself may keep from others.
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(io("make", folder))?;
+    let path = folder.join(".lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(io("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(TableError::Busy),
+        Err(TryLockError::Error(source)) => Err(io("lock", &path)(source)),
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Copy)]
+struct Known {
+    key: RowKey,
+    /// `None` where its vector is not the one that is wanted, or its terms cannot be read.
+    fingerprint: Option<u64>,
+    /// The batch that it was written with.
+    batch: u64,
+}
+
+/// What a table holds.
+#[derive(Default)]
+struct Contents {
+    rows: Vec<Known>,
+    /// The batches whose lexicons are there.
+    lexicons: HashSet<u64>,
+}
+
+impl Contents {
+    /// The number of the next batch.
+    fn next_batch(&self) -> u64 {
+        let batches = self.lexicons.iter().copied().chain(self.rows.iter().map(|row| row.batch));
+        batches.max().map_or(0, |last| last + 1)
+    }
+
+    /// The lexicons that no row needs once those to remove are gone.
+    fn unused_lexicons(&self, remove: &[RowKey]) -> Vec<RowKey> {
+        let removed: HashSet<&RowKey> = remove.iter().collect();
+        let kept = self.rows.iter().filter(|row| !removed.contains(&row.key));
+        let used: HashSet<u64> = kept.map(|row| row.batch).collect();
+        let unused = self.lexicons.difference(&used);
+        unused
+            .filter_map(|batch| {
+                Some(RowKey {
+                    source: LEXICON,
+                    rowid: i64::try_from(*batch).ok()?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// The table of a build, at its latest version.
+struct Writer<'a> {
+    table: Table,
+    maker: Maker<'a>,
+    /// What it held when it was opened.
+    contents: Contents,
+    /// The number of the first batch to add.
+    batch: u64,
+    /// Vectors of rows that were taken out.
+    spared: Spared,
+    /// Why it was made anew.
+    anew: Option<String>,
+}
+
+impl<'a> Writer<'a> {
+    /// Opens the table, or makes one: where there is none, where it is another encoder's, where it cannot be read.
+    fn open(folder: &Path, maker: Maker<'a>, rebuild: bool) -> Result<Self, TableError> {
+        let (encoder, wanted) = (maker.encoder, maker.model.map(Embedder::hash));
+        let place = folder.join(format!("{TABLE}.lance"));
+        let found = if rebuild || !place.is_dir() {
+            None
+        } else {
+            Some(wait(async {
+                let table = open(folder).await?;
+                let contents = contents(&table, encoder, wanted).await?;
+                Ok((table, contents))
+            }))
+        };
+        let (table, contents, anew) = match found {
+            Some(Ok((table, contents))) => (table, contents, None),
+            Some(Err(error)) => (create(folder, encoder, &place)?, Contents::default(), Some(error.to_string())),
+            None => {
+                let anew = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
+                (create(folder, encoder, &place)?, Contents::default(), anew)
+            }
+        };
+        Ok(Self {
+            table,
+            maker,
+            batch: contents.next_batch(),
+            contents,
+            spared: HashMap::new(),
+            anew,
+        })
+    }
+
+    fn remove(&mut self, keys: &[RowKey]) -> Result<(), TableError> {
+        for keys in keys.chunks(NAMED) {
+            let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
+            for key in keys {
+                by_source.entry(key.source).or_default().push(key.rowid.to_string());
+            }
+            for (source, rows) in by_source {
+                // Numbers only: nothing of a store's text is in this condition.
+                let condition = format!("source = {source} AND row IN ({})", rows.join(", "));
+                let vectors = wait(spare(&self.table, &condition))?;
+                self.spared.extend(vectors);
+                wait(async {
+                    self.table
+                        .delete(condition.as_str())
+                        .await
+                        .map_err(TableError::lance("remove rows"))?;
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes indexes where they pay, and shows the result to readers.
+    fn publish(&self, target: &Target<'_>) -> Result<u64, TableError> {
+        let folder = &target.folder;
+        wait(async {
+            let rows = self.table.count_rows(None).await.map_err(TableError::lance("count the rows"))?;
+            compact(&self.table, rows).await?;
+            update_indexes(&self.table, rows, target.resident).await?;
+            let version = self.table.version().await.map_err(TableError::lance("read the version"))?;
+            let mut tags = self.table.tags().await.map_err(TableError::lance("read the tags"))?;
+            let known = match tags.list().await {
+                Ok(known) => known,
+                Err(_) => {
+                    // A damaged tag names nothing that could be lost.
+                    let _ = std::fs::remove_file(tag_file(folder));
+                    tags.list().await.map_err(TableError::lance("read the tags"))?
+                }
+            };
+            let done = match known.get(PUBLISHED) {
+                Some(tag) if tag.version == version => Ok(()),
+                Some(_) => tags.update(PUBLISHED, version).await,
+                None => tags.create(PUBLISHED, version).await,
+            };
+            done.map_err(TableError::lance("publish the new version"))?;
+            // What is left of earlier versions is of no use to anybody; that it could not be removed is no failure.
+            let prune = OptimizeAction::Prune {
+                older_than: Some(chrono::Duration::hours(KEEP_HOURS)),
+                delete_unverified: None,
+                error_if_tagged_old_versions: None,
+            };
+            let _ = self.table.optimize(prune).await;
+            Ok(version)
+        })
+    }
+}
+
+/// Makes an empty table. One that is there keeps its published version until the new one is published; one that cannot
+/// even be replaced is put aside.
+fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, TableError> {
+    let make = || {
+        wait(async {
+            let connection = connect(folder).await?;
+            connection
+                .create_table(TABLE, RecordBatch::new_empty(columns::schema(encoder)))
+                .mode(CreateTableMode::Overwrite)
+                .execute()
+                .await
+                .map_err(TableError::lance("make the table"))
+        })
+    };
+    if place.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
+        let aside: PathBuf = folder.join(format!(".broken-{}", std::process::id()));
+        std::fs::rename(place, &aside).map_err(|source| TableError::Io {
+            action: "put aside",
+            path: place.to_owned(),
+            source,
+        })?;
+        let _ = std::fs::remove_dir_all(&aside);
+    }
+    make()
+}
+
+/// What the latest version holds.
+async fn contents(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Result<Contents, TableError> {
+    let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
+    columns::check(schema.metadata(), encoder)?;
+    // Every column that anybody reads: what cannot be read is found now, and made anew.
+    let columns: Vec<&str> = COLUMNS.into_iter().chain(["detail", "batch", "vector"]).collect();
+    let mut batches = rows(table, &columns, None).await?;
+    let mut contents = Contents::default();
+    while let Some(batch) = next(&mut batches).await? {
+        let rows = Rows::new(&batch);
+        let model = rows.texts("model")?.iter();
+        let numbers = rows.numbers::<UInt64Type>("fingerprint")?.values().iter();
+        let keys = rows.numbers::<UInt8Type>("source")?.values().iter();
+        let keys = keys.zip(rows.numbers::<Int64Type>("row")?.values());
+        let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
+        for ((((source, rowid), fingerprint), model), batch) in keys.zip(numbers).zip(model).zip(of) {
+            if *source == LEXICON {
+                contents.lexicons.insert(*batch);
+                continue;
+            }
+            let key = RowKey {
+                source: *source,
+                rowid: *rowid,
+            };
+            let fits = wanted.is_none() || wanted == model;
+            contents.rows.push(Known {
+                key,
+                fingerprint: fits.then_some(*fingerprint),
+                batch: *batch,
+            });
+        }
+    }
+    let Contents { rows, lexicons } = &mut contents;
+    for row in rows.iter_mut().filter(|row| !lexicons.contains(&row.batch)) {
+        row.fingerprint = None;
+    }
+    Ok(contents)
+}
+
+/// The vectors in which a transformer took part, of the rows that a condition names.
+async fn spare(table: &Table, condition: &str) -> Result<Spared, TableError> {
+    let condition = format!("model IS NOT NULL AND ({condition})");
+    let mut batches = rows(table, &["content", "vector", "model"], Some(&condition)).await?;
+    let mut spared = HashMap::new();
+    while let Some(batch) = next(&mut batches).await? {
+        let content = batch
+            .column_by_name("content")
+            .and_then(|column| column.as_primitive_opt::<UInt64Type>());
+        let model = batch.column_by_name("model").and_then(|column| column.as_string_opt::<i32>());
+        let vectors = batch.column_by_name("vector").and_then(|column| column.as_fixed_size_list_opt());
+        let (Some(content), Some(model), Some(vectors)) = (content, model, vectors) else {
+            return Err(TableError::Column { column: "vector" });
+        };
+        for ((content, model), vector) in content.values().iter().zip(model).zip(vectors.iter()) {
+            let vector = vector.as_ref().and_then(|vector| vector.as_primitive_opt::<Float32Type>());
+            if let (Some(model), Some(vector)) = (model, vector) {
+                spared.insert(*content, (vector.values().to_vec().into_boxed_slice(), model.to_owned()));
+            }
+        }
+    }
+    Ok(spared)
+}

@@ -1,0 +1,170 @@
+//! Reading, preparing and writing rows at the same time.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError, mpsc};
+
+use arrow::array::RecordBatch;
+use futures::stream;
+use lancedb::Table;
+use lancedb::arrow::{SendableRecordBatchStream, SimpleRecordBatchStream};
+use lancedb::table::AddResult;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::JoinHandle;
+
+use super::prepare::Preparer;
+use super::{BuildError, Writer};
+use crate::build::Progress;
+use crate::{TableError, spawn, wait};
+use ack_api::source::{RowKey, StoredMemory};
+use ack_search::prepare::threads;
+use ack_store::StoreError;
+
+/// Rows of a store, with their fingerprints.
+pub type StoreRows = Vec<StoredMemory>;
+
+/// A batch with its number, or why it could not be made, and of how many rows it is.
+type Made = (u64, Result<Option<RecordBatch>, BuildError>, usize);
+
+/// Adds rows, a batch after the other: while some are prepared, each by a thread of its own, the next one is read and LanceDB
+/// writes the one before. So many batches become a version of the table together. A transformer takes every processor for one
+/// batch.
+pub fn append<'k>(
+    writer: &Writer<'_>,
+    (batches, together): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
+    progress: &mut dyn FnMut(Progress),
+    read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
+) -> Result<(), BuildError> {
+    let first = writer.batch;
+    let (preparers, each) = if writer.maker.model.is_some() {
+        (1, threads())
+    } else {
+        (threads(), 1)
+    };
+    std::thread::scope(|scope| {
+        // Where one side has failed, the others end because nobody sends or takes any more.
+        let (rows_out, rows_in) = mpsc::sync_channel::<(u64, Result<StoreRows, StoreError>)>(0);
+        let (made_out, made_in) = mpsc::sync_channel::<Made>(0);
+        scope.spawn(move || {
+            for (number, keys) in (first..).zip(batches) {
+                if rows_out.send((number, read(keys))).is_err() {
+                    break;
+                }
+            }
+        });
+        let rows_in = std::sync::Arc::new(Mutex::new(rows_in));
+        for _ in 0..preparers {
+            let (rows_in, made_out) = (std::sync::Arc::clone(&rows_in), made_out.clone());
+            let mut preparer = Preparer::new(writer, each);
+            scope.spawn(move || {
+                loop {
+                    let next = rows_in.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok((number, rows)) = next else { break };
+                    let made = match rows {
+                        Ok(rows) => (number, preparer.prepare(number, &rows), rows.len()),
+                        Err(error) => (number, Err(error.into()), 0),
+                    };
+                    if made_out.send(made).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop((rows_in, made_out));
+        add_in_order(Versions::new(&writer.table, together), first, made_in, progress)
+    })
+}
+
+/// Adds batches in the order of their numbers, in whichever they come.
+fn add_in_order(
+    mut versions: Versions<'_>,
+    first: u64,
+    made: mpsc::Receiver<Made>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), BuildError> {
+    let mut early = BTreeMap::new();
+    let mut next = first;
+    for (number, batch, rows) in made {
+        early.insert(number, (batch, rows));
+        while let Some((batch, rows)) = early.remove(&next) {
+            match batch {
+                Ok(Some(batch)) => versions.add(batch)?,
+                Ok(None) => {}
+                Err(failure) => {
+                    // What was prepared before it is as good as ever.
+                    versions.finish()?;
+                    return Err(failure);
+                }
+            }
+            progress(Progress::Added(rows));
+            next += 1;
+        }
+    }
+    versions.finish()?;
+    Ok(())
+}
+
+/// Writes batches as they come, several to a version of the table.
+struct Versions<'a> {
+    table: &'a Table,
+    together: usize,
+    begun: Option<Version>,
+}
+
+/// A version that is being written.
+struct Version {
+    batches: Sender<lancedb::Result<RecordBatch>>,
+    written: JoinHandle<lancedb::Result<AddResult>>,
+    count: usize,
+}
+
+impl<'a> Versions<'a> {
+    const fn new(table: &'a Table, together: usize) -> Self {
+        Self {
+            table,
+            together,
+            begun: None,
+        }
+    }
+
+    fn add(&mut self, batch: RecordBatch) -> Result<(), TableError> {
+        let version = match &mut self.begun {
+            Some(version) => version,
+            None => self.begun.insert(Version::begin(self.table, &batch)?),
+        };
+        version.count += 1;
+        // Nobody takes it where writing has failed, which is told at the end.
+        let failed = version.batches.blocking_send(Ok(batch)).is_err();
+        if failed || version.count >= self.together {
+            self.finish()?;
+        }
+        Ok(())
+    }
+
+    /// Commits what was added.
+    fn finish(&mut self) -> Result<(), TableError> {
+        let Some(Version { batches, written, .. }) = self.begun.take() else {
+            return Ok(());
+        };
+        drop(batches);
+        wait(async {
+            let written = written.await.map_err(|_| TableError::Damaged)?;
+            written.map(|_| ()).map_err(TableError::lance("add rows"))
+        })
+    }
+}
+
+impl Version {
+    fn begin(table: &Table, first: &RecordBatch) -> Result<Self, TableError> {
+        let (batches, taken) = channel(1);
+        let stream = stream::unfold(taken, |mut taken| async move { Some((taken.recv().await?, taken)) });
+        let stream: SendableRecordBatchStream = Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
+        // In the order in which they come: a lexicon stands before its rows.
+        let adding = table.add(stream).write_parallelism(1);
+        let written = spawn(async move { adding.execute().await })?;
+        Ok(Self {
+            batches,
+            written,
+            count: 0,
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! From rows of a store to batches of the table.
+
+use arrow::array::RecordBatch;
+
+use super::{BuildError, Maker, Spared, Writer};
+use crate::TableError;
+use crate::columns::{self, Written};
+use ack_api::memory::{Memory, Status};
+use ack_api::source::StoredMemory;
+use ack_search::encoder::EmbedError;
+use ack_search::prepare::{Prepared, Team};
+
+/// Makes batches, each on its own.
+pub struct Preparer<'a> {
+    maker: Maker<'a>,
+    spared: &'a Spared,
+    team: Team,
+}
+
+impl<'a> Preparer<'a> {
+    /// One that prepares what a writer adds, on `threads` threads.
+    pub fn new(writer: &'a Writer<'_>, threads: usize) -> Self {
+        Self {
+            maker: writer.maker,
+            spared: &writer.spared,
+            team: Team::of(threads, Some(writer.maker.encoder)),
+        }
+    }
+
+    /// Rows as the batch of this number; `None` where none of them is served.
+    pub fn prepare(&mut self, number: u64, rows: &[StoredMemory]) -> Result<Option<RecordBatch>, BuildError> {
+        let rows: Vec<&StoredMemory> = rows
+            .iter()
+            .filter(|row| row.memory.status != Status::Rejected && !row.memory.id.is_empty())
+            .collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
+        let mut prepared = self.team.prepare(&memories);
+        let models = self.embed(&memories, &mut prepared)?;
+        let written: Vec<Written<'_>> = rows
+            .iter()
+            .zip(&prepared)
+            .zip(&models)
+            .map(|((row, (analyst, prepared)), model)| Written {
+                model: model.as_deref(),
+                key: row.key,
+                fingerprint: row.fingerprint,
+                memory: &row.memory,
+                prepared,
+                analyst: *analyst,
+                lexicon: self.team.terms(*analyst),
+            })
+            .collect();
+        let schema = columns::schema(self.maker.encoder);
+        let batch = columns::batch(&schema, number, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
+        Ok(Some(batch))
+    }
+
+    /// Replaces static vectors where the transformer takes part: by those it made before of the same text, or new ones.
+    /// Returns which transformer took part in each.
+    fn embed(&self, memories: &[&Memory], prepared: &mut [(usize, Prepared)]) -> Result<Vec<Option<String>>, EmbedError> {
+        let mut models: Vec<Option<String>> = vec![None; memories.len()];
+        let mut missing: Vec<usize> = Vec::new();
+        for (place, ((memory, (_, prepared)), model)) in memories.iter().zip(prepared.iter_mut()).zip(&mut models).enumerate() {
+            let fits = |(_, made): &&(Box<[f32]>, String)| self.maker.model.is_none_or(|model| model.hash() == *made);
+            match self.spared.get(&columns::content_hash(memory)).filter(fits) {
+                Some((vector, made)) => {
+                    prepared.vector = Some(vector.clone());
+                    *model = Some(made.clone());
+                }
+                None => missing.push(place),
+            }
+        }
+        let Some(transformer) = self.maker.model else { return Ok(models) };
+        let texts: Vec<String> = missing
+            .iter()
+            .filter_map(|place| memories.get(*place))
+            .map(|memory| columns::encoded_text(memory))
+            .collect();
+        for (place, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
+            if let (Some((_, prepared)), Some(model)) = (prepared.get_mut(place), models.get_mut(place)) {
+                let both = self.maker.encoder.with_transformer(prepared.vector.as_deref(), &vector);
+                prepared.vector = both.map(Vec::into_boxed_slice);
+                *model = Some(transformer.hash().to_owned());
+            }
+        }
+        Ok(models)
+    }
+}

@@ -1,0 +1,458 @@
+//! The columns of a vector table: their names and types, how rows become batches, and what a batch says of a row.
+//!
+//! Version 3. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
+//! of that row, `content` that of the text which was encoded. `batch` is the number of the batch that the row was written
+//! with; each batch begins with a row that is no memory but its lexicon. `detail` is what a score needs of the memory, and `words`
+//! its terms for LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1; it is null where no word of the text is
+//! known to the encoder. `model` is the XXH3 of the transformer's weights where it took part in the vector.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder, ListBuilder, RecordBatch, StringBuilder,
+    UInt8Builder, UInt32Builder, UInt64Array, UInt64Builder,
+};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type};
+
+use super::TableError;
+use super::terms::{self, LEXICON};
+use ack_api::memory::{Memory, Status};
+use ack_api::source::RowKey;
+use ack_search::dictionary::Dictionary;
+use ack_search::encoder::Encoder;
+use ack_search::inverted::Entry;
+use ack_search::prepare::Prepared;
+use ack_search::semantic::Code;
+
+/// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
+pub const VERSION: &str = "3";
+
+/// Bytes of a memory's text that the table keeps for readers of its own.
+const TEXT_CAP: usize = 4_000;
+
+/// What a table says of itself, in the metadata of its schema.
+pub const META_VERSION: &str = "ack-memory.version";
+/// The encoder's name.
+pub const META_ENCODER: &str = "ack-memory.encoder";
+/// Hash of the encoder's weights.
+pub const META_WEIGHTS: &str = "ack-memory.weights";
+/// Number of components of a vector.
+pub const META_DIMENSION: &str = "ack-memory.dimension";
+/// What of a memory is encoded, in which order.
+pub const META_TEMPLATE: &str = "ack-memory.template";
+
+/// What is encoded of a memory.
+pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
+
+/// The columns that every reader needs. One that searches in memory needs `detail` besides.
+pub const COLUMNS: [&str; 17] = [
+    "source",
+    "row",
+    "fingerprint",
+    "id",
+    "status",
+    "project",
+    "alias",
+    "session",
+    "session_id",
+    "type",
+    "tags",
+    "files",
+    "created",
+    "updated",
+    "superseded_by",
+    "length",
+    "model",
+];
+
+/// The schema of a table for an encoder.
+pub fn schema(encoder: &Encoder) -> SchemaRef {
+    let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
+    let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
+    let list = |name: &str| Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), true);
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let fields = vec![
+        Field::new("source", DataType::UInt8, false),
+        Field::new("row", DataType::Int64, false),
+        Field::new("fingerprint", DataType::UInt64, false),
+        Field::new("content", DataType::UInt64, false),
+        text("id", false),
+        text("status", false),
+        text("project", true),
+        text("alias", true),
+        text("session", true),
+        text("session_id", true),
+        text("type", true),
+        list("tags"),
+        list("files"),
+        Field::new("created", DataType::Int64, true),
+        Field::new("updated", DataType::Int64, true),
+        text("superseded_by", true),
+        Field::new("length", DataType::UInt32, false),
+        text("text", false),
+        text("words", false),
+        Field::new("batch", DataType::UInt64, false),
+        plain(Field::new("detail", DataType::Binary, false)),
+        Field::new("vector", DataType::FixedSizeList(item, dimension), true),
+        text("model", true),
+    ];
+    Arc::new(Schema::new_with_metadata(fields, metadata(encoder)))
+}
+
+/// A column that LanceDB does not compress: it would cost every reader time and save next to nothing.
+fn plain(field: Field) -> Field {
+    field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
+}
+
+/// What a table made now says of itself.
+pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
+    [
+        (META_VERSION, VERSION.to_owned()),
+        (META_ENCODER, encoder.name().to_owned()),
+        (META_WEIGHTS, encoder.weights().to_owned()),
+        (META_DIMENSION, encoder.dimension().to_string()),
+        (META_TEMPLATE, TEMPLATE.to_owned()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into()
+}
+
+/// Whether a table's vectors and terms are those that this program would make.
+///
+/// # Errors
+/// [`TableError::Mismatch`] with the first difference.
+pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), TableError> {
+    for (key, needed) in metadata(encoder) {
+        let value = found.get(&key).map_or("nothing", String::as_str);
+        if value != needed {
+            let name = key.rsplit('.').next().unwrap_or(&key);
+            return Err(TableError::Mismatch {
+                found: format!("{name} {}", ack_api::text::line(value, 60)),
+                needed: format!("{name} {}", ack_api::text::line(&needed, 60)),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A row to write.
+pub struct Written<'a> {
+    /// Where it lies.
+    pub key: RowKey,
+    /// Hash of the row.
+    pub fingerprint: u64,
+    /// The memory.
+    pub memory: &'a Memory,
+    /// Its terms and vector.
+    pub prepared: &'a Prepared,
+    /// Hash of the transformer that took part in the vector.
+    pub model: Option<&'a str>,
+    /// Who numbered its terms.
+    pub analyst: usize,
+    /// What the numbers of its terms mean.
+    pub lexicon: Option<&'a Dictionary>,
+}
+
+/// Rows as a batch of the table, behind their lexicon.
+///
+/// # Errors
+/// What arrow says of them.
+pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
+    let (mut fingerprint, mut content, mut length) = (UInt64Builder::new(), UInt64Builder::new(), UInt32Builder::new());
+    let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
+    let (mut tags, mut files) = (ListBuilder::new(StringBuilder::new()), ListBuilder::new(StringBuilder::new()));
+    let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
+    let (mut detail, mut model) = (BinaryBuilder::new(), StringBuilder::new());
+    let dimension = match schema.field_with_name("vector")?.data_type() {
+        DataType::FixedSizeList(_, dimension) => usize::try_from(*dimension).unwrap_or_default(),
+        _ => 0,
+    };
+    let mut components: Vec<f32> = Vec::with_capacity((rows.len() + 1) * dimension);
+    let mut known: Vec<bool> = Vec::with_capacity(rows.len() + 1);
+    let spelled = terms::spell(u32::try_from(number).unwrap_or(u32::MAX), rows);
+
+    source.append_value(LEXICON);
+    row.append_value(i64::try_from(number).unwrap_or(i64::MAX));
+    fingerprint.append_value(0);
+    content.append_value(0);
+    length.append_value(0);
+    texts.iter_mut().for_each(|builder| builder.append_value(""));
+    tags.append(true);
+    files.append(true);
+    created.append_null();
+    updated.append_null();
+    detail.append_value(spelled.lexicon);
+    known.push(false);
+    components.resize(dimension, 0.0);
+    model.append_null();
+
+    for ((written, spelled), words) in rows.iter().zip(&spelled.rows).zip(&spelled.words) {
+        let memory = written.memory;
+        source.append_value(written.key.source);
+        row.append_value(written.key.rowid);
+        fingerprint.append_value(written.fingerprint);
+        content.append_value(content_hash(memory));
+        length.append_value(written.prepared.length);
+        let whole = text(memory);
+        let values = [
+            Some(memory.id.as_str()),
+            Some(memory.status.as_str()),
+            memory.project.as_deref(),
+            memory.project_alias.as_deref(),
+            memory.session.as_deref(),
+            memory.session_id.as_deref(),
+            memory.kind.as_deref(),
+            memory.superseded_by.as_deref(),
+            Some(whole.as_str()),
+            Some(words.as_str()),
+        ];
+        texts
+            .iter_mut()
+            .zip(values)
+            .for_each(|(builder, value)| builder.append_option(value));
+        detail.append_value(spelled);
+        model.append_option(written.model);
+        for (list, values) in [(&mut tags, &memory.concepts), (&mut files, &memory.files)] {
+            values.iter().for_each(|value| list.values().append_value(value));
+            list.append(true);
+        }
+        created.append_option(memory.created_at.map(jiff::Timestamp::as_millisecond));
+        updated.append_option(memory.updated_at.map(jiff::Timestamp::as_millisecond));
+        let vector = written.prepared.vector.as_deref().filter(|vector| vector.len() == dimension);
+        known.push(vector.is_some());
+        match vector {
+            Some(vector) => components.extend_from_slice(vector),
+            None => components.resize(components.len() + dimension, 0.0),
+        }
+    }
+    let count = known.len();
+    let [id, status, project, alias, session, session_id, kind, superseded, text, words] =
+        texts.map(|mut builder| Arc::new(builder.finish()) as ArrayRef);
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let vector = FixedSizeListArray::try_new(
+        item,
+        i32::try_from(dimension).unwrap_or_default(),
+        Arc::new(Float32Array::from(components)),
+        Some(NullBuffer::from(known)),
+    )?;
+    RecordBatch::try_new(
+        Arc::clone(schema),
+        vec![
+            Arc::new(source.finish()),
+            Arc::new(row.finish()),
+            Arc::new(fingerprint.finish()),
+            Arc::new(content.finish()),
+            id,
+            status,
+            project,
+            alias,
+            session,
+            session_id,
+            kind,
+            Arc::new(tags.finish()),
+            Arc::new(files.finish()),
+            Arc::new(created.finish()),
+            Arc::new(updated.finish()),
+            superseded,
+            Arc::new(length.finish()),
+            text,
+            words,
+            Arc::new(UInt64Array::from_value(number, count)),
+            Arc::new(detail.finish()),
+            Arc::new(vector),
+            Arc::new(model.finish()),
+        ],
+    )
+}
+
+/// The text of a memory, for readers of the table itself.
+fn text(memory: &Memory) -> String {
+    let parts = std::iter::once(memory.title.as_str())
+        .chain(memory.subtitle.as_deref())
+        .chain(memory.facts.iter().map(String::as_str))
+        .chain(memory.narrative.as_deref());
+    let whole = parts.collect::<Vec<_>>().join("\n");
+    ack_api::text::cut(&whole, TEXT_CAP).0.into_owned()
+}
+
+/// The text that a transformer encodes.
+pub fn encoded_text(memory: &Memory) -> String {
+    let parts = std::iter::once(memory.title.as_str())
+        .chain(memory.subtitle.as_deref())
+        .chain(memory.facts.iter().map(String::as_str))
+        .chain(memory.narrative.as_deref())
+        .chain(memory.concepts.iter().map(String::as_str));
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// Hash of what is encoded of a memory: as long as it is the same, so is the vector.
+pub fn content_hash(memory: &Memory) -> u64 {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    let parts = std::iter::once(memory.title.as_str())
+        .chain(memory.subtitle.as_deref())
+        .chain(memory.facts.iter().map(String::as_str))
+        .chain(memory.narrative.as_deref())
+        .chain(memory.concepts.iter().map(String::as_str));
+    for part in parts {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.digest()
+}
+
+/// The rows of a batch that was read back.
+pub struct Rows<'a> {
+    batch: &'a RecordBatch,
+}
+
+/// What a row of a table says, from its detail.
+pub enum Detail<'a> {
+    /// The lexicon of the batch of this number: its terms, and for [`super::terms::read_holders`].
+    Lexicon(u32, &'a str, &'a [u8]),
+    /// A memory: the number of its batch, its vector, and its terms for [`super::terms::read`].
+    Memory(u32, Option<Code>, &'a [u8]),
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of a batch.
+    pub const fn new(batch: &'a RecordBatch) -> Self {
+        Self { batch }
+    }
+
+    /// A column of strings.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// A column of bytes.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_binary_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// A column of numbers.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
+        &self,
+        name: &'static str,
+    ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<T>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
+        let column = self.batch.column_by_name(name).and_then(|column| column.as_list_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// Visits what every row says, with its place in the batch.
+    ///
+    /// # Errors
+    /// [`TableError::Column`], or [`TableError::Damaged`] where a detail is none.
+    pub fn details(&self, mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>) -> Result<(), TableError> {
+        let source = self.numbers::<UInt8Type>("source")?;
+        let details = self.bytes("detail")?;
+        for (place, source) in source.values().iter().enumerate() {
+            let detail = details.value(place);
+            let detail = if *source == LEXICON {
+                terms::lexicon(detail).map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
+            } else {
+                terms::memory(detail).map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
+            };
+            each(place, detail.ok_or(TableError::Damaged)?)?;
+        }
+        Ok(())
+    }
+
+    /// Visits what is known of every memory, with its place in the batch.
+    ///
+    /// # Errors
+    /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
+    pub fn memories(&self, mut each: impl FnMut(usize, &Entry<'_>)) -> Result<(), TableError> {
+        let source = self.numbers::<UInt8Type>("source")?;
+        let row = self.numbers::<Int64Type>("row")?;
+        let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
+        let length = self.numbers::<UInt32Type>("length")?;
+        let created = self.numbers::<Int64Type>("created")?;
+        let updated = self.numbers::<Int64Type>("updated")?;
+        let id = self.texts("id")?;
+        let status = self.texts("status")?;
+        let optional = ["project", "alias", "session", "session_id", "type", "superseded_by"];
+        let optional = optional.map(|name| self.texts(name));
+        let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional else {
+            return Err(TableError::Column { column: "project" });
+        };
+        let (tags, files) = (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
+        for place in 0..self.batch.num_rows() {
+            let text = |column: &'a arrow::array::StringArray| if column.is_null(place) { "" } else { column.value(place) };
+            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| (!column.is_null(place)).then(|| column.value(place));
+            if source.value(place) == LEXICON {
+                continue;
+            }
+            let entry = Entry {
+                key: RowKey {
+                    source: source.value(place),
+                    rowid: row.value(place),
+                },
+                fingerprint: fingerprint.value(place),
+                id: text(id),
+                created: number(created).unwrap_or(i64::MIN),
+                updated: number(updated).unwrap_or(i64::MIN),
+                length: length.value(place),
+                status: Status::parse(text(status))
+                    .filter(|status| *status != Status::Rejected)
+                    .ok_or(TableError::Damaged)?,
+                project: text(project),
+                alias: text(alias),
+                session: text(session),
+                session_id: text(session_id),
+                kind: text(kind),
+                tags: tags.of(place)?,
+                files: files.of(place)?,
+                superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
+            };
+            each(place, &entry);
+        }
+        Ok(())
+    }
+}
+
+/// A column of lists of strings.
+struct Strings<'a> {
+    offsets: &'a [i32],
+    values: &'a arrow::array::StringArray,
+}
+
+impl<'a> Strings<'a> {
+    fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
+        Ok(Self {
+            offsets: lists.value_offsets(),
+            values: lists.values().as_string_opt::<i32>().ok_or(TableError::Damaged)?,
+        })
+    }
+
+    /// The strings of one row.
+    fn of(&self, place: usize) -> Result<Vec<&'a str>, TableError> {
+        let offset = |place: usize| self.offsets.get(place).and_then(|offset| usize::try_from(*offset).ok());
+        let (Some(start), Some(end)) = (offset(place), offset(place + 1)) else {
+            return Err(TableError::Damaged);
+        };
+        if start > end || end > self.values.len() {
+            return Err(TableError::Damaged);
+        }
+        let known = (start..end).filter(|value| !self.values.is_null(*value));
+        Ok(known.map(|value| self.values.value(value)).collect())
+    }
+}

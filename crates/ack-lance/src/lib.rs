@@ -1,0 +1,264 @@
+//! The vector table: a LanceDB table beside a store, derived from it, which may be absent, stale or broken.
+//!
+//! It lies in the folder `lance/` of a scope and holds, for every row of the store, what is expensive to make: the terms
+//! of the text, its vector, and the columns that filters need. A reader takes from it what still fits the store, row by
+//! row, and makes the rest itself; so the table can cost time, never an answer.
+//!
+//! Only [`build`] writes it, and only with the lock in `lance/` held. What readers may see is the version that the tag
+//! [`PUBLISHED`] names: a build adds versions behind it and moves the tag at its end, in one step, so that a reader sees the
+//! old state or the new one, and a build that was killed leaves the old one and goes on from what it had written.
+
+pub mod build;
+pub mod columns;
+#[cfg(unix)]
+mod direct;
+mod indexes;
+pub mod load;
+pub mod search;
+pub mod terms;
+
+use ack_store::table_stamp::{PUBLISHED, TABLE, TableStamp, tag_file};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::RecordBatch;
+use futures::{StreamExt, TryStreamExt};
+use lance::Dataset;
+use lance::dataset::builder::DatasetBuilder;
+use lance::dataset::fragment::FragReadConfig;
+use lancedb::arrow::SendableRecordBatchStream;
+use lancedb::query::{ExecutableQuery, QueryBase, Select};
+use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+/// Rows that are decoded at once: what is decoded and not yet read counts towards the most memory that a process takes.
+const BATCH: u32 = 1_024;
+/// Memory that LanceDB may keep for indexes and metadata of all tables together.
+const INDEX_CACHE: usize = 128 << 20;
+const METADATA_CACHE: usize = 16 << 20;
+
+/// What went wrong with a vector table. No store is touched by it, and every memory is still found.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// LanceDB refused.
+    #[error("{action}: {}", ack_api::text::line(&.source.to_string(), 300))]
+    Lance {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: Box<lancedb::Error>,
+    },
+    /// It was made by another program, encoder or version.
+    #[error("it was made with {found}, this program needs {needed}")]
+    Mismatch {
+        /// What it says of itself.
+        found: String,
+        /// What is needed.
+        needed: String,
+    },
+    /// Its columns are not those of a table of ours.
+    #[error("its column `{column}` is missing or of another type")]
+    Column {
+        /// The column.
+        column: &'static str,
+    },
+    /// The library panicked on it.
+    #[error("it is damaged")]
+    Damaged,
+    /// No version of it was published yet.
+    #[error("its first build has not finished")]
+    Unpublished,
+    /// Another build is running.
+    #[error("another `index` is working on it")]
+    Busy,
+    /// A file could not be made, read or removed.
+    #[error("{action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl TableError {
+    /// Whether the table itself is at fault, and not the place it lies in or another build.
+    const fn is_of_the_table(&self) -> bool {
+        matches!(
+            self,
+            Self::Lance { .. } | Self::Mismatch { .. } | Self::Column { .. } | Self::Damaged
+        )
+    }
+
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Busy => "wait until it has finished; what it does is not lost",
+            _ => "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged",
+        }
+    }
+
+    fn reading(action: &'static str) -> impl Fn(lance::Error) -> Self {
+        move |source| Self::Lance {
+            action,
+            source: Box::new(source.into()),
+        }
+    }
+
+    fn lance(action: &'static str) -> impl Fn(lancedb::Error) -> Self {
+        move |source| Self::Lance {
+            action,
+            source: Box::new(source),
+        }
+    }
+}
+
+/// The runtime that LanceDB works on: one for the process, made when the first table is opened.
+fn runtime() -> std::io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 4))
+        .thread_name("lance")
+        .enable_all()
+        .build()?;
+    Ok(RUNTIME.get_or_init(|| made))
+}
+
+fn started() -> Result<&'static Runtime, TableError> {
+    runtime().map_err(|source| TableError::Io {
+        action: "start the threads for",
+        path: PathBuf::from(TABLE),
+        source,
+    })
+}
+
+/// Has LanceDB work on something beside this thread.
+fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<JoinHandle<T>, TableError> {
+    Ok(started()?.spawn(work))
+}
+
+/// Runs LanceDB to the end of `work`. A panic of the library, which a damaged table can cause, is an error like others.
+fn wait<T: Send>(work: impl Future<Output = Result<T, TableError>> + Send) -> Result<T, TableError> {
+    let runtime = started()?;
+    let guarded = std::panic::AssertUnwindSafe(|| runtime.block_on(work));
+    std::panic::catch_unwind(guarded).unwrap_or(Err(TableError::Damaged))
+}
+
+/// One set of caches for every table of the process, so that memory is bounded however many scopes there are.
+fn session() -> Arc<Session> {
+    static SESSION: OnceLock<Arc<Session>> = OnceLock::new();
+    let make = || {
+        let stores = ObjectStoreRegistry::default();
+        #[cfg(unix)]
+        stores.insert(direct::SCHEME, Arc::new(direct::Provider));
+        Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(stores)))
+    };
+    Arc::clone(SESSION.get_or_init(make))
+}
+
+fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
+    std::path::absolute(folder).map_err(|source| TableError::Io {
+        action: "resolve",
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+/// The address of a folder for reading.
+fn address(folder: &Path) -> Result<String, TableError> {
+    let place = absolute(folder)?;
+    #[cfg(unix)]
+    if let Some(address) = direct::address(&place) {
+        return Ok(address);
+    }
+    Ok(place.to_string_lossy().into_owned())
+}
+
+/// Connects to an existing folder. LanceDB would make one that is not there.
+async fn connect(folder: &Path) -> Result<Connection, TableError> {
+    connect_at(&absolute(folder)?.to_string_lossy()).await
+}
+
+async fn connect_at(address: &str) -> Result<Connection, TableError> {
+    lancedb::connect(address)
+        .session(session())
+        .execute()
+        .await
+        .map_err(TableError::lance("open the folder"))
+}
+
+async fn open(folder: &Path) -> Result<Table, TableError> {
+    open_at(&connect(folder).await?).await
+}
+
+async fn open_at(connection: &Connection) -> Result<Table, TableError> {
+    connection
+        .open_table(TABLE)
+        .execute()
+        .await
+        .map_err(TableError::lance("open the table"))
+}
+
+/// Opens the version that readers may see, to be searched.
+async fn open_published(folder: &Path) -> Result<Table, TableError> {
+    let table = open_at(&connect_at(&address(folder)?).await?).await?;
+    table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
+    Ok(table)
+}
+
+/// The version that readers may see, to be read as a whole.
+async fn published(folder: &Path) -> Result<Dataset, TableError> {
+    DatasetBuilder::from_uri(address(&folder.join(format!("{TABLE}.lance")))?)
+        .with_session(session())
+        .with_tag(PUBLISHED)
+        .load()
+        .await
+        .map_err(TableError::reading("open the published version"))
+}
+
+/// Reads columns of every row, and its number in `_rowid`, in the order of these numbers, file by file. A query would say the same, but planning one alone takes longer than reading
+/// ten thousand rows, and 30 MiB of program code.
+async fn each_batch(
+    dataset: &Dataset,
+    columns: &[&str],
+    mut visit: impl FnMut(&RecordBatch) -> Result<(), TableError>,
+) -> Result<(), TableError> {
+    let failed = TableError::reading("read the rows");
+    let schema = dataset.schema().project(columns).map_err(&failed)?;
+    let mut fragments = dataset.get_fragments();
+    fragments.sort_unstable_by_key(lance::dataset::fragment::FileFragment::id);
+    for fragment in fragments {
+        let config = FragReadConfig::default().with_row_id(true);
+        let reader = fragment.open(&schema, config).await.map_err(&failed)?;
+        let rows = u32::try_from(fragment.count_rows(None).await.map_err(&failed)?).unwrap_or(u32::MAX);
+        // A part after the other: what is read ahead stays in memory.
+        for first in (0..rows).step_by(BATCH as usize) {
+            let part = first..rows.min(first.saturating_add(BATCH));
+            let mut batches = reader.read_range(part, BATCH).await.map_err(&failed)?.buffered(1);
+            while let Some(batch) = batches.try_next().await.map_err(&failed)? {
+                visit(&batch)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads columns of the rows that a condition names, or of all.
+async fn rows(table: &Table, columns: &[&str], condition: Option<&str>) -> Result<SendableRecordBatchStream, TableError> {
+    let mut query = table.query().select(Select::columns(columns));
+    if let Some(condition) = condition {
+        query = query.only_if(condition);
+    }
+    query.execute().await.map_err(TableError::lance("read the rows"))
+}
+
+async fn next(batches: &mut SendableRecordBatchStream) -> Result<Option<RecordBatch>, TableError> {
+    batches.try_next().await.map_err(TableError::lance("read the rows"))
+}

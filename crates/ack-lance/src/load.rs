@@ -1,0 +1,163 @@
+//! Reading the published version of a vector table into an index.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use lance::Dataset;
+use rustc_hash::FxHashMap;
+
+use super::columns::{self, COLUMNS, Detail, META_ENCODER, Rows};
+use super::search::Searcher;
+use super::{TableError, TableStamp, each_batch, open_published, published, terms, wait};
+use ack_search::encoder::Encoder;
+use ack_search::inverted::grow::{Columns, Contents};
+use ack_search::inverted::{DocId, Index};
+use ack_search::remote::{RemoteDocs, TableInfo};
+
+/// Distinct terms of a memory in the mean that room is made for beforehand.
+const POSTINGS: usize = 400;
+
+/// The columns that say what a memory says.
+const SAYING: [&str; 2] = ["source", "detail"];
+
+/// Reads every row of the published version into an index that still has to be reconciled with the store. Of a table with more
+/// than `resident` rows, terms and vectors stay where they are and are searched there; otherwise a second thread reads them,
+/// while this one reads the columns.
+///
+/// # Errors
+/// Why the table cannot be used.
+pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index, TableInfo), TableError> {
+    let (dataset, rows, mut searcher) = wait(async {
+        let dataset = published(folder).await?;
+        columns::check(&dataset.schema().metadata, encoder)?;
+        let rows = dataset.count_rows(None).await.map_err(TableError::reading("count the rows"))?;
+        let searcher = if rows > resident {
+            Searcher::open(dataset.clone(), open_published(folder).await?).await?
+        } else {
+            None
+        };
+        Ok((dataset, rows, searcher))
+    })?;
+    let mut index = Index::new();
+    let searched = searcher.is_some();
+    let mut read = Read::default();
+    let (mut columns, contents) = index.parts();
+    if searched {
+        let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
+            let places = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
+            if let Some(searcher) = &mut searcher {
+                let added = places.zip(numbers).filter(|(_, number)| number.is_some());
+                added.for_each(|(place, _)| searcher.add_row(*place));
+            }
+            Ok(())
+        };
+        wait(read.columns(&dataset, &COLUMNS, &mut columns, rows))?;
+    } else {
+        columns.expect(rows);
+        let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
+        std::thread::scope(|scope| {
+            let (given, taken) = sync_channel(0);
+            let reading = scope.spawn(move || said(taken, contents, (rows, encoder.dimension())));
+            let send = |batch: &RecordBatch, numbers| {
+                let places = SAYING.iter().filter_map(|name| batch.schema_ref().index_of(name).ok());
+                let batch = batch.project(&places.collect::<Vec<_>>()).map_err(|_| TableError::Damaged)?;
+                given.send((batch, numbers)).map_err(|_| TableError::Damaged)
+            };
+            let known = wait(read.columns(&dataset, &both, &mut columns, send));
+            drop(given);
+            // What made the other thread end is the cause.
+            reading.join().unwrap_or(Err(TableError::Damaged)).and(known)
+        })?;
+    }
+    index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
+    let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
+    if read.with_model > 0 {
+        encoder.push_str(&format!("; {} rows with the transformer", read.with_model));
+    }
+    let info = TableInfo {
+        built_at: TableStamp::of(folder).published_at(),
+        rows: read.memories,
+        version: dataset.version().version,
+        encoder,
+        searched,
+    };
+    Ok((index, info))
+}
+
+/// A batch of the table, and which document each of its rows became.
+type Given = (RecordBatch, Vec<Option<DocId>>);
+
+/// What was read.
+#[derive(Default)]
+struct Read {
+    memories: u64,
+    with_model: usize,
+}
+
+impl Read {
+    /// Adds what is known of every memory, and hands each batch on.
+    async fn columns(
+        &mut self,
+        dataset: &Dataset,
+        names: &[&str],
+        columns: &mut Columns<'_>,
+        mut give: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
+        each_batch(dataset, names, |batch| {
+            self.with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
+            let mut numbers = vec![None; batch.num_rows()];
+            Rows::new(batch).memories(|place, entry| {
+                self.memories += 1;
+                if let Some(slot) = numbers.get_mut(place) {
+                    *slot = columns.add_loaded(entry);
+                }
+            })?;
+            give(batch, numbers)
+        })
+        .await
+    }
+}
+
+/// Adds what every memory says.
+fn said(batches: Receiver<Given>, mut contents: Contents<'_>, (rows, dimension): (usize, usize)) -> Result<(), TableError> {
+    contents.expect(rows, dimension);
+    // What the index calls the terms of each batch that was written.
+    let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    let mut numbered: Vec<(u32, u32)> = Vec::new();
+    // What the lexicons announce is believed within reason: a damaged one must not take all the memory there is.
+    let mut room = rows.saturating_mul(POSTINGS);
+    for (batch, numbers) in batches {
+        Rows::new(&batch).details(|place, detail| {
+            match detail {
+                Detail::Lexicon(batch, lexicon, holders) => {
+                    let terms = lexicon.split(' ').filter(|term| !term.is_empty());
+                    let terms: Vec<u32> = terms.map(|term| contents.term(term)).collect();
+                    for (term, holders) in terms.iter().zip(terms::read_holders(holders)) {
+                        let [served, staging] = holders.ok_or(TableError::Damaged)?;
+                        let postings = served.saturating_add(staging) as usize;
+                        if postings <= room.min(rows) {
+                            contents.expect_postings(*term, postings);
+                            room -= postings;
+                        }
+                    }
+                    lexicons.insert(batch, terms);
+                }
+                Detail::Memory(batch, code, held) => {
+                    let lexicon = lexicons.get(&batch).ok_or(TableError::Damaged)?;
+                    numbered.clear();
+                    for term in terms::read(held) {
+                        let (place, weight) = term.ok_or(TableError::Damaged)?;
+                        numbered.push((*lexicon.get(place as usize).ok_or(TableError::Damaged)?, weight));
+                    }
+                    if let Some(number) = numbers.get(place).copied().flatten() {
+                        contents.add(number, code.as_ref(), numbered.iter().copied());
+                    }
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}

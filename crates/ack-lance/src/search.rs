@@ -1,0 +1,429 @@
+//! Searching a large scope in its vector table: LanceDB's full-text and vector indexes name the memories that are worth a
+//! look, and what their scores are made of is read row by row.
+//!
+//! What is held in memory is where each document of the index lies in the table, and the lexicon: which terms there are, how
+//! many memories hold each, and what each batch of the table calls them (see [`super::terms`]).
+
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::datatypes::{Float32Type, UInt64Type};
+use futures::future::try_join_all;
+use lance::Dataset;
+use lance::datatypes::Schema;
+use lancedb::arrow::SendableRecordBatchStream;
+use lancedb::index::scalar::{FtsQuery, FullTextSearchQuery, MatchQuery};
+use lancedb::query::{ExecutableQuery, QueryBase, Select};
+use lancedb::{DistanceType, Table};
+use rustc_hash::FxHashMap;
+
+use super::columns::Rows;
+use super::terms::{self, LEXICON};
+use super::{TableError, next, wait};
+use ack_api::MatchTags;
+use ack_api::memory::{Status, StatusFilter};
+use ack_search::dictionary::Dictionary;
+use ack_search::filter::Condition;
+use ack_search::inverted::DocId;
+use ack_search::remote::{Answer, Ask, RemoteDocs, RemoteError, Row};
+use ack_search::view::Verdict;
+
+/// Parts that memories are read in, at the same time.
+const PARTS: usize = 2;
+/// Memories that the full-text index is asked for.
+const BY_WORDS: usize = 150;
+/// Memories that the vector index is asked for: it knows a vector by one bit a component, and of twice as many as the semantic
+/// leg admits nearly all of the nearest are among them.
+const BY_MEANING: usize = 400;
+/// Memories with a rare identifier of the query.
+const BY_ANCHORS: usize = 50;
+/// Memories that the status filter keeps out.
+const KEPT_OUT: usize = 20;
+/// Where more than this share of the memories may be shown, the indexes are asked for so many more, and what may not be shown
+/// is left out here: LanceDB takes longer to find out which memories pass a condition than to name a few thousand more.
+const DENSE: f32 = 0.01;
+
+/// The published version of a large scope's table.
+#[derive(Debug)]
+pub struct Searcher {
+    /// It, for reading rows.
+    dataset: Dataset,
+    /// It, for queries.
+    table: Table,
+    /// The number of each document's row, ascending.
+    rows: Vec<u64>,
+    lexicon: Arc<Lexicon>,
+    /// Whether there is an index on the vectors; a scan of them would take long.
+    has_vector_index: bool,
+}
+
+/// The terms of a table.
+#[derive(Debug, Default)]
+struct Lexicon {
+    terms: Dictionary,
+    /// How many memories hold each: approved and promoted ones, and those in staging.
+    holders: Vec<[u32; 2]>,
+    /// What the places of each batch mean.
+    batches: FxHashMap<u32, Box<[u32]>>,
+}
+
+impl RemoteDocs for Searcher {
+    fn terms(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        Box::new(self.lexicon.terms.iter())
+    }
+
+    fn holders(&self, key: &str, filter: StatusFilter) -> usize {
+        let number = self.lexicon.terms.find(key);
+        let holders = number.and_then(|number| self.lexicon.holders.get(number as usize));
+        let [served, staging] = holders.copied().unwrap_or_default();
+        let served = if filter.allows(Status::Approved) { served } else { 0 };
+        let staging = if filter.allows(Status::Staging) { staging } else { 0 };
+        (served + staging) as usize
+    }
+
+    fn bytes(&self) -> usize {
+        let batches: usize = self.lexicon.batches.values().map(|places| size_of_val(&**places)).sum();
+        size_of_val(self.rows.as_slice()) + self.lexicon.terms.bytes() + size_of_val(self.lexicon.holders.as_slice()) + batches
+    }
+
+    fn search(&self, ask: &Ask<'_>) -> Result<Answer, RemoteError> {
+        self.named(ask).map_err(|error| RemoteError(Box::new(error)))
+    }
+
+    fn fetch(&self, wanted: &[DocId], keys: &[(String, f32)]) -> Result<Vec<Row>, RemoteError> {
+        self.details(wanted, keys).map_err(|error| RemoteError(Box::new(error)))
+    }
+}
+
+impl Searcher {
+    /// Prepares a table, at its published version, for searching; `None` where it lacks the index on its words. Where its
+    /// documents lie has still to be said.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub async fn open(dataset: Dataset, table: Table) -> Result<Option<Self>, TableError> {
+        let indexes = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
+        let has = |column: &str| indexes.iter().any(|index| index.columns.iter().any(|own| own == column));
+        if !has("words") {
+            return Ok(None);
+        }
+        let mut lexicon = Lexicon::default();
+        let condition = format!("source = {LEXICON}");
+        let mut batches = super::rows(&table, &["detail"], Some(&condition)).await?;
+        while let Some(batch) = next(&mut batches).await? {
+            let details = Rows::new(&batch).bytes("detail")?;
+            for place in 0..batch.num_rows() {
+                lexicon.read(details.value(place))?;
+            }
+        }
+        lexicon.terms.shrink();
+        Ok(Some(Self {
+            has_vector_index: has("vector"),
+            dataset,
+            table,
+            rows: Vec::new(),
+            lexicon: Arc::new(lexicon),
+        }))
+    }
+
+    /// Says where the next document lies.
+    pub fn add_row(&mut self, number: u64) {
+        self.rows.push(number);
+    }
+
+    /// The memories that are worth a look.
+    ///
+    /// # Errors
+    /// Why the table cannot be searched.
+    fn named(&self, ask: &Ask<'_>) -> Result<Answer, TableError> {
+        let dense = ask.share >= DENSE;
+        let share = if dense { ask.share.min(1.0) } else { 1.0 };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "at most a hundred times a small number"
+        )]
+        let enough = |most: usize| (most as f32 * ask.widened as f32 / share).ceil() as usize;
+        let only = |allowed: bool| (!dense).then(|| condition(&ask.condition, (ask.status, allowed)));
+        let (allowed, others) = (only(true), only(false));
+        let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
+        let mut searches = vec![(words.join(" "), enough(BY_WORDS), allowed.clone())];
+        // Among many words, the full-text index may rank the holder of an identifier low.
+        if ask.anchors.len() < words.len() {
+            searches.push((ask.anchors.join(" "), enough(BY_ANCHORS), allowed.clone()));
+        }
+        if others.is_some() {
+            searches.push((words.join(" "), KEPT_OUT, others));
+        }
+        let meaning = ask.code.map(|code| (code.vector(), enough(BY_MEANING), allowed));
+        let (lists, near) = wait(async {
+            // Each is a task of its own: planning a query takes about as long as the search itself.
+            let searches = searches
+                .into_iter()
+                .map(|search| tokio::spawn(by_words(self.table.clone(), search)));
+            let searches: Vec<_> = searches.collect();
+            let near = match meaning {
+                Some(meaning) => by_meaning(self.table.clone(), meaning, self.has_vector_index).await?,
+                None => Vec::new(),
+            };
+            let lists = try_join_all(searches).await.map_err(|_| TableError::Damaged)?;
+            let lists: Result<Vec<Found>, TableError> = lists.into_iter().collect();
+            Ok((lists?, near))
+        })?;
+        let every_word = lists.first().is_some_and(|found| found.len() < enough(BY_WORDS));
+        let complete = ask.code.is_none() && every_word;
+        let exhausted = every_word && near.len() < enough(BY_MEANING);
+        let most = [BY_WORDS, BY_ANCHORS, KEPT_OUT];
+        let mut docs: Vec<DocId> = Vec::new();
+        for (list, most) in lists.into_iter().zip(most).chain([(near, BY_MEANING)]) {
+            let (mut shown, mut kept_out) = (0, 0);
+            for doc in list.into_iter().filter_map(|(_, row)| self.doc(row)) {
+                let (count, most) = match (ask.verdict)(doc) {
+                    Verdict::Candidate => (&mut shown, if complete { usize::MAX } else { most }),
+                    Verdict::ByStatus | Verdict::Superseded => (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT }),
+                    Verdict::Filtered => continue,
+                };
+                *count += 1;
+                if *count <= most {
+                    docs.push(doc);
+                }
+            }
+        }
+        docs.sort_unstable();
+        docs.dedup();
+        Ok(Answer { docs, complete, exhausted })
+    }
+
+    /// Reads memories.
+    ///
+    /// # Errors
+    /// Why the table cannot be read.
+    fn details(&self, wanted: &[DocId], keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+        let rows: Vec<u64> = wanted.iter().filter_map(|doc| self.rows.get(*doc as usize).copied()).collect();
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        if rows.len() != wanted.len() {
+            return Err(TableError::Damaged);
+        }
+        let asked = keys.iter().enumerate();
+        let asked = asked.filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)));
+        let asked: Arc<Asked> = Arc::new(asked.collect());
+        let each = rows.len().div_ceil(PARTS);
+        let parts = wait(async {
+            let columns = self
+                .dataset
+                .schema()
+                .project(&["detail"])
+                .map_err(TableError::reading("read memories"))?;
+            let parts = wanted.chunks(each).zip(rows.chunks(each)).map(|(docs, rows)| {
+                let part = Part {
+                    docs: docs.to_vec(),
+                    rows: rows.to_vec(),
+                    lexicon: Arc::clone(&self.lexicon),
+                    asked: Arc::clone(&asked),
+                };
+                tokio::spawn(part.read(self.dataset.clone(), columns.clone()))
+            });
+            try_join_all(parts.collect::<Vec<_>>()).await.map_err(|_| TableError::Damaged)
+        })?;
+        let read: Result<Vec<Vec<Row>>, TableError> = parts.into_iter().collect();
+        Ok(read?.into_iter().flatten().collect())
+    }
+
+    /// The document that lies in a row. One that the index did not take in is none of its documents.
+    fn doc(&self, row: u64) -> Option<DocId> {
+        self.rows.binary_search(&row).ok().and_then(|place| DocId::try_from(place).ok())
+    }
+}
+
+/// Rows that a query found, each behind what orders them, ascending.
+type Found = Vec<(f32, u64)>;
+
+/// The memories that the full-text index ranks first.
+async fn by_words(table: Table, (words, limit, condition): (String, usize, Option<String>)) -> Result<Found, TableError> {
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let words = MatchQuery::new(words).with_column(Some("words".to_owned()));
+    let query = table
+        .query()
+        .full_text_search(FullTextSearchQuery::new_query(FtsQuery::Match(words)))
+        .select(Select::columns(&["_score"]))
+        .with_row_id()
+        .limit(limit);
+    let query = only(query, condition);
+    let batches = query.execute().await.map_err(TableError::lance("search the words"))?;
+    found(batches, "_score", |score| -score).await
+}
+
+/// The memories that the vector index finds nearest.
+async fn by_meaning(
+    table: Table,
+    (vector, limit, condition): (Vec<f32>, usize, Option<String>),
+    indexed: bool,
+) -> Result<Found, TableError> {
+    let query = table
+        .query()
+        .nearest_to(vector)
+        .and_then(|query| query.maximum_nprobes(None))
+        .map_err(TableError::lance("search the vectors"))?
+        .column("vector")
+        .distance_type(DistanceType::Cosine)
+        .select(Select::columns(&["_distance"]))
+        .with_row_id()
+        .limit(limit);
+    let query = only(query, condition);
+    let query = if indexed { query } else { query.bypass_vector_index() };
+    let batches = query.execute().await.map_err(TableError::lance("search the vectors"))?;
+    found(batches, "_distance", |distance| distance).await
+}
+
+/// The rows of an answer, in the order of a column.
+async fn found(
+    mut batches: SendableRecordBatchStream,
+    column: &'static str,
+    order: impl Fn(f32) -> f32 + Send,
+) -> Result<Found, TableError> {
+    let mut found = Vec::new();
+    while let Some(batch) = next(&mut batches).await? {
+        let rows = Rows::new(&batch);
+        let numbers = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
+        let values = rows.numbers::<Float32Type>(column)?.values().iter();
+        found.extend(values.map(|value| order(*value)).zip(numbers.copied()));
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(found)
+}
+
+/// The terms of a query, by the lexicon's numbers, and their places in the query.
+type Asked = FxHashMap<u32, usize>;
+
+/// Memories that one task reads.
+struct Part {
+    docs: Vec<DocId>,
+    /// Where they lie.
+    rows: Vec<u64>,
+    lexicon: Arc<Lexicon>,
+    asked: Arc<Asked>,
+}
+
+impl Part {
+    async fn read(self, dataset: Dataset, columns: Schema) -> Result<Vec<Row>, TableError> {
+        let batch = dataset.take_rows(&self.rows, columns).await;
+        let batch = batch.map_err(TableError::reading("read memories"))?;
+        let details = Rows::new(&batch).bytes("detail")?;
+        if details.len() != self.docs.len() {
+            return Err(TableError::Damaged);
+        }
+        let docs = self.docs.iter().enumerate();
+        docs.map(|(place, doc)| self.lexicon.row(*doc, details.value(place), &self.asked))
+            .collect()
+    }
+}
+
+impl Lexicon {
+    /// What a score needs of a memory, from its detail.
+    fn row(&self, doc: DocId, detail: &[u8], asked: &Asked) -> Result<Row, TableError> {
+        let (batch, code, held) = terms::memory(detail).ok_or(TableError::Damaged)?;
+        let lexicon = self.batches.get(&batch).ok_or(TableError::Damaged)?;
+        let mut frequencies = Vec::new();
+        for term in terms::read(held) {
+            let (term, weight) = term.ok_or(TableError::Damaged)?;
+            let term = lexicon.get(term as usize).ok_or(TableError::Damaged)?;
+            if let Some(place) = asked.get(term) {
+                #[expect(clippy::cast_precision_loss, reason = "at most 255")]
+                frequencies.push((*place, weight as f32 / 2.0));
+            }
+        }
+        Ok(Row { doc, frequencies, code })
+    }
+
+    /// Takes the lexicon of a batch.
+    fn read(&mut self, detail: &[u8]) -> Result<(), TableError> {
+        let (batch, terms, holders) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
+        let mut holders = terms::read_holders(holders);
+        let mut places = Vec::new();
+        for term in terms.split(' ').filter(|term| !term.is_empty()) {
+            let number = self.terms.number(term);
+            if self.holders.len() <= number as usize {
+                self.holders.resize(self.terms.len(), [0, 0]);
+            }
+            let [served, staging] = holders.next().flatten().ok_or(TableError::Damaged)?;
+            if let Some(sum) = self.holders.get_mut(number as usize) {
+                *sum = [sum[0].saturating_add(served), sum[1].saturating_add(staging)];
+            }
+            places.push(number);
+        }
+        self.batches.insert(batch, places.into_boxed_slice());
+        Ok(())
+    }
+}
+
+/// Puts a condition on a query, if there is one.
+fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
+    match condition {
+        Some(condition) => query.only_if(condition),
+        None => query,
+    }
+}
+
+/// A condition of SQL: memories of the statuses that a filter allows, or of the others. Texts are quoted; everything else is a
+/// number. Lexicons have neither words nor a vector and are never found.
+fn condition(filters: &Condition<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
+    let served = [Status::Approved, Status::Promoted, Status::Staging];
+    let statuses = served.into_iter().filter(|status| filter.allows(*status) == allowed);
+    let mut parts = vec![among("status", &statuses.map(|status| status.as_str()).collect::<Vec<_>>())];
+    if let Some((names, unnamed)) = &filters.project {
+        let mut either = vec![among("project", names), among("alias", names)];
+        if *unnamed {
+            either.push("project IS NULL OR project = ''".to_owned());
+        }
+        parts.push(either.join(" OR "));
+    }
+    if let Some(kinds) = &filters.kind {
+        parts.push(among("type", kinds));
+    }
+    let tags: Vec<String> = filters
+        .tags
+        .iter()
+        .map(|spellings| {
+            let spellings: Vec<String> = spellings.iter().map(|spelling| quote(spelling)).collect();
+            if spellings.is_empty() {
+                "false".to_owned()
+            } else {
+                format!("array_has_any(tags, [{}])", spellings.join(", "))
+            }
+        })
+        .collect();
+    match filters.match_tags {
+        MatchTags::All => parts.extend(tags),
+        MatchTags::Any if tags.is_empty() => {}
+        MatchTags::Any => parts.push(tags.join(" OR ")),
+    }
+    if let Some(session) = filters.session {
+        parts.push(format!("session = {0} OR session_id = {0}", quote(session)));
+    }
+    if let Some(since) = filters.since {
+        parts.push(format!("created >= {since}"));
+    }
+    if let Some(until) = filters.until {
+        parts.push(format!("created < {until}"));
+    }
+    let parts: Vec<String> = parts.iter().map(|part| format!("({part})")).collect();
+    parts.join(" AND ")
+}
+
+fn among(column: &str, values: &[&str]) -> String {
+    if values.is_empty() {
+        return "false".to_owned();
+    }
+    let values: Vec<String> = values.iter().map(|value| quote(value)).collect();
+    format!("{column} IN ({})", values.join(", "))
+}
+
+/// A string of SQL.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

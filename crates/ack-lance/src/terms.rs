@@ -1,0 +1,186 @@
+//! How a table keeps the terms and the vectors of its memories: the column `detail`.
+//!
+//! The rows of one batch share a lexicon, which is a row of its own: `source` is [`LEXICON`], `row` the number of the batch.
+//! Its `detail` is the number of the batch (4 bytes), the length of the text that follows (4 bytes), the distinct terms of the
+//! batch as this program's analysis writes them (UTF-8, with a blank between), and how many memories of the batch held each
+//! term when it was written: for each term, in its order, the approved and promoted ones and then those in staging (LEB128).
+//!
+//! The `detail` of a memory is the number of its batch (4 bytes), the length of the vector that follows (2 bytes; 0 where it has
+//! none), the vector as searches use it (a factor, single precision, then a signed byte a component; times the factor they make
+//! norm 1), and the terms: pairs in the order of the lexicon, without separators: how many places the term lies behind the one
+//! before (LEB128; the first one behind place −1, less one), and one byte of weighted frequency in half units. So a reader looks
+//! each term up once a batch, and not once a memory, and everything that a score needs lies in one place. Numbers are little
+//! endian.
+//!
+//! `words` of a memory are its terms once more, each once to four times as its weighted frequency says (`times`), with a
+//! blank between, for LanceDB's full-text index.
+
+use super::columns::Written;
+use ack_api::memory::Status;
+use ack_search::prepare::unpack;
+use ack_search::semantic::Code;
+
+/// The `source` of a row that holds a lexicon.
+pub const LEXICON: u8 = u8::MAX;
+
+/// The terms of a batch as they are written.
+pub struct Spelled {
+    /// The detail of the lexicon.
+    pub lexicon: Vec<u8>,
+    /// The detail of each row.
+    pub rows: Vec<Vec<u8>>,
+    /// The words of each row.
+    pub words: Vec<String>,
+}
+
+/// Spells the terms of the rows of a batch.
+pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
+    let mut lexicon = String::new();
+    let mut count = 0u32;
+    // What this lexicon calls the terms of each analyst, by their numbers.
+    let mut numbers: Vec<Vec<Option<u32>>> = Vec::new();
+    let mut spelled = Vec::with_capacity(rows.len());
+    let mut words = Vec::with_capacity(rows.len());
+    let mut holders: Vec<[u32; 2]> = Vec::new();
+    let mut pairs: Vec<(u32, u8)> = Vec::new();
+    for row in rows {
+        pairs.clear();
+        let mut line = String::with_capacity(row.prepared.terms.len() * 10);
+        if numbers.len() <= row.analyst {
+            numbers.resize_with(row.analyst + 1, Vec::new);
+        }
+        let Some(numbers) = numbers.get_mut(row.analyst) else { continue };
+        for weighted in &row.prepared.terms {
+            let (term, weight) = unpack(*weighted);
+            // A term never holds a blank: analysis cuts there.
+            let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
+            if text.is_empty() || text.contains(' ') {
+                continue;
+            }
+            if numbers.len() <= term as usize {
+                numbers.resize(term as usize + 1, None);
+            }
+            let Some(slot) = numbers.get_mut(term as usize) else { continue };
+            let number = *slot.get_or_insert_with(|| {
+                if count > 0 {
+                    lexicon.push(' ');
+                }
+                lexicon.push_str(text);
+                holders.push([0, 0]);
+                count += 1;
+                count - 1
+            });
+            if let Some([served, staging]) = holders.get_mut(number as usize) {
+                *(if row.memory.status == Status::Staging { staging } else { served }) += 1;
+            }
+            for _ in 0..times(weight) {
+                line.push_str(text);
+                line.push(' ');
+            }
+            pairs.push((number, u8::try_from(weight).unwrap_or(u8::MAX)));
+        }
+        pairs.sort_unstable();
+        let code = row.prepared.code().map(|code| code.to_bytes()).unwrap_or_default();
+        let length = u16::try_from(code.len()).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
+        bytes.extend_from_slice(&batch.to_le_bytes());
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(code.get(..usize::from(length)).unwrap_or_default());
+        let mut next = 0;
+        for (number, weight) in &pairs {
+            write(number - next, &mut bytes);
+            bytes.push(*weight);
+            next = number + 1;
+        }
+        spelled.push(bytes);
+        line.pop();
+        words.push(line);
+    }
+    let mut detail = Vec::with_capacity(8 + lexicon.len() + holders.len() * 2);
+    detail.extend_from_slice(&batch.to_le_bytes());
+    detail.extend_from_slice(&u32::try_from(lexicon.len()).unwrap_or(u32::MAX).to_le_bytes());
+    detail.extend_from_slice(lexicon.as_bytes());
+    holders.iter().flatten().for_each(|count| write(*count, &mut detail));
+    Spelled {
+        lexicon: detail,
+        rows: spelled,
+        words,
+    }
+}
+
+/// How often a term of this weighted frequency is written in `words`. The index only names memories, whose score is then
+/// computed from the frequency itself, and it takes as long to build as there are words: a term of the body or of one fact
+/// stands there once, one of the title twice.
+const fn times(weight: u32) -> u32 {
+    match weight {
+        0..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        _ => 4,
+    }
+}
+
+/// Writes a number as LEB128.
+fn write(mut number: u32, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        #[expect(clippy::cast_possible_truncation, reason = "the lower seven bits")]
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "less than 128")]
+    bytes.push(number as u8);
+}
+
+/// The number of the batch, the terms and their holders of a lexicon's detail. `None` as in [`read`].
+pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
+    let (batch, rest) = detail.split_first_chunk::<4>()?;
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (text, holders) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    Some((u32::from_le_bytes(*batch), std::str::from_utf8(text).ok()?, holders))
+}
+
+/// The number of the batch, the vector and the terms of a memory's detail. `None` as in [`read`].
+pub fn memory(detail: &[u8]) -> Option<(u32, Option<Code>, &[u8])> {
+    let (batch, rest) = detail.split_first_chunk::<4>()?;
+    let (length, rest) = rest.split_first_chunk::<2>()?;
+    let (code, terms) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    let code = if code.is_empty() { None } else { Some(Code::from_bytes(code)?) };
+    Some((u32::from_le_bytes(*batch), code, terms))
+}
+
+/// Reads a number of LEB128. The outer `None` stands for the end, the inner one for bytes that nobody wrote.
+fn number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
+    let mut byte = *bytes.next()?;
+    let mut number = u32::from(byte & 0x7f);
+    let mut shift = 7;
+    while byte & 0x80 != 0 {
+        let Some(more) = bytes.next().filter(|_| shift < 32) else {
+            return Some(None);
+        };
+        byte = *more;
+        number |= u32::from(byte & 0x7f) << shift;
+        shift += 7;
+    }
+    Some(Some(number))
+}
+
+/// The holders of a lexicon's terms: approved and promoted memories, and those in staging. `None` as in [`read`].
+pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
+    let mut rest = bytes.iter();
+    std::iter::from_fn(move || {
+        let served = number(&mut rest)?;
+        Some(served.zip(number(&mut rest).flatten()).map(|(served, staging)| [served, staging]))
+    })
+}
+
+/// The terms of a row: places in the lexicon and weights. `None` stands for bytes that no row was written with.
+pub fn read(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
+    let mut rest = bytes.iter();
+    let mut next = 0u32;
+    std::iter::from_fn(move || {
+        let Some(gap) = number(&mut rest)? else { return Some(None) };
+        let pair = next.checked_add(gap).zip(rest.next());
+        next = pair.map_or(next, |(number, _)| number.saturating_add(1));
+        Some(pair.map(|(number, weight)| (number, u32::from(*weight))))
+    })
+}

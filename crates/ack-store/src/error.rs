@@ -1,0 +1,192 @@
+//! Why a store cannot be read, each with a stable code and the next step.
+
+use std::path::{Path, PathBuf};
+
+use ack_api::ErrorCode;
+use ack_api::text::list;
+
+use crate::remedy::{remedy, sqlite_remedy};
+
+/// Why a store cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no file.
+    #[error("Memory database not found: `{}`", path.display())]
+    Missing {
+        /// The path looked at.
+        path: PathBuf,
+    },
+    /// The file is empty.
+    #[error("`{}` is empty: no database was ever written there", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no SQLite database.
+    #[error("`{}` is not an SQLite database", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A database with no table this program knows.
+    #[error("`{}` holds no memories: none of its tables ({}) has an id and a title", path.display(), list(tables))]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The tables there are.
+        tables: Vec<String>,
+    },
+    /// Another program holds a lock for longer than a request may wait.
+    #[error("`{}` is locked by another program", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Damaged contents.
+    #[error("`{}` is damaged: {source}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// It changed under every attempt to read it.
+    #[error("`{}` changed under every one of {attempts} attempts to read it", path.display())]
+    Unsteady {
+        /// The file.
+        path: PathBuf,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// Beside the database stands something in the place of a file.
+    #[error("cannot read `{}`: {source}", path.display())]
+    NotAFile {
+        /// What is no file.
+        path: PathBuf,
+        /// What it is.
+        source: std::io::Error,
+    },
+    /// It has to be read from a private copy, and none can be made.
+    #[error("no private copy of `{}` can be made in `{}`: {source}", path.display(), folder.display())]
+    NoCopy {
+        /// The file.
+        path: PathBuf,
+        /// The temporary folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Any other failure of the file system.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Any other failure of SQLite.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    /// Sorts an SQLite failure on `path` into the cases a person can act on.
+    pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Locked { path },
+            _ => Self::Sqlite { path, source },
+        }
+    }
+
+    /// The database.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Missing { path }
+            | Self::Empty { path }
+            | Self::NotADatabase { path }
+            | Self::Foreign { path, .. }
+            | Self::Locked { path }
+            | Self::Corrupt { path, .. }
+            | Self::Unsteady { path, .. }
+            | Self::NotAFile { path, .. }
+            | Self::NoCopy { path, .. }
+            | Self::Io { path, .. }
+            | Self::Sqlite { path, .. } => path,
+        }
+    }
+
+    /// The stable code.
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Missing { .. } => ErrorCode::StoreNotFound,
+            Self::Empty { .. } => ErrorCode::StoreEmpty,
+            Self::NotADatabase { .. } => ErrorCode::StoreNotSqlite,
+            Self::Foreign { .. } => ErrorCode::StoreForeign,
+            Self::Locked { .. } => ErrorCode::StoreLocked,
+            Self::Corrupt { .. } => ErrorCode::StoreCorrupt,
+            Self::Unsteady { .. } => ErrorCode::StoreUnsteady,
+            Self::NotAFile { .. } | Self::NoCopy { .. } | Self::Io { .. } | Self::Sqlite { .. } => ErrorCode::StoreUnreadable,
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => {
+                "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+            }
+            Self::Empty { .. } => "wait until its program has written to it, or import into it with `ack-memory import FILE --scope NAME`",
+            Self::NotADatabase { .. } => "check the scope's `store` path; restore the file from a backup if it should be a database",
+            Self::Foreign { .. } => "check the scope's `store` path; the tables this program reads are described in schemas/scope.sql",
+            Self::Locked { .. } => "try again when the other program has finished its write",
+            Self::Corrupt { .. } => "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`",
+            Self::Unsteady { .. } => "try again; another program rewrites it without pause",
+            Self::NotAFile { .. } => "move it away: SQLite keeps files of its own under this name",
+            Self::NoCopy { .. } => "make room there, or set TMPDIR to a folder with room that may be written",
+            Self::Io { source, .. } => remedy(source).unwrap_or(UNREADABLE),
+            Self::Sqlite { source, .. } => sqlite_remedy(source).unwrap_or(UNREADABLE),
+        }
+    }
+}
+
+/// The next step where a store cannot be read and nothing more is known.
+const UNREADABLE: &str = "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use nix::libc;
+
+    use super::*;
+
+    #[test]
+    fn each_failure_of_the_system_has_its_own_next_step() {
+        let path = || PathBuf::from("/somewhere/memory.db");
+        for (number, word) in [
+            (libc::ENOSPC, "no space left"),
+            (libc::EDQUOT, "no space left"),
+            (libc::EROFS, "read-only"),
+            (libc::EMFILE, "ulimit -n"),
+            (libc::ENFILE, "ulimit -n"),
+            (libc::EFBIG, "ulimit -f"),
+            (libc::EIO, "disk"),
+            (libc::EACCES, "permissions"),
+        ] {
+            let source = io::Error::from_raw_os_error(number);
+            let words = source.to_string();
+            let error = StoreError::Io { path: path(), source };
+            assert!(error.hint().contains(word), "{words}: {}", error.hint());
+        }
+        let full = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL), None);
+        assert!(StoreError::sqlite(&path(), full).hint().contains("no space left"));
+    }
+}

@@ -1,0 +1,272 @@
+//! Provenance: the links between memories, followed from one of them. Only memories that a filter allows are told, and only
+//! through such memories a walk goes on.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+use super::layout::{Field, exact};
+use super::{Snapshot, values};
+use crate::StoreError;
+use ack_api::LinkEntry;
+use ack_api::cancel;
+use ack_api::memory::StatusFilter;
+use ack_api::text;
+
+/// The kinds of links that the native schema names; stores may hold others.
+pub const KINDS: [&str; 4] = ["contradicts", "derived_from", "related", "supersedes"];
+
+/// Links that one walk tells.
+const MOST: usize = 100;
+/// Links of one memory that are looked at.
+const MOST_OF_ONE: usize = 1_000;
+/// Kinds of a store beyond [`KINDS`] that are looked at.
+const MOST_KINDS: usize = 50;
+/// Links of such a kind of which one must be between memories that may be told.
+const TRIED: usize = 50;
+
+/// Which links are followed, and how far.
+#[derive(Debug, Clone)]
+pub struct Route<'a> {
+    /// Which memories may be told.
+    pub filter: StatusFilter,
+    /// Steps from the first memory.
+    pub depth: u32,
+    /// The kinds of links, in lower case; none: all.
+    pub kinds: &'a [String],
+}
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub struct Walk {
+    /// The links, in the order in which they were found: near ones first.
+    pub links: Vec<LinkEntry>,
+    /// There are further ones behind the last step.
+    pub goes_on: bool,
+    /// There are more than a walk tells.
+    pub is_full: bool,
+}
+
+/// A link as it is stored.
+#[derive(Debug)]
+struct Link {
+    from: String,
+    to: String,
+    kind: String,
+    source: Option<String>,
+    confidence: Option<f64>,
+}
+
+impl Link {
+    /// The end that is not this one.
+    fn far(&self, near: &str) -> &str {
+        if self.from == near { &self.to } else { &self.from }
+    }
+
+    fn key(&self) -> (String, String, String) {
+        (self.from.clone(), self.to.clone(), self.kind.clone())
+    }
+}
+
+/// Titles of the memories that may be told, by id; `None` for those that may not.
+type Titles = HashMap<String, Option<String>>;
+
+impl Snapshot<'_> {
+    /// Links around a memory, breadth-first.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn links(&self, id: &str, route: &Route<'_>) -> Result<Walk, StoreError> {
+        let mut walk = Walk::default();
+        let mut titles = Titles::new();
+        let mut seen: HashSet<(String, String, String)> = HashSet::new();
+        let mut visited: HashSet<String> = HashSet::from([id.to_owned()]);
+        let mut queue = VecDeque::from([(id.to_owned(), 1)]);
+        let mut ends: Vec<String> = Vec::new();
+        while let Some((current, level)) = queue.pop_front() {
+            let (links, all) = self.links_of(&current, route.kinds)?;
+            walk.is_full |= !all;
+            for link in links {
+                if cancel::check().is_err() {
+                    return Ok(walk);
+                }
+                let far = link.far(&current).to_owned();
+                let Some(title) = self.title(&far, route.filter, &mut titles)? else {
+                    continue;
+                };
+                if !seen.insert(link.key()) {
+                    continue;
+                }
+                if walk.links.len() >= MOST {
+                    walk.is_full = true;
+                    return Ok(walk);
+                }
+                if visited.insert(far.clone()) {
+                    if level < route.depth {
+                        queue.push_back((far, level + 1));
+                    } else {
+                        ends.push(far);
+                    }
+                }
+                walk.links.push(LinkEntry {
+                    from_id: link.from,
+                    to_id: link.to,
+                    kind: link.kind,
+                    depth: level,
+                    title: Some(title),
+                    source: link.source,
+                    confidence: link.confidence,
+                });
+            }
+        }
+        for end in ends {
+            for link in self.links_of(&end, route.kinds)?.0 {
+                if !seen.contains(&link.key()) && self.title(link.far(&end), route.filter, &mut titles)?.is_some() {
+                    walk.goes_on = true;
+                    return Ok(walk);
+                }
+            }
+        }
+        Ok(walk)
+    }
+
+    /// The kinds of links there are between memories that the filter allows, beyond [`KINDS`].
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn other_kinds(&self, filter: StatusFilter) -> Result<BTreeSet<String>, StoreError> {
+        let Some(source) = &self.layout.links else {
+            return Ok(BTreeSet::new());
+        };
+        let [from, to, kind, ..] = &source.columns;
+        let kinds = self.texts(
+            &format!(
+                "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MOST_KINDS}",
+                source.table,
+                exact(kind)
+            ),
+            None,
+        )?;
+        let mut titles = Titles::new();
+        let mut told = BTreeSet::new();
+        for [kind_found, _] in kinds {
+            if KINDS.contains(&kind_found.as_str()) {
+                continue;
+            }
+            let sql = format!(
+                "SELECT {from}, {to} FROM {} WHERE lower(trim({kind})) = ?1 LIMIT {TRIED}",
+                source.table
+            );
+            for [from, to] in self.texts(&sql, Some(&kind_found))? {
+                if self.title(&from, filter, &mut titles)?.is_some() && self.title(&to, filter, &mut titles)?.is_some() {
+                    told.insert(text::line(&kind_found, 60));
+                    break;
+                }
+            }
+        }
+        Ok(told)
+    }
+
+    /// The first two columns of what a statement finds, as texts; rows whose first is none are left out.
+    fn texts(&self, sql: &str, parameter: Option<&str>) -> Result<Vec<[String; 2]>, StoreError> {
+        let mut statement = self.fail(self.connection.prepare(sql))?;
+        let columns = statement.column_count();
+        let mut rows = match parameter {
+            Some(parameter) => self.fail(statement.query([parameter]))?,
+            None => self.fail(statement.query([]))?,
+        };
+        let mut found = Vec::new();
+        while let Some(row) = self.fail(rows.next())? {
+            let (first, _) = values::string(self.fail(row.get_ref(0))?);
+            let second = if columns > 1 {
+                values::string(self.fail(row.get_ref(1))?).0
+            } else {
+                None
+            };
+            found.extend(first.map(|first| [first, second.unwrap_or_default()]));
+        }
+        Ok(found)
+    }
+
+    /// The title of a memory that the filter allows.
+    fn title(&self, id: &str, filter: StatusFilter, known: &mut Titles) -> Result<Option<String>, StoreError> {
+        if let Some(title) = known.get(id) {
+            return Ok(title.clone());
+        }
+        let memory = self.by_id(id)?.filter(|memory| filter.allows(memory.status));
+        let title = memory.map(|memory| memory.title);
+        known.insert(id.to_owned(), title.clone());
+        Ok(title)
+    }
+
+    /// The links of one memory, and whether these are all.
+    fn links_of(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
+        let mut links = Vec::new();
+        if let Some(source) = &self.layout.links {
+            let [from, to, kind, by, confidence] = &source.columns;
+            let sql = format!(
+                "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {} WHERE ({} = ?1 OR {} = ?1)
+                 AND (?2 = '[]' OR lower(trim(coalesce({kind}, 'related'))) IN (SELECT value FROM json_each(?2)))
+                 ORDER BY {}, {}, {} LIMIT {}",
+                source.table,
+                exact(from),
+                exact(to),
+                exact(from),
+                exact(to),
+                exact(kind),
+                MOST_OF_ONE + 1
+            );
+            let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
+            let wanted = serde_json::to_string(kinds).unwrap_or_default();
+            let mut rows = self.fail(statement.query([id, wanted.as_str()]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let text = |position| -> Result<Option<String>, StoreError> {
+                    Ok(values::string(self.fail(row.get_ref(position))?)
+                        .0
+                        .map(|value| text::line(&value, 200)))
+                };
+                if let (Some(from), Some(to)) = (text(0)?, text(1)?) {
+                    links.push(Link {
+                        from,
+                        to,
+                        kind: text(2)?.unwrap_or_else(|| "related".to_owned()),
+                        source: text(3)?,
+                        confidence: values::share(self.fail(row.get_ref(4))?),
+                    });
+                }
+            }
+        }
+        let all = links.len() <= MOST_OF_ONE;
+        links.truncate(MOST_OF_ONE);
+        if kinds.is_empty() || kinds.iter().any(|kind| kind == "supersedes") {
+            self.successions(id, &mut links)?;
+        }
+        Ok((links, all))
+    }
+
+    /// Adds what `superseded_by` says of a memory, where no link says it.
+    fn successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
+        for (_, source) in self.sources() {
+            let Some(column) = source.column(Field::SupersededBy) else {
+                continue;
+            };
+            let id_expression = source.id.expression();
+            let (own, successor) = (exact(&id_expression), exact(column));
+            let sql = format!(
+                "SELECT {column}, {id_expression} FROM {} WHERE {successor} = ?1 OR ({own} = ?1 AND {successor} <> '') LIMIT 50",
+                source.table
+            );
+            for [newer, older] in self.texts(&sql, Some(id))? {
+                let told = |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
+                if !older.is_empty() && !links.iter().any(told) {
+                    links.push(Link {
+                        from: newer,
+                        to: older,
+                        kind: "supersedes".to_owned(),
+                        source: None,
+                        confidence: None,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,388 @@
+//! How a store is opened so that nothing beside it, and no byte of it, changes.
+//!
+//! SQLite's read-only mode is not free of side effects: on a WAL database at rest it leaves `-wal` and `-shm` files
+//! behind, it rewrites an existing `-shm`, and its shared lock makes the commit of a rollback-journal writer fail. So a
+//! store is opened by what lies beside it at that moment ([`Opening`]), through a file layer that cannot write
+//! ([`super::vfs`]), and what was read without locks is used only if the files' [`Stamp`] is the same afterwards.
+//!
+//! Looking at the files opens and closes them, and closing any descriptor of a file drops every POSIX lock this process
+//! holds on it. So nothing here may run while a connection of this process holds locks on the same database;
+//! [`super::Store`] sees to that.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::libc;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::vfs;
+use crate::StoreError;
+use ack_sys::files;
+
+/// How often the files are looked at again while the database changes.
+const LOOKS: u32 = 16;
+/// Pages that a connection keeps, in KiB (a negative `cache_size`): a read goes through a store once, or to a few of its rows.
+const CACHE: i32 = -256;
+/// Times of change closer together than this may be written as the same.
+const CLOCK_TICK: Duration = Duration::from_millis(50);
+/// How long a read may wait for a lock, where locks are used at all.
+const BUSY: Duration = Duration::from_millis(250);
+
+/// How a database is opened for one read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Nobody writes: `immutable=1`, no lock and no file, verified unchanged afterwards.
+    AtRest,
+    /// A write-ahead log with its shared-memory file is there: `mode=ro` with a read-only shared-memory file, which
+    /// sees every committed row and writes nothing.
+    Live,
+    /// A log or a rollback journal that only a writable folder could process, a log whose writer keeps everybody out, or a
+    /// database that changes under every read: the files are copied to a private temporary folder and read there.
+    Copied,
+    /// A writer holds the lock under which it changes the database, and may be changing it. A shared lock of ours would
+    /// make its commit fail, so none is taken.
+    Locked,
+    /// A writer holds that lock, and its journal says that it changes nothing: the database is as it was committed last.
+    Kept,
+}
+
+impl Opening {
+    /// What `doctor` and `list_scopes` say.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::AtRest => "at rest, without locks (immutable=1, verified unchanged)",
+            Self::Live => "live write-ahead log (mode=ro, shared memory read-only)",
+            Self::Copied => "a private copy (it could not be read in place)",
+            Self::Locked => "not, because a writer holds its lock",
+            Self::Kept => "between two changes of a writer that keeps its lock (immutable=1, verified unchanged)",
+        }
+    }
+}
+
+/// What tells one state of a database's files from the next. Equal stamps mean that no commit lies between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    main: FileStamp,
+    /// Change counter and schema cookie of the database header (bytes 24-27 and 40-43).
+    counters: [u8; 8],
+    log: Option<FileStamp>,
+    /// The log's header, with its salts (bytes 0-31).
+    log_header: Vec<u8>,
+    /// The wal-index header (bytes 0-95 of `-shm`): it changes with every commit, also where a log is overwritten in
+    /// place within one tick of the file system's clock.
+    shared_memory: Vec<u8>,
+    /// The journal that would have to be rolled back: without it, the same database holds what was a change under way.
+    journal: Option<FileStamp>,
+}
+
+impl Stamp {
+    /// Whether the database itself is as it was.
+    pub fn same_database(&self, other: &Self) -> bool {
+        (self.main, self.counters) == (other.main, other.counters)
+    }
+
+    /// Whether a copy that was begun at `self` and was whole at `after` is of one state: the log may have grown behind what was
+    /// copied of it, while nothing of it was written into the database.
+    pub fn spans(&self, after: &Self) -> bool {
+        if self == after {
+            return true;
+        }
+        // A file that was written moments ago may have been written again without showing it.
+        let old = self.main.modified.and_then(|modified| modified.elapsed().ok());
+        let settled = old.is_some_and(|age| age > CLOCK_TICK);
+        let same_log = !self.log_header.is_empty() && self.log_header == after.log_header;
+        settled && same_log && self.same_database(after) && self.journal == after.journal
+    }
+
+    /// Whether a journal would have to be rolled back.
+    pub const fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// The identity of the database file: another file under the same name has another one.
+    pub const fn identity(&self) -> u64 {
+        self.main.identity
+    }
+
+    /// The length of the database file, in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.main.length
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    length: u64,
+    modified: Option<std::time::SystemTime>,
+    identity: u64,
+}
+
+impl FileStamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        let identity = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let identity = 0;
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            identity,
+        }
+    }
+}
+
+/// What is copied beside a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing: it is complete in itself.
+    Nothing,
+    /// The log, or the journal that has to be rolled back.
+    LogOrJournal,
+}
+
+/// What another process does to a database, by the locks it holds (<https://www.sqlite.org/lockingv3.html>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WriterLock {
+    /// Nothing, or it reads.
+    None,
+    /// RESERVED: it collects changes and has written none of them to the database.
+    Announced,
+    /// PENDING or EXCLUSIVE: it changes the database, or is about to.
+    Changing,
+}
+
+/// The stamp of a database now, and how to open it in that state.
+///
+/// # Errors
+/// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or [`StoreError::Io`].
+pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
+    // A log is written into the database and then removed: who saw the database before and the log's place afterwards would
+    // take this state for the one that was there before the log. So the database is looked at again.
+    let mut main = Main::look(path)?;
+    for _ in 0..LOOKS {
+        let found = beside_it(path, &main)?;
+        let again = Main::look(path)?;
+        if again.stamp == main.stamp && again.header == main.header {
+            return Ok(found);
+        }
+        main = again;
+    }
+    beside_it(path, &main)
+}
+
+/// The database itself.
+struct Main {
+    file: File,
+    stamp: FileStamp,
+    /// Its first 100 bytes, or as many as there are.
+    header: Vec<u8>,
+}
+
+impl Main {
+    fn look(path: &Path) -> Result<Self, StoreError> {
+        let io = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
+            _ => StoreError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        };
+        // What is no file is not opened: a pipe would wait for its other end.
+        if !fs::metadata(path).map_err(io)?.is_file() {
+            return Err(StoreError::NotADatabase { path: path.to_owned() });
+        }
+        let file = files::open(path).map_err(io)?;
+        let stamp = FileStamp::of(&file.metadata().map_err(io)?);
+        let header = beginning(&file, 100).map_err(io)?;
+        Ok(Self { file, stamp, header })
+    }
+}
+
+/// What lies beside a database, and what it makes of it.
+fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
+    let header = &main.header;
+    // SQLite opens these by itself, whatever they are.
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let path = beside(path, suffix);
+        match files::check(&path) {
+            Err(source) if source.kind() == std::io::ErrorKind::InvalidInput => return Err(StoreError::NotAFile { path, source }),
+            _ => {}
+        }
+    }
+    let log_path = beside(path, "-wal");
+    let log_file = fs::metadata(&log_path).ok();
+    let log_length = log_file.as_ref().map_or(0, fs::Metadata::len);
+    if header.is_empty() && log_length == 0 {
+        return Err(StoreError::Empty { path: path.to_owned() });
+    }
+    if !header.starts_with(b"SQLite format 3\0") {
+        return Err(StoreError::NotADatabase { path: path.to_owned() });
+    }
+    let journal_path = beside(path, "-journal");
+    let journal = head(&journal_path, 1).ok();
+    let hot = journal.as_ref().is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
+    let shared_path = beside(path, "-shm");
+    let shared_memory = if log_length > 0 {
+        head(&shared_path, 96).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
+    let opening = match (uses_log && log_length > 0, writer_lock(&main.file)) {
+        // Whoever keeps a log to itself needs no shared memory, and what lies there may be of another time.
+        (true, WriterLock::Changing) => Opening::Copied,
+        (true, _) if shared_path.exists() => Opening::Live,
+        (true, _) => Opening::Copied,
+        (false, _) if uses_log && !hot => Opening::AtRest,
+        // Before the first change of the database itself a journal is there, and has its mark.
+        (false, WriterLock::Changing) if journal.is_some() && !hot => Opening::Kept,
+        (false, WriterLock::Changing) => Opening::Locked,
+        // A journal without its writer's lock was left behind by a crash; only a rollback makes sense of the database.
+        (false, WriterLock::None) if hot => Opening::Copied,
+        // A writer that has only announced itself has not touched the database yet.
+        (false, WriterLock::None | WriterLock::Announced) => Opening::AtRest,
+    };
+    let unfinished = hot && matches!(opening, Opening::Locked | Opening::Copied);
+    let mut counters = [0; 8];
+    for (slot, byte) in counters
+        .iter_mut()
+        .zip(header.get(24..28).into_iter().chain(header.get(40..44)).flatten())
+    {
+        *slot = *byte;
+    }
+    let stamp = Stamp {
+        main: main.stamp,
+        counters,
+        log: log_file.filter(|file| file.len() > 0).as_ref().map(FileStamp::of),
+        log_header: if log_length > 0 {
+            head(&log_path, 32).unwrap_or_default()
+        } else {
+            Vec::new()
+        },
+        shared_memory,
+        journal: fs::metadata(journal_path).ok().filter(|_| unfinished).as_ref().map(FileStamp::of),
+    };
+    Ok((stamp, opening))
+}
+
+/// Opens a connection in the given way. It cannot write: not to the database, not through a schema's own functions.
+///
+/// # Errors
+/// What SQLite said.
+pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
+    let parameters = match opening {
+        Opening::AtRest | Opening::Kept | Opening::Copied => "mode=ro&immutable=1",
+        Opening::Live => "mode=ro&readonly_shm=1",
+        Opening::Locked => return Err(failure(rusqlite::ffi::SQLITE_BUSY, "a writer holds the lock")),
+    };
+    if !vfs::register() {
+        return Err(failure(
+            rusqlite::ffi::SQLITE_CANTOPEN,
+            "the read-only file layer could not be registered",
+        ));
+    }
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags_and_vfs(uri(path, parameters), flags, vfs::NAME)?;
+    harden(&connection)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// Has a connection trust nothing that a database says, and keep little in memory.
+///
+/// # Errors
+/// What SQLite said.
+pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Going through an index needs the order it was made by, though nothing is looked up by it ([`super::layout::exact`]).
+    connection.collation_needed(|connection, name| connection.create_collation(name, |a, b| a.cmp(b)))?;
+    connection.pragma_update(None, "cache_size", CACHE)
+}
+
+/// Makes a private copy complete in itself: its journal is rolled back, or its log written into it.
+///
+/// # Errors
+/// What SQLite said.
+pub fn settle(copy: &Path) -> rusqlite::Result<()> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(uri(copy, "mode=rw"), flags)?;
+    harden(&connection)?;
+    // Nobody else reads it, and what is lost with the machine is made anew.
+    connection
+        .execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
+}
+
+fn failure(code: i32, message: &str) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
+}
+
+/// The path of what SQLite keeps beside a database.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Looks for a writer's locks on SQLite's lock bytes, without locking. This also sees writers that keep no journal file.
+fn writer_lock(file: &File) -> WriterLock {
+    const PENDING: libc::off_t = 0x4000_0000;
+    const RESERVED: libc::off_t = PENDING + 1;
+    const SHARED: libc::off_t = PENDING + 2;
+    let held = |start, length| is_held(file, libc::F_RDLCK, start, length);
+    if held(PENDING, 1) || held(SHARED, 510) {
+        WriterLock::Changing
+    } else if held(RESERVED, 1) {
+        WriterLock::Announced
+    } else {
+        WriterLock::None
+    }
+}
+
+/// Whether another process has the shared memory of a log open, so that it is of the log that is there now.
+pub fn is_shared(shared: &File) -> bool {
+    // Whoever opens it holds its 128th byte (`UNIX_SHM_DMS` in SQLite's os_unix.c).
+    is_held(shared, libc::F_WRLCK, 128, 1)
+}
+
+/// Whether another process holds a lock that a lock of this kind would have to wait for.
+fn is_held(file: &File, kind: impl TryInto<libc::c_short>, start: libc::off_t, length: libc::off_t) -> bool {
+    let mut probe = libc::flock {
+        l_type: kind.try_into().unwrap_or_default(),
+        l_whence: libc::SEEK_SET.try_into().unwrap_or_default(),
+        l_start: start,
+        l_len: length,
+        l_pid: 0,
+    };
+    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != libc::F_UNLCK
+}
+
+fn head(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+    beginning(&files::open(path)?, most)
+}
+
+fn beginning(mut file: &File, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(most);
+    file.by_ref().take(most as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// `file:` URI of a path (<https://www.sqlite.org/uri.html>): every byte that is not plain is percent-encoded.
+fn uri(path: &Path, parameters: &str) -> String {
+    const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+    #[cfg(unix)]
+    let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+    #[cfg(not(unix))]
+    let text = format!("/{}", path.to_string_lossy().replace('\\', "/"));
+    #[cfg(not(unix))]
+    let bytes = text.as_bytes();
+    format!("file:{}?{parameters}", percent_encode(bytes, PLAIN))
+}

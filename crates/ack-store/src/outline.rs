@@ -1,0 +1,253 @@
+//! A store in outline: what decides whether a memory may be told and how old it is, for every row, without its long text.
+//!
+//! It is read straight from SQLite in one pass and costs a fraction of an index. A process that answers one question and
+//! ends, as a hook does, chooses by it which few records to read.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+
+use super::layout::{Field, Source};
+use super::sessions::{MEMBERS, Members};
+use super::{Snapshot, record, values};
+use crate::StoreError;
+use ack_api::memory::{self, Status, StatusFilter, Successor, Unreviewed};
+use ack_api::source::RowKey;
+use ack_api::text;
+
+/// The fields that are read.
+const READ: [Field; 16] = [
+    Field::Project,
+    Field::ProjectAlias,
+    Field::Session,
+    Field::SessionId,
+    Field::Kind,
+    Field::Title,
+    Field::Subtitle,
+    Field::Facts,
+    Field::Concepts,
+    Field::Files,
+    Field::FilesMore,
+    Field::Status,
+    Field::SupersededBy,
+    Field::CreatedEpoch,
+    Field::Created,
+    Field::Date,
+];
+
+/// The other fields that are looked through for words.
+const PASSING: [Field; 4] = [Field::Subtitle, Field::Facts, Field::Files, Field::FilesMore];
+
+/// The words found in a row, one bit each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// In any field.
+    pub anywhere: u128,
+    /// In the title or among the tags.
+    pub telling: u128,
+    /// In the type or among the tags.
+    pub label: u128,
+}
+
+/// A memory in outline.
+#[derive(Debug, Clone)]
+pub struct Outline {
+    /// Where the row lies.
+    pub key: RowKey,
+    /// Its public id.
+    pub id: String,
+    /// Its status.
+    pub status: Status,
+    /// Its project; empty where the store names none.
+    pub project: String,
+    /// The project's second name.
+    pub alias: String,
+    /// When it was written, milliseconds since 1970; `i64::MIN` where unknown.
+    pub created: i64,
+    /// The words that were found in it.
+    pub marks: Marks,
+}
+
+/// A store in outline.
+#[derive(Debug, Default)]
+pub struct Outlines {
+    /// The memories that the filter lets through and no newer one replaces, in the order in which they were stored.
+    pub served: Vec<Outline>,
+    /// How many wait for review.
+    pub pending: u64,
+    /// When the oldest of those was written, milliseconds since 1970.
+    pub oldest_pending: Option<i64>,
+    /// The memories of each session that the filter lets through.
+    pub members: Members,
+    /// Every memory that is not rejected, by its id.
+    known: HashMap<String, Known>,
+}
+
+impl Outlines {
+    /// Whether the store holds a memory of this id that is not rejected.
+    pub fn holds(&self, id: &str) -> bool {
+        self.known.contains_key(id)
+    }
+}
+
+/// What the rule on successors needs of every row that is not rejected.
+#[derive(Debug)]
+struct Known {
+    status: Status,
+    successor: Option<Box<str>>,
+}
+
+/// What is read of a row before it is known whether it is the first one of its id.
+struct Seen {
+    outline: Outline,
+    successor: Option<Box<str>>,
+    /// The name and the id of the session it was learned in; empty where unknown.
+    sessions: [String; 2],
+}
+
+/// What looks for words in the raw bytes of a field: one bit a word.
+pub type Find<'a> = &'a (dyn Fn(&[u8]) -> u128 + Sync);
+
+impl Snapshot<'_> {
+    /// Reads the store in outline. `find` is given the raw bytes of each field of a memory that the filter lets through and
+    /// says which words stand there, one bit a word.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn outlines(&self, filter: StatusFilter, find: Find<'_>) -> Result<Outlines, StoreError> {
+        let mut outlines = Outlines::default();
+        let mut known: HashMap<String, Known> = HashMap::default();
+        let mut rejected: HashSet<String> = HashSet::default();
+        for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
+            let (of, how) = ((number, source), (self.unreviewed, filter, find));
+            for Seen {
+                outline,
+                successor,
+                sessions,
+            } in self.in_halves(source, |connection, within| rows(connection, within, of, how))?
+            {
+                if outline.status == Status::Rejected {
+                    rejected.insert(outline.id);
+                    continue;
+                }
+                // Of rows with one id the first counts, and a row without an id cannot be asked for.
+                if outline.id.is_empty() || known.contains_key(&outline.id) {
+                    continue;
+                }
+                let status = outline.status;
+                known.insert(outline.id.clone(), Known { status, successor });
+                if status == Status::Staging {
+                    outlines.pending += 1;
+                    let oldest = outline.created;
+                    if oldest > i64::MIN {
+                        outlines.oldest_pending = Some(outlines.oldest_pending.map_or(oldest, |known| known.min(oldest)));
+                    }
+                }
+                if filter.allows(status) {
+                    for session in sessions.into_iter().filter(|session| !session.is_empty()) {
+                        let members = outlines.members.entry(session).or_default();
+                        if members.len() < MEMBERS && members.last().is_none_or(|(key, _)| *key != outline.key) {
+                            members.push((outline.key, outline.id.clone()));
+                        }
+                    }
+                    outlines.served.push(outline);
+                }
+            }
+        }
+        let look = |id: &str| match known.get(id) {
+            _ if rejected.contains(id) => Successor::Rejected,
+            Some(found) => Successor::There {
+                status: found.status,
+                next: found.successor.as_deref(),
+            },
+            None => Successor::Gone,
+        };
+        outlines.served.retain(|outline| {
+            let first = known.get(&outline.id).and_then(|own| own.successor.as_deref());
+            !memory::is_superseded(&outline.id, first, filter, look)
+        });
+        outlines.known = known;
+        Ok(outlines)
+    }
+}
+
+/// The rows of a source that a clause of SQL leaves.
+fn rows(
+    connection: &Connection,
+    within: &str,
+    (number, source): (u8, &Source),
+    (unreviewed, filter, find): (Unreviewed, StatusFilter, Find<'_>),
+) -> rusqlite::Result<Vec<Seen>> {
+    let sql = format!("SELECT {} FROM {}{within}", source.select_only(&READ), source.table);
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut seen = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = record::id(row)?;
+        let status = record::status(row, source, unreviewed)?;
+        let mut outline = Outline {
+            key: RowKey {
+                source: number,
+                rowid: row.get(0)?,
+            },
+            id,
+            status,
+            project: String::new(),
+            alias: String::new(),
+            created: i64::MIN,
+            marks: Marks::default(),
+        };
+        if status == Status::Rejected || outline.id.is_empty() {
+            seen.push(Seen {
+                outline,
+                successor: None,
+                sessions: Default::default(),
+            });
+            continue;
+        }
+        let successor = line(row, Field::SupersededBy)?;
+        let successor = (!successor.is_empty() && successor != outline.id).then(|| successor.into_boxed_str());
+        if status == Status::Staging || filter.allows(status) {
+            let created = record::first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
+            outline.created = created.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
+        }
+        let mut sessions = <[String; 2]>::default();
+        if filter.allows(status) {
+            outline.project = line(row, Field::Project)?;
+            outline.alias = line(row, Field::ProjectAlias)?;
+            outline.marks = marks(row, source, find)?;
+            sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
+        }
+        seen.push(Seen {
+            outline,
+            successor,
+            sessions,
+        });
+    }
+    Ok(seen)
+}
+
+/// A field as one line, empty where the row has none; cut where [`record::memory`] cuts it.
+fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
+    let (value, _) = values::string(row.get_ref(field.position())?);
+    Ok(value.map(|value| text::line(&value, 200)).unwrap_or_default())
+}
+
+fn marks(row: &Row<'_>, source: &Source, find: Find<'_>) -> rusqlite::Result<Marks> {
+    let within = |fields: &[Field]| -> rusqlite::Result<u128> {
+        let mut found = 0;
+        for field in fields.iter().filter(|field| source.column(**field).is_some()) {
+            if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = row.get_ref(field.position())? {
+                found |= find(bytes);
+            }
+        }
+        Ok(found)
+    };
+    let tags = within(&[Field::Concepts])?;
+    let telling = tags | within(&[Field::Title])?;
+    Ok(Marks {
+        anywhere: telling | within(&PASSING)?,
+        telling,
+        label: tags | within(&[Field::Kind])?,
+    })
+}

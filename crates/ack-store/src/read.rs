@@ -1,0 +1,345 @@
+//! The questions asked of a store. Each runs inside one snapshot; whoever asks decides what the status allow-list lets
+//! through, and rows it does not are returned with their status or not at all, as each function says.
+
+use ack_api::source::{ListedRow, Record, Records, RowKey, StoredMemory};
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, Row};
+
+use super::layout::{Field, Source, exact};
+use super::{Snapshot, record, values};
+use crate::StoreError;
+use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::text;
+use ack_api::time;
+use ack_api::{Counts, HistoryEntry};
+
+/// A row during a scan, decoded only as far as it is asked to.
+struct ScannedRow<'a> {
+    key: RowKey,
+    status: Status,
+    fingerprint: u64,
+    row: &'a Row<'a>,
+    source: &'a Source,
+    snapshot: &'a Snapshot<'a>,
+}
+
+/// Tells the fingerprint of a row.
+type Fingerprint<'a> = &'a mut dyn FnMut() -> rusqlite::Result<u64>;
+
+impl Record for ScannedRow<'_> {
+    type Error = StoreError;
+
+    fn key(&self) -> RowKey {
+        self.key
+    }
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn id(&self) -> Result<String, StoreError> {
+        self.snapshot.fail(record::id(self.row))
+    }
+
+    fn memory(&self) -> Result<Memory, StoreError> {
+        self.snapshot.fail(record::memory(self.row, self.source, self.snapshot.unreviewed))
+    }
+}
+
+impl Records for Snapshot<'_> {
+    type Error = StoreError;
+
+    fn has_status(&self) -> bool {
+        self.layout.has_status()
+    }
+
+    fn scan(&self, visit: &mut dyn FnMut(&dyn Record<Error = StoreError>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        self.scanned.set(true);
+        let mut bytes = Vec::new();
+        for (number, source) in self.sources() {
+            let order = source.row_number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
+            let sql = format!("SELECT {} FROM {}{order}", source.select_list(), source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let status = self.fail(record::status(row, source, self.unreviewed))?;
+                let key = RowKey {
+                    source: number,
+                    rowid: self.fail(row.get(0))?,
+                };
+                let fingerprint = self.fail(record::fingerprint(row, source, &mut bytes))?;
+                visit(&ScannedRow {
+                    key,
+                    status,
+                    fingerprint,
+                    row,
+                    source,
+                    snapshot: self,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self) -> Result<Vec<ListedRow>, StoreError> {
+        self.gather(|key, status, row, fingerprint| {
+            Ok(Some(match status {
+                Status::Rejected => ListedRow::Rejected(record::id(row)?),
+                _ => ListedRow::There(key, fingerprint()?, status),
+            }))
+        })
+    }
+
+    fn rows(&self, wanted: &[RowKey]) -> Result<Vec<StoredMemory>, StoreError> {
+        let mut found = Vec::with_capacity(wanted.len());
+        let mut bytes = Vec::new();
+        for (number, source) in self.sources() {
+            let Some(row_number) = &source.row_number else { continue };
+            let sql = format!("SELECT {} FROM {} WHERE {row_number} = ?1", source.select_list(), source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            for key in wanted.iter().filter(|key| key.source == number) {
+                let mut rows = self.fail(statement.query([key.rowid]))?;
+                if let Some(row) = self.fail(rows.next())? {
+                    let fingerprint = self.fail(record::fingerprint(row, source, &mut bytes))?;
+                    found.push(StoredMemory {
+                        key: *key,
+                        fingerprint,
+                        memory: self.fail(record::memory(row, source, self.unreviewed))?,
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Snapshot<'_> {
+    /// The connection, which cannot write. Answers are read by the methods beside this one; `import` compares with it what
+    /// it is about to write.
+    pub const fn connection(&self) -> &Connection {
+        self.connection
+    }
+
+    /// The database file.
+    pub const fn path(&self) -> &Path {
+        self.path
+    }
+
+    pub(super) fn fail<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+        result.map_err(|error| StoreError::sqlite(self.path, error))
+    }
+
+    pub(super) fn sources(&self) -> impl Iterator<Item = (u8, &Source)> {
+        (0u8..).zip(self.layout.sources.iter())
+    }
+
+    /// Every row that may be served and has a row number, by its id, with its fingerprint, in the order in which they were
+    /// stored. Ids may stand twice.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Box<str>)>, StoreError> {
+        self.gather(|key, status, row, fingerprint| {
+            if status == Status::Rejected || key.rowid == 0 {
+                return Ok(None);
+            }
+            let id = record::id(row)?;
+            Ok(if id.is_empty() {
+                None
+            } else {
+                Some((key, fingerprint()?, id.into_boxed_str()))
+            })
+        })
+    }
+
+    /// What `make` makes of each row, given where it lies, its status, itself, and what tells its fingerprint.
+    fn gather<T: Send>(
+        &self,
+        make: impl Fn(RowKey, Status, &Row<'_>, Fingerprint<'_>) -> rusqlite::Result<Option<T>> + Sync,
+    ) -> Result<Vec<T>, StoreError> {
+        self.scanned.set(true);
+        let mut gathered = Vec::new();
+        let unreviewed = self.unreviewed;
+        for (number, source) in self.sources() {
+            let pass = |connection: &Connection, within: &str| {
+                let sql = format!("SELECT {} FROM {}{within}", source.select_list(), source.table);
+                let mut statement = connection.prepare(&sql)?;
+                let mut rows = statement.query([])?;
+                let (mut made, mut bytes) = (Vec::new(), Vec::new());
+                while let Some(row) = rows.next()? {
+                    let status = record::status(row, source, unreviewed)?;
+                    let key = RowKey {
+                        source: number,
+                        rowid: row.get(0)?,
+                    };
+                    made.extend(make(key, status, row, &mut || record::fingerprint(row, source, &mut bytes))?);
+                }
+                Ok(made)
+            };
+            gathered.append(&mut self.in_halves(source, pass)?);
+        }
+        Ok(gathered)
+    }
+
+    /// Reads the memories at the given places, in any order. Rows that are gone, or whose status is not allowed now, are
+    /// not in the result.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn memories(&self, wanted: &[(RowKey, &str)], filter: StatusFilter) -> Result<HashMap<String, Memory>, StoreError> {
+        let mut found = HashMap::with_capacity(wanted.len());
+        for (number, source) in self.sources() {
+            let list = source.select_list();
+            let by_row = source
+                .row_number
+                .map(|number| format!("SELECT {list} FROM {} WHERE {number} = ?1", source.table));
+            let mut statement = by_row.map(|sql| self.fail(self.connection.prepare_cached(&sql))).transpose()?;
+            for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
+                let memory = match &mut statement {
+                    Some(statement) => {
+                        let mut rows = self.fail(statement.query([key.rowid]))?;
+                        match self.fail(rows.next())? {
+                            Some(row) => Some(self.fail(record::memory(row, source, self.unreviewed))?),
+                            None => None,
+                        }
+                    }
+                    None => self.without_row_number(source, id)?,
+                };
+                // A row number may have been given to another memory meanwhile.
+                if let Some(memory) = memory.filter(|memory| memory.id == *id && filter.allows(memory.status)) {
+                    found.insert(memory.id.clone(), memory);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The memory with this id, whatever its status. Callers check [`Memory::status`] before they show it.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn by_id(&self, id: &str) -> Result<Option<Memory>, StoreError> {
+        for (_, source) in self.sources() {
+            let found = match source.row_number {
+                Some(_) => self.in_source(source, id)?,
+                None => self.without_row_number(source, id)?,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds a row of a table without row numbers. Its other indexes lead to rows by the order of their ids, which only the
+    /// writing program may know, so that a row can be there and not be found by them.
+    fn without_row_number(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+        match self.in_source(source, id)? {
+            None => self.by_shown_id(source, id),
+            found => Ok(found),
+        }
+    }
+
+    /// Goes through a table without row numbers for the row of an id as it is shown (see [`record::memory`]).
+    fn by_shown_id(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+        let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([]))?;
+        while let Some(row) = self.fail(rows.next())? {
+            if self.fail(record::id(row))? == id {
+                return Ok(Some(self.fail(record::memory(row, source, self.unreviewed))?));
+            }
+        }
+        Ok(None)
+    }
+
+    fn in_source(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+        let Some((condition, parameter)) = source.id.condition(id) else {
+            return Ok(None);
+        };
+        let sql = format!("SELECT {} FROM {} WHERE {condition} LIMIT 1", source.select_list(), source.table);
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([parameter]))?;
+        match self.fail(rows.next())? {
+            Some(row) => Ok(Some(self.fail(record::memory(row, source, self.unreviewed))?)),
+            None => Ok(None),
+        }
+    }
+
+    /// How many rows there are of each status.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn counts(&self) -> Result<Counts, StoreError> {
+        let mut counts = Counts::default();
+        for (_, source) in self.sources() {
+            let column = source.column(Field::Status);
+            let sql = format!(
+                "SELECT {}, count(*) FROM {} GROUP BY 1",
+                exact(column.unwrap_or("NULL")),
+                source.table
+            );
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let value = self.fail(row.get_ref(0))?;
+                let count: i64 = self.fail(row.get(1))?;
+                let status = match column {
+                    None => Some(self.unreviewed.status()),
+                    Some(_) => values::status(value).ok(),
+                };
+                let slot = match status {
+                    Some(Status::Approved) => &mut counts.approved,
+                    Some(Status::Promoted) => &mut counts.promoted,
+                    Some(Status::Staging) => &mut counts.staging,
+                    Some(Status::Rejected) => &mut counts.rejected,
+                    None => &mut counts.unknown,
+                };
+                *slot += u64::try_from(count).unwrap_or_default();
+            }
+        }
+        Ok(counts)
+    }
+
+    /// The curation log of a memory, oldest first.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
+        let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
+        let sql = format!(
+            "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, {} LIMIT 200",
+            source.columns.join(", "),
+            source.table,
+            exact(&source.memory),
+            exact(&source.columns[5]),
+            exact(source.order)
+        );
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([id]))?;
+        let mut entries = Vec::new();
+        while let Some(row) = self.fail(rows.next())? {
+            let text = |position| -> Result<Option<String>, StoreError> {
+                Ok(values::string(self.fail(row.get_ref(position))?)
+                    .0
+                    .map(|value| text::line(&value, 500))
+                    .filter(|value| !value.is_empty()))
+            };
+            entries.push(HistoryEntry {
+                action: text(0)?.unwrap_or_default(),
+                previous_status: text(1)?,
+                new_status: text(2)?,
+                reason: text(3)?,
+                actor: text(4)?,
+                created_at: values::instant(self.fail(row.get_ref(5))?).map(time::show),
+            });
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,451 @@
+//! What may be told of sessions.
+//!
+//! Nobody reviews a session, so the memories that were learned in it decide: it is told where the status filter lets at least
+//! one of them through, as the store says at that moment. Its title then stands as it was recorded. Its overview tells of
+//! everything that was done, of what was turned down too, so it is told only where somebody vouches for it: the scope's owner
+//! (`overviews` in `scope.toml`), a store in which every row is approved, or, where the overview is itself a memory (a summary of
+//! claude-mem), the status of that memory.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::layout::{Field, OverviewSource, SessionSource, Source, exact};
+use super::{Snapshot, record, values};
+use crate::StoreError;
+use ack_api::memory::{Memory, Overviews, Status, StatusFilter, fold_name};
+use ack_api::source::RowKey;
+use ack_api::text;
+use ack_api::time;
+use ack_api::{SessionContext, SessionEntry};
+
+/// Most sessions of the projects that are looked at, and of all projects, the newest first.
+const NEWEST: usize = 500;
+const NEWEST_OF_ALL: usize = 20_000;
+/// Memories of a session that are known to whoever asks for sessions: one that may be told, and a few to head it.
+pub const MEMBERS: usize = 8;
+/// Most bytes of an overview.
+const OVERVIEW_CAP: usize = 1_500;
+
+/// Memories by the name or the id of the session they were learned in, at most [`MEMBERS`] of each, in the order of the store.
+pub type Members = HashMap<String, Vec<(RowKey, String)>>;
+
+/// Which sessions are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Recent<'a> {
+    /// The projects, folded.
+    pub projects: &'a [String],
+    /// Whether sessions without a project count.
+    pub unnamed: bool,
+    /// What lets a memory through.
+    pub filter: StatusFilter,
+    /// How many.
+    pub most: usize,
+}
+
+/// A session that may be told, with the memories that can head it where it has no title of its own.
+#[derive(Debug, Clone)]
+pub struct RecentSession {
+    /// The session, without a heading.
+    entry: SessionEntry,
+    /// Ids and titles of memories that were learned in it, its summary first.
+    headings: Vec<(String, String)>,
+}
+
+/// A row of a table of sessions.
+struct SessionRow {
+    /// Every value that a memory may name it by.
+    names: Vec<String>,
+    title: Option<String>,
+    project: Option<String>,
+    started: Option<Timestamp>,
+}
+
+/// What was found of a session's overview.
+struct Overview {
+    text: String,
+    /// The memory that it is, if it is one.
+    memory: Option<Memory>,
+}
+
+impl RecentSession {
+    /// The session beside memories that are told already: no text stands twice.
+    pub fn beside(self, is_told: impl Fn(&str) -> bool) -> SessionEntry {
+        let Self { mut entry, headings } = self;
+        if entry.summary.as_deref().is_some_and(&is_told) {
+            entry.overview = None;
+        }
+        if entry.title.is_none() {
+            let heading = headings.into_iter().find(|(id, _)| !is_told(id));
+            entry.title = heading.map(|(_, title)| title);
+        }
+        entry
+    }
+
+    /// The order of sessions: the newest first.
+    pub fn newest_first(&self, other: &Self) -> Ordering {
+        let began = other.entry.started_at.cmp(&self.entry.started_at);
+        began.then_with(|| self.entry.id.cmp(&other.entry.id))
+    }
+}
+
+impl Snapshot<'_> {
+    /// What the session of a memory that may be told was about.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn session_context(&self, memory: &Memory, filter: StatusFilter) -> Result<Option<SessionContext>, StoreError> {
+        let names: Vec<String> = [&memory.session, &memory.session_id].into_iter().flatten().cloned().collect();
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let title = self.session_title(&names)?;
+        let overview = self.overview(&names, memory.project.as_deref(), filter)?;
+        // The memory that was asked for says it already.
+        let overview = overview.filter(|overview| overview.memory.as_ref().is_none_or(|summary| summary.id != memory.id));
+        let context = SessionContext {
+            unreviewed: title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed),
+            title,
+            overview: overview.map(|overview| overview.text),
+        };
+        Ok((context != SessionContext::default()).then_some(context))
+    }
+
+    fn session_title(&self, names: &[String]) -> Result<Option<String>, StoreError> {
+        for source in &self.layout.sessions {
+            let Some(title) = &source.title else { continue };
+            for name in names {
+                let condition: Vec<String> = source.keys.iter().map(|key| format!("{} = ?1", exact(key))).collect();
+                let sql = format!("SELECT {title} FROM {} WHERE {} LIMIT 1", source.table, condition.join(" OR "));
+                let mut statement = self.fail(self.connection.prepare(&sql))?;
+                let mut rows = self.fail(statement.query([name]))?;
+                if let Some(row) = self.fail(rows.next())?
+                    && let (Some(title), _) = values::string(self.fail(row.get_ref(0))?)
+                    && let Some(title) = seen(&title)
+                {
+                    return Ok(Some(title));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The newest sessions that may be told. `members` tells the memories of sessions by their names; what it says of a memory is
+    /// asked of the store once more.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn recent_sessions(
+        &self,
+        wanted: Recent<'_>,
+        members: impl FnOnce(&HashSet<&str>) -> Members,
+    ) -> Result<Vec<RecentSession>, StoreError> {
+        let mut tables = Vec::with_capacity(self.layout.sessions.len());
+        for source in &self.layout.sessions {
+            tables.push(self.session_rows(source, wanted)?);
+        }
+        let names: HashSet<&str> = tables
+            .iter()
+            .flatten()
+            .flat_map(|row| row.names.iter().map(String::as_str))
+            .collect();
+        let members = if names.is_empty() { Members::new() } else { members(&names) };
+        let mut found = Vec::new();
+        for rows in tables {
+            let before = found.len();
+            for row in rows {
+                if found.len() - before == wanted.most {
+                    break;
+                }
+                found.extend(self.told(row, &members, wanted.filter)?);
+            }
+        }
+        found.sort_by(RecentSession::newest_first);
+        found.truncate(wanted.most);
+        Ok(found)
+    }
+
+    fn session_rows(&self, source: &SessionSource, wanted: Recent<'_>) -> Result<Vec<SessionRow>, StoreError> {
+        let or_null = |column: &Option<String>| column.clone().unwrap_or_else(|| "NULL".to_owned());
+        let started = or_null(&source.started);
+        let sql = format!(
+            "SELECT {}, {}, {started}, {} FROM {} ORDER BY {} DESC LIMIT {NEWEST_OF_ALL}",
+            or_null(&source.title),
+            or_null(&source.project),
+            source.keys.join(", "),
+            source.table,
+            exact(&started)
+        );
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([]))?;
+        let mut sessions = Vec::new();
+        while sessions.len() < NEWEST
+            && let Some(row) = self.fail(rows.next())?
+        {
+            let string = |position| -> Result<Option<String>, StoreError> { Ok(values::string(self.fail(row.get_ref(position))?).0) };
+            let project = string(1)?;
+            let mine = project
+                .as_deref()
+                .map_or(wanted.unnamed, |project| wanted.projects.contains(&fold_name(project)));
+            if !mine {
+                continue;
+            }
+            let mut names: Vec<String> = Vec::with_capacity(source.keys.len());
+            for position in 3..3 + source.keys.len() {
+                // As the session of a memory is read.
+                let name = string(position)?.map(|name| text::line(&name, 200)).filter(|name| !name.is_empty());
+                names.extend(name.filter(|name| !names.contains(name)));
+            }
+            sessions.push(SessionRow {
+                names,
+                title: string(0)?.as_deref().and_then(seen),
+                project,
+                started: values::instant(self.fail(row.get_ref(2))?),
+            });
+        }
+        Ok(sessions)
+    }
+
+    /// A session as it may be told; `None` where no memory lets it be.
+    fn told(&self, row: SessionRow, members: &Members, filter: StatusFilter) -> Result<Option<RecentSession>, StoreError> {
+        let known = row.names.iter().filter_map(|name| members.get(name)).flatten();
+        let wanted: Vec<(RowKey, &str)> = known.map(|(key, id)| (*key, id.as_str())).collect();
+        let (Some(id), false) = (row.names.first(), wanted.is_empty()) else {
+            return Ok(None);
+        };
+        let mut memories = self.memories(&wanted, filter)?;
+        let memories: Vec<Memory> = wanted.iter().filter_map(|(_, id)| memories.remove(*id)).collect();
+        // A row number may have been given to another memory, or this one moved to another session, meanwhile.
+        let here = |memory: &Memory| {
+            [&memory.session, &memory.session_id]
+                .into_iter()
+                .flatten()
+                .any(|name| row.names.contains(name))
+        };
+        let memories: Vec<&Memory> = memories.iter().filter(|memory| here(memory)).collect();
+        if memories.is_empty() {
+            return Ok(None);
+        }
+        let overview = self.overview(&row.names, row.project.as_deref(), filter)?;
+        let unreviewed = row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
+        let started = row.started.or_else(|| memories.iter().filter_map(|memory| memory.created_at).min());
+        let (told, summary) = overview.map_or((None, None), |overview| (Some(overview.text), overview.memory));
+        let headings = summary.iter().chain(memories).filter(|memory| heads(memory));
+        let headings = headings.map(|memory| (memory.id.clone(), text::line(&memory.title, 200))).collect();
+        Ok(Some(RecentSession {
+            entry: SessionEntry {
+                id: id.clone(),
+                date: started.map(time::day),
+                title: row.title,
+                overview: told.map(|overview| text::line(&overview, 500)),
+                summary: summary.map(|summary| summary.id),
+                started_at: started.map(time::show),
+                unreviewed,
+            },
+            headings,
+        }))
+    }
+
+    /// Visits what there is to read of sessions: each title, and each overview that may be told and is no memory, with the names
+    /// of its session as memories have them. Whether a session may be told is for its memories to decide.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn session_texts(&self, mut visit: impl FnMut(&[String], &str)) -> Result<(), StoreError> {
+        for source in &self.layout.sessions {
+            let Some(title) = &source.title else { continue };
+            let sql = format!("SELECT {title}, {} FROM {}", source.keys.join(", "), source.table);
+            self.visit_texts(&sql, 1, &mut |row| Ok(values::string(row.get_ref(0)?).0), &mut visit)?;
+        }
+        for source in self.layout.overviews.iter().filter(|source| source.memories.is_none()) {
+            if source.content.is_empty() || !self.vouched_overviews()? {
+                continue;
+            }
+            let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
+            let status = source.status.as_deref();
+            let sql = format!(
+                "SELECT {}, {}, {} FROM {}",
+                status.unwrap_or("NULL"),
+                columns.join(", "),
+                source.session,
+                source.table
+            );
+            let mut text = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Option<String>> {
+                let turned_down =
+                    status.is_some() && !values::status(row.get_ref(0)?).is_ok_and(|status| StatusFilter::Approved.allows(status));
+                if turned_down { Ok(None) } else { content(row, source, 1) }
+            };
+            self.visit_texts(&sql, 1 + columns.len(), &mut text, &mut visit)?;
+        }
+        Ok(())
+    }
+
+    /// Visits the texts of some rows, in which names of sessions stand from a column on.
+    fn visit_texts(
+        &self,
+        sql: &str,
+        first: usize,
+        text: &mut dyn FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<Option<String>>,
+        visit: &mut dyn FnMut(&[String], &str),
+    ) -> Result<(), StoreError> {
+        let mut statement = self.fail(self.connection.prepare(sql))?;
+        let columns = statement.column_count();
+        let mut rows = self.fail(statement.query([]))?;
+        let mut names: Vec<String> = Vec::new();
+        while let Some(row) = self.fail(rows.next())? {
+            let Some(told) = self.fail(text(row))? else { continue };
+            names.clear();
+            for position in first..columns {
+                let (name, _) = values::string(self.fail(row.get_ref(position))?);
+                names.extend(name.map(|name| text::line(&name, 200)).filter(|name| !name.is_empty()));
+            }
+            visit(&names, &told);
+        }
+        Ok(())
+    }
+
+    fn overview(&self, names: &[String], project: Option<&str>, filter: StatusFilter) -> Result<Option<Overview>, StoreError> {
+        if self.overviews == Some(Overviews::Hide) {
+            return Ok(None);
+        }
+        for source in self.layout.overviews.iter().filter(|source| !source.content.is_empty()) {
+            for name in names {
+                let found = match source.memories.and_then(|number| self.layout.sources.get(number)) {
+                    Some(memories) => self.summary(source, memories, (name, project), filter)?,
+                    None => self.recorded(source, (name, project), filter)?,
+                };
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// An overview that is no memory, where somebody vouches for it.
+    fn recorded(&self, source: &OverviewSource, of: (&str, Option<&str>), filter: StatusFilter) -> Result<Option<Overview>, StoreError> {
+        let status = source.status.as_deref();
+        let mut statement = self.fail(self.connection.prepare(&select(source, status.unwrap_or("NULL"))))?;
+        let mut rows = self.fail(statement.query(of))?;
+        while let Some(row) = self.fail(rows.next())? {
+            if status.is_some() && !values::status(self.fail(row.get_ref(0))?).is_ok_and(|status| filter.allows(status)) {
+                continue;
+            }
+            if let Some(text) = self.fail(content(row, source, 1))? {
+                let vouched = self.vouched_overviews()?;
+                return Ok(vouched.then_some(Overview { text, memory: None }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// An overview that is a memory, where its status is let through.
+    fn summary(
+        &self,
+        source: &OverviewSource,
+        memories: &Source,
+        of: (&str, Option<&str>),
+        filter: StatusFilter,
+    ) -> Result<Option<Overview>, StoreError> {
+        let list = memories.select_list();
+        let mut statement = self.fail(self.connection.prepare(&select(source, &list)))?;
+        let mut rows = self.fail(statement.query(of))?;
+        while let Some(row) = self.fail(rows.next())? {
+            if !filter.allows(self.fail(record::status(row, memories, self.unreviewed))?) {
+                continue;
+            }
+            let first = 2 + Field::ALL.len() + memories.narrative.len();
+            if let Some(text) = self.fail(content(row, source, first))? {
+                let memory = self.fail(record::memory(row, memories, self.unreviewed))?;
+                return Ok(Some(Overview {
+                    text,
+                    memory: Some(memory),
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether overviews that are no memories may be told: the owner says so, or says nothing and every row is approved.
+    fn vouched_overviews(&self) -> Result<bool, StoreError> {
+        if let Some(known) = self.vouched.get() {
+            return Ok(known);
+        }
+        let vouched = match self.overviews {
+            Some(said) => said == Overviews::Show,
+            None => self.is_all_approved()?,
+        };
+        self.vouched.set(Some(vouched));
+        Ok(vouched)
+    }
+
+    fn is_all_approved(&self) -> Result<bool, StoreError> {
+        for (_, source) in self.sources() {
+            let sql = match source.column(Field::Status) {
+                Some(status) => format!("SELECT DISTINCT {} FROM {}", exact(status), source.table),
+                None if self.unreviewed.status() == Status::Approved => continue,
+                None => format!("SELECT NULL FROM {} LIMIT 1", source.table),
+            };
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let status = values::status(self.fail(row.get_ref(0))?);
+                if !status.is_ok_and(|status| StatusFilter::Approved.allows(status)) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Overview {
+    /// Whether nobody reviewed it.
+    fn is_unreviewed(&self) -> bool {
+        let status = self.memory.as_ref().map(|memory| memory.status);
+        !status.is_some_and(|status| StatusFilter::Approved.allows(status))
+    }
+}
+
+/// A title that has something to read.
+fn seen(title: &str) -> Option<String> {
+    Some(text::line(title, 200)).filter(|title| !title.is_empty())
+}
+
+/// Whether the title of a memory is one, and not the beginning of its text or what stands for none.
+fn heads(memory: &Memory) -> bool {
+    let borrowed = memory
+        .narrative
+        .as_ref()
+        .is_some_and(|text| text.starts_with(memory.title.trim_end_matches('…')));
+    !borrowed && memory.title != record::UNTITLED
+}
+
+/// SQL that finds the overviews of a session (its first parameter), those of a project (its second) first, the newest first:
+/// some columns, and behind them the parts of its text.
+fn select(source: &OverviewSource, list: &str) -> String {
+    let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
+    format!(
+        "SELECT {list}, {} FROM {} WHERE {} = ?1 ORDER BY ({} IS ?2) DESC, {} DESC LIMIT 50",
+        columns.join(", "),
+        source.table,
+        exact(&source.session),
+        exact(source.project.as_deref().unwrap_or("NULL")),
+        exact(&source.order)
+    )
+}
+
+/// The text of an overview whose parts begin at a column; `None` where all of them are empty.
+fn content(row: &rusqlite::Row<'_>, source: &OverviewSource, first: usize) -> rusqlite::Result<Option<String>> {
+    let mut parts = Vec::new();
+    for (position, (label, _)) in source.content.iter().enumerate() {
+        let (value, _) = values::string(row.get_ref(first + position)?);
+        let part = text::block(&value.unwrap_or_default());
+        if !part.is_empty() {
+            parts.push(if label.is_empty() { part } else { format!("{label}: {part}") });
+        }
+    }
+    let text = text::cut(&parts.join("\n"), OVERVIEW_CAP).0.into_owned();
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}

@@ -1,0 +1,193 @@
+//! What a command can fail with: the one place where every error of the program meets.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ack_api::{Diagnostic, ErrorBody, ErrorCode};
+use ack_store::StoreError;
+use ack_store::remedy::remedy;
+
+use crate::config::SettingsError;
+use crate::connect::ConnectError;
+use crate::import::ImportError;
+use crate::mcp::http::ServeError;
+use crate::scope::ScopeError;
+use crate::service::Error;
+
+/// What a command can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// What a request can fail with.
+    #[error(transparent)]
+    Request(#[from] Error),
+    /// A settings file cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A client's configuration cannot be changed.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// An import was refused.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The server cannot listen on HTTP.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The vector table of a scope cannot be built.
+    #[cfg(feature = "table")]
+    #[error("the vector table of scope `{scope}` cannot be built: {source}")]
+    Index {
+        /// The scope.
+        scope: String,
+        /// Why.
+        source: ack_lance::build::BuildError,
+    },
+    /// The transformer cannot be used.
+    #[cfg(feature = "transformer")]
+    #[error(transparent)]
+    Model(#[from] ack_transformer::ModelError),
+    /// The transformer cannot be fetched.
+    #[cfg(feature = "transformer")]
+    #[error(transparent)]
+    Fetch(#[from] ack_transformer::FetchError),
+    /// `--offline` was given to a command that needs a connection.
+    #[error("cannot fetch the model: --offline allows no connection")]
+    Offline,
+    /// This program was built without the part that the command needs.
+    #[error("this build of ack-memory has no {part}")]
+    NotBuilt {
+        /// The part.
+        part: &'static str,
+        /// The code of what failed.
+        code: ErrorCode,
+        /// What works without it, and how to get it.
+        hint: &'static str,
+    },
+    /// A file or stream cannot be read or written.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl CliError {
+    /// An argument with a bad value and no nearest one.
+    pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self::Request(Error::invalid(argument, value, allowed))
+    }
+
+    /// Whether the command line itself is wrong, which exits with 2.
+    pub const fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Request(Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::InvalidCursor(_))
+                | Self::Settings(SettingsError::Offer { .. })
+        )
+    }
+
+    fn inner(&self) -> Option<&dyn Diagnostic> {
+        Some(match self {
+            Self::Request(error) => error,
+            Self::Settings(error) => error,
+            Self::Connect(error) => error,
+            Self::Import(error) => error,
+            Self::Serve(error) => error,
+            _ => return None,
+        })
+    }
+}
+
+impl From<ScopeError> for CliError {
+    fn from(error: ScopeError) -> Self {
+        Self::Request(error.into())
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        Self::Request(error.into())
+    }
+}
+
+impl Diagnostic for CliError {
+    fn code(&self) -> ErrorCode {
+        if let Some(inner) = self.inner() {
+            return inner.code();
+        }
+        match self {
+            #[cfg(feature = "table")]
+            Self::Index { source, .. } => match source {
+                ack_lance::build::BuildError::Store(error) => error.code(),
+                ack_lance::build::BuildError::Embed(_) => ErrorCode::ModelUnusable,
+                _ => ErrorCode::IndexFailed,
+            },
+            #[cfg(feature = "transformer")]
+            Self::Model(_) | Self::Fetch(_) => ErrorCode::ModelUnusable,
+            Self::Offline => ErrorCode::ModelUnusable,
+            Self::NotBuilt { code, .. } => *code,
+            _ => ErrorCode::IoError,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        if let Some(inner) = self.inner() {
+            return inner.hint();
+        }
+        let hint = match self {
+            #[cfg(feature = "table")]
+            Self::Index { source, .. } => source.hint(),
+            #[cfg(feature = "transformer")]
+            Self::Model(error) => error.hint(),
+            #[cfg(feature = "transformer")]
+            Self::Fetch(error) => error.hint(),
+            Self::Offline => "any copy of the model's `model.safetensors` in a folder works as well",
+            Self::NotBuilt { hint, .. } => hint,
+            Self::Io { source, .. } => remedy(source).unwrap_or("check that the path exists and may be used"),
+            _ => return None,
+        };
+        Some(hint.into())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
+            _ => self.inner().and_then(Diagnostic::path),
+        }
+    }
+
+    fn details(&self, body: &mut ErrorBody) {
+        if let Some(inner) = self.inner() {
+            inner.details(body);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::libc;
+
+    use super::*;
+
+    #[test]
+    fn each_failure_of_the_system_has_its_own_next_step() {
+        for (number, word) in [
+            (libc::ENOSPC, "no space left"),
+            (libc::EROFS, "read-only"),
+            (libc::EMFILE, "ulimit -n"),
+            (libc::EIO, "disk"),
+        ] {
+            let error = CliError::Io {
+                action: "write",
+                path: PathBuf::from("/somewhere/memory.db"),
+                source: io::Error::from_raw_os_error(number),
+            };
+            assert!(error.hint().is_some_and(|hint| hint.contains(word)), "{error}");
+            assert_eq!(error.body().path.as_deref(), Some("/somewhere/memory.db"));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Why a settings file cannot be used.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
+use ack_store::remedy::remedy;
+
+/// Why a settings file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// It cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error("`{}`: {message}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        message: String,
+        /// The keys that are nearest to an unknown one.
+        nearest: Vec<String>,
+        /// The keys there are.
+        known: Vec<String>,
+    },
+    /// What it says of tools and upstream servers cannot be.
+    #[error("`{}`: {message}", path.display())]
+    Offer {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line and the key.
+        message: String,
+        /// The nearest names to one that is not there.
+        nearest: Vec<String>,
+        /// The names that are allowed.
+        known: Vec<String>,
+    },
+    /// There is no home folder to look in.
+    #[error("no home folder was found, so there is no default scope root")]
+    NoHome,
+}
+
+impl SettingsError {
+    /// The file.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Unreadable { path, .. } | Self::Invalid { path, .. } | Self::Offer { path, .. } => Some(path),
+            Self::NoHome => None,
+        }
+    }
+
+    /// What is wrong, without the place, which may be nobody's business but the owner's; safe to print.
+    pub fn reason(&self) -> String {
+        let reason = match self {
+            Self::Unreadable { source, .. } => format!("it cannot be read: {source}"),
+            Self::Invalid { message, .. } | Self::Offer { message, .. } => message.clone(),
+            Self::NoHome => self.to_string(),
+        };
+        text::line(&reason, 400)
+    }
+
+    /// The same as a failure of what `serve` offers.
+    pub fn of_offer(self) -> Self {
+        match self {
+            Self::Invalid {
+                path,
+                message,
+                nearest,
+                known,
+            } => Self::Offer {
+                path,
+                message,
+                nearest,
+                known,
+            },
+            other => other,
+        }
+    }
+}
+
+impl Diagnostic for SettingsError {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidSettings
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
+            Self::NoHome => "set ACK_MEM_PATH or pass --root",
+            Self::Unreadable { source, .. } => remedy(source).unwrap_or("check that the file exists and may be read"),
+            Self::Invalid { .. } | Self::Offer { .. } => "correct the file; docs/configuration.md lists its keys",
+        };
+        Some(hint.into())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.file()
+    }
+
+    fn details(&self, body: &mut ErrorBody) {
+        if let Self::Invalid { nearest, known, .. } | Self::Offer { nearest, known, .. } = self {
+            body.nearest.clone_from(nearest);
+            body.allowed.clone_from(known);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Why a client's configuration cannot be changed.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ack_api::{Diagnostic, ErrorBody, ErrorCode};
+use ack_store::remedy::remedy;
+
+use crate::config::SettingsError;
+
+/// Why a client's configuration cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The file cannot be read, or holds what cannot be changed with certainty.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A file cannot be written.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Diagnostic for ConnectError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Settings(error) => error.code(),
+            Self::Io { .. } => ErrorCode::IoError,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Settings(error) => error.hint(),
+            Self::Io { source, .. } => Some(remedy(source).unwrap_or("check that the path exists and may be used").into()),
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Settings(error) => error.path(),
+            Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
+        }
+    }
+
+    fn details(&self, body: &mut ErrorBody) {
+        if let Self::Settings(error) = self {
+            error.details(body);
+        }
+    }
+}

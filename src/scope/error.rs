@@ -1,0 +1,101 @@
+//! Why a request has no scopes to search.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use ack_api::memory::nearest;
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
+
+/// Names of scopes that an error lists.
+const LISTED: usize = 20;
+
+/// Why a request has no scopes to search.
+#[derive(Debug, thiserror::Error)]
+pub enum ScopeError {
+    /// No scope has this name.
+    #[error("there is no scope `{name}`")]
+    NotFound {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+        /// The projects that these scopes list, which may be named as well.
+        projects: Vec<String>,
+    },
+    /// The scope that this server is pinned to does not exist. No other is named: the client may not know of any.
+    #[error("there is no scope `{name}`, which this server is pinned to by {by}")]
+    PinNotFound {
+        /// The name it is pinned to.
+        name: String,
+        /// What pins it.
+        by: String,
+    },
+    /// A scope other than the one this server is pinned to.
+    #[error("scope `{name}` is refused: this server is pinned to scope `{pinned}`")]
+    Refused {
+        /// The name asked for.
+        name: String,
+        /// The scope it is pinned to.
+        pinned: String,
+    },
+    /// A scope with a broken manifest, which may say who is allowed to read it.
+    #[error("scope `{name}` cannot be read: {reason}")]
+    Unusable {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is nothing to read anywhere.
+    #[error("Memory database not found: no scope under `{}`", root.join("scopes").display())]
+    NoScopes {
+        /// The scope root.
+        root: PathBuf,
+    },
+}
+
+impl Diagnostic for ScopeError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotFound { .. } | Self::PinNotFound { .. } => ErrorCode::ScopeNotFound,
+            Self::Refused { .. } => ErrorCode::ScopeRefused,
+            Self::Unusable { .. } => ErrorCode::ScopeUnusable,
+            Self::NoScopes { .. } => ErrorCode::NoScopes,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        Some(match self {
+            Self::NotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
+            Self::PinNotFound { .. } => "correct the name, or start the server without it".into(),
+            Self::Refused { pinned, .. } => format!("leave `scope` out, or start a server without `--scope {pinned}`").into(),
+            Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
+            Self::NoScopes { .. } => "start with `ack-memory demo`, import memories with `ack-memory import FILE --scope NAME`, or add an \
+                                      existing store with `ack-memory scopes add NAME --store PATH`"
+                .into(),
+        })
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::NoScopes { root } => Some(root),
+            _ => None,
+        }
+    }
+
+    fn details(&self, body: &mut ErrorBody) {
+        match self {
+            Self::NotFound { name, known, projects } => {
+                body.value = Some(text::line(name, 200));
+                body.nearest = nearest(name, known.iter().chain(projects).map(String::as_str), 3);
+                body.allowed = known.iter().take(LISTED).cloned().collect();
+            }
+            Self::PinNotFound { name, .. } => body.value = Some(text::line(name, 200)),
+            Self::Refused { name, pinned } => {
+                body.value = Some(text::line(name, 200));
+                body.allowed = vec![pinned.clone()];
+            }
+            Self::Unusable { .. } | Self::NoScopes { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What a request can fail with, each with a stable code and the next step for whoever reads it.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use ack_api::cancel::Stopped;
+use ack_api::memory::{Status, nearest};
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
+use ack_search::page::InvalidCursor;
+use ack_search::remote::RemoteError;
+use ack_store::StoreError;
+
+use crate::scope::ScopeError;
+
+/// What a request can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An argument has a value that is not allowed.
+    #[error("`{argument}` is {value}; allowed: {allowed}")]
+    InvalidArgument {
+        /// The argument's name.
+        argument: String,
+        /// The value as it came.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+        /// The nearest allowed values.
+        nearest: Vec<String>,
+        /// Corrected arguments, as JSON.
+        example: Option<String>,
+    },
+    /// The tool has no such argument.
+    #[error("`{argument}` is no argument of {operation}")]
+    UnknownArgument {
+        /// The tool or command.
+        operation: String,
+        /// The argument's name.
+        argument: String,
+        /// The arguments it has.
+        known: Vec<String>,
+    },
+    /// A cursor that belongs to no page of this request.
+    #[error(transparent)]
+    InvalidCursor(#[from] InvalidCursor),
+    /// There are no scopes to search.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// None of the scopes searched holds the id.
+    #[error("there is no memory `{id}` in {}", text::list(scopes))]
+    MemoryNotFound {
+        /// The id asked for.
+        id: String,
+        /// Where it was looked for.
+        scopes: Vec<String>,
+        /// Ids like it.
+        nearest: Vec<String>,
+    },
+    /// The status filter keeps the memory out.
+    #[error("memory `{id}` in scope `{scope}` is `{status}`")]
+    MemoryNotServed {
+        /// The id asked for.
+        id: String,
+        /// The scope that holds it.
+        scope: String,
+        /// Its status.
+        status: Status,
+    },
+    /// The memory's status is a word this program does not know.
+    #[error("memory `{id}` in scope `{scope}` has the status `{word}`, which is no known one")]
+    UnknownStatus {
+        /// The id asked for.
+        id: String,
+        /// The scope that holds it.
+        scope: String,
+        /// Its status, as stored.
+        word: String,
+    },
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The vector table of a large scope cannot be searched any more.
+    #[error("the vector table of scope `{scope}` cannot be searched: {source}")]
+    Table {
+        /// The scope.
+        scope: String,
+        /// Why.
+        source: RemoteError,
+    },
+    /// A defect in this program: a request ended in a panic.
+    #[error("internal error while answering {operation}: {message}")]
+    Internal {
+        /// The tool or command.
+        operation: String,
+        /// What the panic said.
+        message: String,
+    },
+    /// The request was told to stop, or took longer than it may.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl Error {
+    /// An argument with a bad value and no nearest one.
+    pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self::InvalidArgument {
+            argument: argument.to_owned(),
+            value: value.into(),
+            allowed: allowed.into(),
+            nearest: Vec::new(),
+            example: None,
+        }
+    }
+
+    /// The stable code, as `docs/tools.md` lists it.
+    pub fn code(&self) -> ErrorCode {
+        Diagnostic::code(self)
+    }
+
+    /// The body that travels: in a tool's error result and with `--json`.
+    pub fn body(&self) -> ErrorBody {
+        Diagnostic::body(self)
+    }
+
+    /// Whether the request names a scope that it cannot have.
+    pub const fn is_about_scopes(&self) -> bool {
+        matches!(self, Self::Scope(_))
+    }
+}
+
+impl Diagnostic for Error {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::InvalidArgument { .. } => ErrorCode::InvalidArgument,
+            Self::UnknownArgument { .. } => ErrorCode::UnknownArgument,
+            Self::InvalidCursor(_) => ErrorCode::InvalidCursor,
+            Self::Scope(error) => error.code(),
+            Self::MemoryNotFound { .. } => ErrorCode::MemoryNotFound,
+            Self::MemoryNotServed { .. } | Self::UnknownStatus { .. } => ErrorCode::MemoryNotServed,
+            Self::Store(error) => error.code(),
+            Self::Table { .. } => ErrorCode::IndexFailed,
+            Self::Internal { .. } => ErrorCode::InternalError,
+            Self::Stopped(stopped) => stopped.code(),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
+            Self::InvalidArgument { .. } | Self::UnknownArgument { .. } | Self::Stopped(Stopped::Cancelled) => return None,
+            Self::InvalidCursor(_) => "leave `cursor` out to start from the first page, and repeat the other arguments unchanged",
+            Self::Scope(error) => return error.hint(),
+            Self::MemoryNotFound { .. } => "query_memories finds ids; an id of a private scope is found only with `scope` given",
+            Self::MemoryNotServed {
+                status: Status::Rejected, ..
+            } => "its curator rejected it, and rejected memories are never served",
+            Self::UnknownStatus { .. } => "such memories are never served; known words are staging, approved, promoted and rejected",
+            Self::MemoryNotServed {
+                status: Status::Staging, ..
+            } => "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same",
+            Self::MemoryNotServed { .. } => "pass `status: \"approved\"` or `status: \"all\"` to see it",
+            Self::Store(error) => error.hint(),
+            Self::Table { .. } => {
+                "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged"
+            }
+            Self::Internal { .. } => "the server goes on; please report this message with the request that caused it",
+            Self::Stopped(Stopped::DeadlineExceeded { .. }) => {
+                "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept; `[limits] seconds` in \
+                 config.toml allows more time"
+            }
+        };
+        Some(hint.into())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Scope(error) => error.path(),
+            Self::Store(error) => Some(error.path()),
+            _ => None,
+        }
+    }
+
+    fn details(&self, body: &mut ErrorBody) {
+        match self {
+            Self::InvalidArgument {
+                argument,
+                value,
+                allowed,
+                nearest,
+                example,
+            } => {
+                body.argument = Some(text::line(argument, 100));
+                body.value = Some(text::line(value, 200));
+                body.allowed = vec![allowed.clone()];
+                body.nearest.clone_from(nearest);
+                body.example = example.clone().or_else(|| example_of(argument));
+            }
+            Self::UnknownArgument {
+                operation,
+                argument,
+                known,
+            } => {
+                body.argument = Some(text::line(argument, 100));
+                body.example = Some(self::example(operation));
+                body.nearest = nearest(argument, known.iter().map(String::as_str), 2);
+                body.allowed.clone_from(known);
+            }
+            Self::Scope(error) => error.details(body),
+            Self::MemoryNotFound { id, nearest, .. } => {
+                body.value = Some(text::line(id, 200));
+                body.nearest.clone_from(nearest);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Arguments in which this one is right, as JSON.
+fn example_of(argument: &str) -> Option<String> {
+    let example = match argument {
+        "query" | "project" => r#"{"query":"connection refused"}"#,
+        // Left out, both are right.
+        "scope" => r#"{"scope":null}"#,
+        "cursor" => r#"{"cursor":null}"#,
+        "tags" => r#"{"tags":["docker"]}"#,
+        "files" => r#"{"files":["src/main.rs"]}"#,
+        "id" | "ids" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
+        "project_path" => r#"{"project_path":"."}"#,
+        _ => return None,
+    };
+    Some(example.to_owned())
+}
+
+/// Arguments that an operation takes, as JSON.
+fn example(operation: &str) -> String {
+    match operation {
+        "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
+        "list_scopes" | "curate_pending" => "{}",
+        "recall" => r#"{"query":"connection refused"}"#,
+        "get_context" => r#"{"max_memories":5}"#,
+        _ => r#"{"query":"connection refused","limit":5}"#,
+    }
+    .to_owned()
+}
