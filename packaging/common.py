@@ -37,6 +37,18 @@ def product():
     return facts
 
 
+def python_version(version):
+    """A version in Python's spelling: `1.2.0-rc.1` is `1.2.0rc1`."""
+    found = re.fullmatch(r"(\d+\.\d+\.\d+)(?:-(alpha|beta|rc)\.?(\d+))?", version)
+    if found is None:
+        fail(f"no spelling for Python is known of the version {version}")
+    release, stage, number = found.groups()
+    if stage is None:
+        return release
+    short = {"alpha": "a", "beta": "b", "rc": "rc"}[stage]
+    return f"{release}{short}{number}"
+
+
 def licence_files(notices=None):
     """Our own licences and, where a file has them, those of the crates that are linked in."""
     files = sorted(ROOT.glob("LICENSE*"))

@@ -65,18 +65,6 @@ def platform_tag(binary, target):
     return manylinux(binary, target.split("-")[0]) if tag == "manylinux" else tag
 
 
-def python_version(version):
-    """A version in Python's spelling: `1.2.0-rc.1` is `1.2.0rc1`."""
-    found = re.fullmatch(r"(\d+\.\d+\.\d+)(?:-(alpha|beta|rc)\.?(\d+))?", version)
-    if found is None:
-        common.fail(f"no spelling for Python is known of the version {version}")
-    release, stage, number = found.groups()
-    if stage is None:
-        return release
-    short = {"alpha": "a", "beta": "b", "rc": "rc"}[stage]
-    return f"{release}{short}{number}"
-
-
 def metadata(facts, version, options):
     lines = [
         "Metadata-Version: 2.4",
@@ -130,7 +118,7 @@ def main():
     options = parser.parse_args()
     target = common.checked(options)
     facts = common.product()
-    version = python_version(facts["version"])
+    version = common.python_version(facts["version"])
     binary = options.binary.read_bytes()
     tag = f"py3-none-{options.platform_tag or platform_tag(binary, target)}"
     path = options.out / f"{DISTRIBUTION}-{version}-{tag}.whl"

@@ -388,6 +388,24 @@ formula() {
   ruby -c "$packages/ack-memory.rb"
 }
 
+# The registry looks for its name of the server in the packages that the entry names.
+registry_entry() {
+  "$packaging/server_json.py" --repository https://example.org/ack-memory --out entry
+  python3 - "$packages" <<'PYTHON'
+import json, sys, tarfile, zipfile
+from pathlib import Path
+
+entry = json.loads(Path("entry/server.json").read_text())
+versions = {package["registryType"]: package["version"] for package in entry["packages"]}
+main = next(Path(sys.argv[1]).glob(f"ack-memory-{versions['npm']}.tgz"))
+npm = json.load(tarfile.open(main).extractfile("package/package.json"))
+assert npm["mcpName"] == entry["name"], npm["mcpName"]
+wheel = next(Path(sys.argv[1]).glob(f"ack_memory-{versions['pypi']}-*.whl"))
+info = f"ack_memory-{versions['pypi']}.dist-info/METADATA"
+assert f"mcp-name: {entry['name']} " in zipfile.ZipFile(wheel).read(info).decode()
+PYTHON
+}
+
 # Every package has our licences and, with the binary, those of the linked crates.
 licences() {
   python3 - "$packages" "$packaging/.." <<'PYTHON'
@@ -409,7 +427,7 @@ PYTHON
 for name in \
   versions npm-pack npm-install npm-mcp npm-mcp-child npm-killed-child npm-platform-missing \
   npm-platform-unknown npm-no-glibc wheel-pack wheel-tag wheel-install wheel-mcp wheel-uvx \
-  mcpb-pack mcpb-mcp archive-pack archive-run formula licences; do
+  mcpb-pack mcpb-mcp archive-pack archive-run formula registry-entry licences; do
   check "$name"
 done
 
