@@ -179,6 +179,10 @@ launcher() {
   echo "$work/npm/node_modules/.bin/ack-memory"
 }
 
+installed() {
+  [ -x "$(launcher)" ] || skip "the npm package is not installed"
+}
+
 talk() {
   "$here/talk.py" "$@" serve
   "$here/talk.py" --signal SIGTERM "$@" serve
@@ -186,7 +190,7 @@ talk() {
 }
 
 npm_mcp() {
-  need node
+  installed
   talk "$(launcher)"
 }
 
@@ -197,7 +201,7 @@ without_execve() {
 }
 
 npm_mcp_child() {
-  need node
+  installed
   without_execve
   talk "$(launcher)"
 }
@@ -211,7 +215,7 @@ stand_in() {
 }
 
 npm_killed_child() {
-  need node
+  installed
   without_execve
   # shellcheck disable=SC2016
   stand_in killed 'kill -KILL $$'
@@ -221,7 +225,7 @@ npm_killed_child() {
 }
 
 npm_platform_missing() {
-  need node
+  installed
   cp -R npm missing
   rm -r missing/node_modules/ack-memory-*
   local status=0 message
@@ -233,7 +237,7 @@ npm_platform_missing() {
 }
 
 npm_platform_unknown() {
-  need node
+  installed
   local message
   echo 'Object.defineProperty(process, "arch", { value: "mips" });' > arch.cjs
   message="$(NODE_OPTIONS="--require $work/arch.cjs" "$(launcher)" --version 2>&1)" && return 1
@@ -242,7 +246,7 @@ npm_platform_unknown() {
 }
 
 npm_no_glibc() {
-  need node
+  installed
   [ "$(uname -s)" = Linux ] || skip "only Linux has several C libraries"
   local message
   echo 'const fs = require("node:fs"); fs.existsSync = () => false;' > no-loader.cjs
@@ -390,6 +394,7 @@ formula() {
 
 # The registry looks for its name of the server in the packages that the entry names.
 registry_entry() {
+  installed
   "$packaging/server_json.py" --repository https://example.org/ack-memory --out entry
   python3 - "$packages" <<'PYTHON'
 import json, sys, tarfile, zipfile
