@@ -12,7 +12,7 @@ check *steps:
 
 # Run everything that needs no LanceDB: the quick loop
 light:
-    ACK_CHECK_CARGO_FLAGS="--package ack-memory --no-default-features" tools/check fmt clippy test
+    ACK_CHECK_CARGO_FLAGS=--no-default-features tools/check fmt clippy test
 
 # Check licences, advisories, duplicate crates and sources of the dependencies
 deny:
