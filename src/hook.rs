@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use self::wire::{Event, Host, Origin, Output};
-use crate::context::brief::{Brief, BriefRequest, RECENT};
 use crate::service::Error;
 use crate::service::Service;
+use crate::service::context::brief::{Brief, BriefRequest, RECENT};
 use crate::surface::Surface;
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};

@@ -12,31 +12,20 @@ pub mod resolve;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+
+use ack_api::memory::{ProjectRows, Visibility, fold_name};
+use ack_api::text;
+use ack_store::Store;
+use ack_store::open::Stamp;
+use ack_store::projects::RecordedProjects;
+use ack_sys::files::expand_home;
 
 pub use self::error::ScopeError;
 use self::folders::{Contents, Entry, ScopeFolders};
 use self::manifest::Manifest;
-use crate::config::Config;
-use crate::config::SettingsError;
-use ack_api::memory::{ProjectRows, Status, Visibility, fold_name};
-use ack_api::text;
-use ack_search::encoder::Encoder;
-use ack_search::inverted::Index;
-use ack_search::inverted::follow::Listing;
-use ack_search::remote::TableInfo;
-use ack_store::StoreError;
-use ack_store::open::Stamp;
-use ack_store::projects::RecordedProjects;
-use ack_store::table_stamp::TableStamp;
-use ack_store::{PATIENCE, Store};
-use ack_sys::files::expand_home;
-use ack_sys::heap;
-
-/// Counts the uses of indexes.
-static CLOCK: AtomicU64 = AtomicU64::new(1);
+use crate::config::{Config, SettingsError};
 
 /// How long the projects of a store that is locked are waited for.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -61,13 +50,6 @@ pub struct Scope {
     pub problem: Option<SettingsError>,
     /// Its store.
     pub store: Store,
-    index: RwLock<Option<Indexed>>,
-    /// When its index was last asked for, in requests of the process.
-    used: AtomicU64,
-    /// Up to so many rows a vector table is held in memory; a larger one is searched itself.
-    resident: usize,
-    /// A table that could be opened but not searched, and why: it is not used again.
-    refused: Mutex<Option<(TableStamp, String)>>,
     /// The projects that its memories name.
     recorded: Mutex<Option<Recorded>>,
 }
@@ -79,43 +61,6 @@ struct Recorded {
     read: Instant,
     took: Duration,
     projects: Arc<RecordedProjects>,
-}
-
-#[derive(Debug)]
-struct Indexed {
-    /// `None` after a change that could not be read to its end.
-    stamp: Option<Stamp>,
-    index: Index,
-    table_stamp: TableStamp,
-    table: TableState,
-    /// When it was begun to be brought up to date for the last time, on the clock of requests.
-    begun: u64,
-}
-
-/// What became of a scope's vector table when its index was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TableState {
-    /// There is none.
-    Absent,
-    /// It cannot be used, and why. The index was made from the store alone.
-    Unusable(String),
-    /// What fitted the store was taken from it.
-    Used(TableInfo),
-}
-
-/// A scope's index, as of the last commit before it was asked for.
-pub struct IndexGuard<'a>(RwLockReadGuard<'a, Option<Indexed>>);
-
-impl IndexGuard<'_> {
-    /// The index.
-    pub fn get(&self) -> Option<&Index> {
-        self.0.as_ref().map(|indexed| &indexed.index)
-    }
-
-    /// What became of the vector table.
-    pub fn table(&self) -> Option<&TableState> {
-        self.0.as_ref().map(|indexed| &indexed.table)
-    }
 }
 
 impl Scope {
@@ -152,9 +97,7 @@ impl Scope {
             return Arc::clone(&known.projects);
         }
         let began = Instant::now();
-        let projects = self
-            .indexed_projects(&stamp)
-            .map_or_else(|| self.store.snapshot_within(GLANCE, |snapshot| snapshot.projects()), Ok);
+        let projects = self.store.snapshot_within(GLANCE, |snapshot| snapshot.projects());
         let took = match (&projects, began.elapsed()) {
             (Err(_), took) => took.max(AT_ONCE * 10),
             (Ok(_), took) if took < AT_ONCE => Duration::ZERO,
@@ -169,229 +112,24 @@ impl Scope {
         Arc::clone(&known.projects)
     }
 
-    /// The same from its index, where that is there and up to date.
-    fn indexed_projects(&self, stamp: &Stamp) -> Option<RecordedProjects> {
-        let slot = self.index.try_read().ok()?;
-        let indexed = slot.as_ref().filter(|indexed| indexed.stamp.as_ref() == Some(stamp))?;
-        let index = &indexed.index;
-        let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
-        let mut projects = RecordedProjects::default();
-        for (name, count) in index.counted(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
-            projects.add(name, count);
-        }
-        Some(projects)
-    }
-
-    /// How many memories are held in memory at most; a larger scope is searched in its vector table.
-    pub const fn resident(&self) -> usize {
-        self.resident
+    /// Keeps the projects that were found while the store was read for another reason, in this state of it.
+    pub fn set_recorded(&self, stamp: Stamp, projects: RecordedProjects) {
+        let recorded = Recorded {
+            stamp: Some(stamp),
+            read: Instant::now(),
+            took: Duration::ZERO,
+            projects: Arc::new(projects),
+        };
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorded);
     }
 
     /// The folder of the derived vector table; it may be absent or stale.
     pub fn lance_folder(&self) -> PathBuf {
         self.folder.join("lance")
     }
-
-    /// Gives up the vector table that is in use, because it cannot be searched any more: from the next request on everything is
-    /// read from the store.
-    pub fn refuse_table(&self, reason: &str) {
-        let mut slot = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(indexed) = slot.take_if(|indexed| indexed.index.searcher().is_some()) {
-            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-            *refused = Some((indexed.table_stamp, text::line(reason, 300)));
-        }
-    }
-
-    /// The scope's index, brought up to date with every row that was committed before this call.
-    ///
-    /// # Errors
-    /// Why the store cannot be read.
-    pub fn index(&self) -> Result<IndexGuard<'_>, StoreError> {
-        self.index_within(PATIENCE)
-    }
-
-    /// As [`Scope::index`], giving up on a locked store after `patience`.
-    ///
-    /// # Errors
-    /// Why the store cannot be read.
-    pub fn index_within(&self, patience: Duration) -> Result<IndexGuard<'_>, StoreError> {
-        let asked = CLOCK.fetch_add(1, Ordering::SeqCst);
-        self.used.store(asked, Ordering::Relaxed);
-        let stamp = self.store.stamp()?;
-        let table_stamp = TableStamp::of(&self.lance_folder());
-        {
-            let current = self.index.read().unwrap_or_else(PoisonError::into_inner);
-            let fits = |indexed: &Indexed| indexed.stamp.as_ref() == Some(&stamp) && indexed.table_stamp == table_stamp;
-            if current.as_ref().is_some_and(fits) {
-                return Ok(IndexGuard(current));
-            }
-        }
-        {
-            let mut slot = self.index.write().unwrap_or_else(PoisonError::into_inner);
-            // Whoever waited here while another request read the store shares what that one found, unless it began too early.
-            let shares = |indexed: &Indexed| indexed.stamp.is_some() && indexed.begun > asked && indexed.table_stamp == table_stamp;
-            if !slot.as_ref().is_some_and(shares) {
-                let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
-                self.refresh(&mut slot, table_stamp, patience)?;
-                if let Some(indexed) = slot.as_mut() {
-                    indexed.begun = begun;
-                }
-            }
-        }
-        Ok(IndexGuard(self.index.read().unwrap_or_else(PoisonError::into_inner)))
-    }
-
-    /// The index as the last call of [`Scope::index_within`] left it; brought up to date where it was given up since.
-    ///
-    /// # Errors
-    /// Why the store cannot be read.
-    pub fn refreshed_index(&self, patience: Duration) -> Result<IndexGuard<'_>, StoreError> {
-        let current = self.index.read().unwrap_or_else(PoisonError::into_inner);
-        if current.is_some() {
-            return Ok(IndexGuard(current));
-        }
-        drop(current);
-        self.index_within(patience)
-    }
-
-    /// About how many bytes its index takes; 0 where there is none, or where it is being made.
-    pub fn index_bytes(&self) -> usize {
-        let indexed = self.index.try_read();
-        indexed.map_or(0, |indexed| indexed.as_ref().map_or(0, |indexed| indexed.index.bytes()))
-    }
-
-    fn refresh(&self, slot: &mut Option<Indexed>, table_stamp: TableStamp, patience: Duration) -> Result<(), StoreError> {
-        // A table that came, changed or went is looked at once.
-        let looked = slot.as_ref().is_some_and(|indexed| indexed.table_stamp == table_stamp);
-        let mut table = TableState::Absent;
-        if !looked && table_stamp.is_some() {
-            // The index that is there goes first: two of them would take twice the memory.
-            give_up(slot);
-            // Reading the table and listing the rows of the store take about as long, so both are done at once.
-            let mut read = None;
-            let refreshed = self.store.whole(patience, |snapshot| {
-                let (state, index, listing) = match read.take() {
-                    Some((state, index)) => (state, index, Listing::read(snapshot)?),
-                    None => std::thread::scope(|threads| {
-                        let reading = threads.spawn(|| self.read_table(&table_stamp));
-                        let listing = Listing::read(snapshot);
-                        match reading.join() {
-                            Ok((state, index)) => Ok((state, index, listing?)),
-                            Err(panic) => std::panic::resume_unwind(panic),
-                        }
-                    })?,
-                };
-                let changes = match &index {
-                    Some(index) => Some(index.changes_since(listing, snapshot)?),
-                    None => None,
-                };
-                // A snapshot that was disturbed is read again; the table is not.
-                let done = (snapshot.stamp.clone(), changes);
-                read = Some((state, index));
-                Ok(done)
-            });
-            let (stamp, changes) = refreshed?;
-            if let Some((state, index)) = read {
-                if let (Some(mut index), Some(changes)) = (index, changes)
-                    && index.apply(changes)
-                {
-                    let indexed = Indexed {
-                        stamp: Some(stamp),
-                        index,
-                        table_stamp,
-                        table: state,
-                        begun: 0,
-                    };
-                    put(slot, indexed);
-                    return Ok(());
-                }
-                table = state;
-            }
-        }
-        if let Some(indexed) = slot {
-            // What was taken from an earlier table is as good as before.
-            if !looked {
-                indexed.table = table.clone();
-                indexed.table_stamp = table_stamp.clone();
-            }
-            let (stamp, changes) = self.store.whole(patience, |snapshot| {
-                let listing = Listing::read(snapshot)?;
-                Ok((snapshot.stamp.clone(), indexed.index.changes_since(listing, snapshot)?))
-            })?;
-            indexed.stamp = None;
-            if indexed.index.apply(changes) {
-                indexed.stamp = Some(stamp);
-                return Ok(());
-            }
-        }
-        if let Some(indexed) = slot.as_mut() {
-            table = indexed.table.clone();
-        }
-        give_up(slot);
-        let (stamp, index) = self
-            .store
-            .whole(PATIENCE, |snapshot| Ok((snapshot.stamp.clone(), Index::build(snapshot)?)))?;
-        let indexed = Indexed {
-            stamp: Some(stamp),
-            index,
-            table_stamp,
-            table,
-            begun: 0,
-        };
-        put(slot, indexed);
-        Ok(())
-    }
-
-    /// Reads the vector table, if there is one that can be used.
-    fn read_table(&self, stamp: &TableStamp) -> (TableState, Option<Index>) {
-        if !stamp.is_some() {
-            return (TableState::Absent, None);
-        }
-        let Some(encoder) = Encoder::embedded() else {
-            return (TableState::Unusable("the encoder inside this binary is damaged".to_owned()), None);
-        };
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
-            return (TableState::Unusable(reason.clone()), None);
-        }
-        drop(refused);
-        load_table(&self.lance_folder(), encoder, self.resident)
-    }
 }
 
-/// Reads a vector table.
-#[cfg(feature = "table")]
-fn load_table(folder: &Path, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
-    match ack_lance::load::load(folder, encoder, resident) {
-        Ok((index, info)) => (TableState::Used(info), Some(index)),
-        Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
-    }
-}
-
-/// Without the `table` feature there are no vector tables.
-#[cfg(not(feature = "table"))]
-fn load_table(_folder: &Path, _encoder: &Encoder, _resident: usize) -> (TableState, Option<Index>) {
-    (TableState::Absent, None)
-}
-
-/// Puts a new index in its place, and gives back what making it took.
-fn put(slot: &mut Option<Indexed>, indexed: Indexed) {
-    let made = indexed.index.bytes();
-    *slot = Some(indexed);
-    if made >= heap::WORTH {
-        heap::give_back();
-    }
-}
-
-/// Frees an index, and gives its memory back where that is worth it.
-fn give_up(slot: &mut Option<Indexed>) {
-    let freed = slot.take().map_or(0, |indexed| indexed.index.bytes());
-    if freed >= heap::WORTH {
-        heap::give_back();
-    }
-}
-
-/// The scopes of one process. Scopes that did not change keep their index.
+/// The scopes of one process. A scope that did not change is the same `Arc` in every discovery.
 #[derive(Debug)]
 pub struct Registry {
     root: PathBuf,
@@ -399,7 +137,6 @@ pub struct Registry {
     /// What the single database is called: a pin names it.
     single_name: Option<String>,
     home: Option<PathBuf>,
-    resident: usize,
     folders: Mutex<ScopeFolders>,
     known: Mutex<HashMap<PathBuf, (FolderStamp, Arc<Scope>)>>,
 }
@@ -429,7 +166,6 @@ impl Registry {
             single: config.db.as_ref().map(|db| db.value.clone()),
             single_name: config.pinned.as_ref().map(|pinned| pinned.value.trim().to_owned()),
             home: config.home.clone(),
-            resident: config.resident.value as usize,
             folders: Mutex::default(),
             known: Mutex::default(),
         }
@@ -447,39 +183,11 @@ impl Registry {
         }
     }
 
-    /// Gives up indexes of scopes that are not among `needed` until all together keep to the bound: first those that were
-    /// not used for the longest time. One that a request is reading stays.
-    pub fn keep_within(&self, bytes: usize, needed: &[Arc<Scope>]) {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sizes: Vec<(u64, usize, &Arc<Scope>)> = known
-            .values()
-            .map(|(_, scope)| (scope.used.load(Ordering::Relaxed), scope.index_bytes(), scope))
-            .collect();
-        let mut whole: usize = sizes.iter().map(|(_, size, _)| size).sum();
-        sizes.sort_unstable_by_key(|(used, ..)| *used);
-        for (_, size, scope) in sizes {
-            if whole <= bytes {
-                break;
-            }
-            if !needed.iter().any(|other| Arc::ptr_eq(other, scope))
-                && let Ok(mut slot) = scope.index.try_write()
-            {
-                give_up(&mut slot);
-                whole -= size;
-            }
-        }
-    }
-
     /// The scopes there are now.
     pub fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
-            let only = || {
-                (
-                    FolderStamp::default(),
-                    Arc::new(single(path, self.single_name.as_deref(), self.resident)),
-                )
-            };
+            let only = || (FolderStamp::default(), Arc::new(single(path, self.single_name.as_deref())));
             let (_, scope) = known.entry(path.clone()).or_insert_with(only);
             return Discovery {
                 scopes: vec![Arc::clone(scope)],
@@ -547,10 +255,6 @@ impl Registry {
             manifest,
             problem,
             store,
-            index: RwLock::default(),
-            used: AtomicU64::default(),
-            resident: self.resident,
-            refused: Mutex::default(),
             recorded: Mutex::default(),
         }
     }
@@ -558,7 +262,7 @@ impl Registry {
 
 /// A single database as the only scope, with the manifest beside it if there is one. It has the name of the pin, where that
 /// could be the name of a scope, else that of its file.
-fn single(path: &Path, pin: Option<&str>, resident: usize) -> Scope {
+fn single(path: &Path, pin: Option<&str>) -> Scope {
     let stem = || {
         path.file_stem()
             .map_or_else(|| "memory".to_owned(), |stem| text::line(&stem.to_string_lossy(), 100))
@@ -577,10 +281,6 @@ fn single(path: &Path, pin: Option<&str>, resident: usize) -> Scope {
         manifest,
         problem,
         store,
-        index: RwLock::default(),
-        used: AtomicU64::default(),
-        resident,
-        refused: Mutex::default(),
         recorded: Mutex::default(),
     }
 }

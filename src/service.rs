@@ -4,10 +4,12 @@
 
 pub(crate) mod answer;
 pub(crate) mod bounds;
+pub mod context;
 mod error;
 mod evidence;
 mod explain;
 mod get;
+mod open;
 mod query;
 pub(crate) mod resources;
 mod review;
@@ -16,39 +18,29 @@ pub(crate) mod scopes;
 pub(crate) mod search;
 pub(crate) mod validate;
 
-pub use self::error::Error;
-use crate::scope::ScopeError;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
 
+use ack_api::{
+    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest,
+    QueryResponse, Review, ScopeResource,
+};
+
+use self::context::brief::{Brief, BriefRequest};
+pub use self::error::Error;
+use self::open::OpenScope;
+pub(crate) use self::open::OpenScopes;
 pub use self::resources::Listed;
 pub use self::validate::arguments;
-
 use crate::config::Config;
-use crate::context::brief::{Brief, BriefRequest};
+use crate::live::LiveIndexes;
 use crate::scope::resolve::{Selection, select};
-use crate::scope::{IndexGuard, Registry, Scope, TableState};
-use ack_api::cancel;
-use ack_api::time;
-use ack_api::{
-    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, Note, NoteKind,
-    QueryRequest, QueryResponse, Review, ScopeResource, Skipped,
-};
+use crate::scope::{Registry, Scope};
 use ack_search::inverted::Index;
-use ack_store::PATIENCE;
-use ack_store::StoreError;
 
 /// How many large scopes may lose their tables during one request.
 const TRIES: usize = 4;
-/// From so many scopes on several threads bring their indexes up to date.
-const MIN_PARALLEL_SCOPES: usize = 8;
-/// Threads that do so, at most.
-const MAX_REFRESH_THREADS: usize = 8;
-
 /// The service over one configuration.
 #[derive(Debug)]
 pub struct Service {
@@ -56,13 +48,16 @@ pub struct Service {
     pub config: Config,
     /// The scopes.
     pub registry: Registry,
+    /// The live index of each scope.
+    pub(crate) indexes: LiveIndexes,
 }
 
 impl Service {
     /// A service. Nothing is opened or read until the first request.
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(&config);
-        Self { config, registry }
+        let indexes = LiveIndexes::new(config.resident.value as usize);
+        Self { config, registry, indexes }
     }
 
     /// A service that lives as long as the process. Taking a large index apart at the end would only delay the exit; what
@@ -105,7 +100,7 @@ impl Service {
     /// # Errors
     /// Invalid arguments, or no scope at all.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
-        self.again(|| crate::context::run(self, request))
+        self.again(|| crate::service::context::run(self, request))
     }
 
     /// The scopes that may be listed as resources: shared ones and the current one. Opens no store.
@@ -163,8 +158,8 @@ impl Service {
     pub fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
         let mut selection = self.select(None, None)?;
         let scopes = selection.scopes.clone();
-        let opened = open(&mut selection, &scopes, &mut Vec::new())?;
-        let indexes: Vec<&Index> = opened.iter().filter_map(|(_, guard)| guard.get()).collect();
+        let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
+        let indexes: Vec<&Index> = opened.iter().filter_map(OpenScope::index).collect();
         let holders = |id: &str| indexes.iter().filter(|index| index.find(id).is_some()).count();
         let shared = ids.iter().filter(|id| holders(id) > 1);
         Ok(shared.map(|id| (*id).to_owned()).collect())
@@ -175,7 +170,7 @@ impl Service {
     /// # Errors
     /// An invalid folder, no scope at all, or no store that can be read.
     pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
-        crate::context::brief::run(self, request)
+        crate::service::context::brief::run(self, request)
     }
 
     /// Makes a request anew where the table of a large scope was lost on the way. That table is not used again, so that the
@@ -186,7 +181,7 @@ impl Service {
                 Err(Error::Table { scope, source }) => {
                     let scopes = self.registry.discover().scopes;
                     if let Some(lost) = scopes.iter().find(|other| other.name == scope) {
-                        lost.refuse_table(&source.to_string());
+                        self.indexes.of(lost).refuse_table(&source.to_string());
                     }
                 }
                 done => return done,
@@ -195,142 +190,15 @@ impl Service {
         request()
     }
 
+    /// About how many bytes the index of a scope takes in memory; 0 where there is none.
+    pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
+        self.indexes.of(scope).bytes()
+    }
+
     pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
         let selection = select(&self.config, &self.registry, named, folder)?;
         let bound = usize::try_from(self.config.memory.value).map_or(usize::MAX, |mebibytes| mebibytes << 20);
-        self.registry.keep_within(bound, &selection.scopes);
+        self.indexes.keep_within(bound, &selection.scopes);
         Ok(selection)
-    }
-}
-
-/// The indexes of a selection's scopes, brought up to date. A scope that cannot be read leaves the selection: it goes to
-/// `skipped`, with a note. Where every scope fails, the first failure is the error. Scopes are locked in the order of their
-/// names, in every request, so that two requests never wait for each other.
-pub(crate) fn open<'a>(
-    selection: &mut Selection,
-    scopes: &'a [Arc<Scope>],
-    notes: &mut Vec<Note>,
-) -> Result<Vec<(&'a Scope, IndexGuard<'a>)>, Error> {
-    notes.extend(selection.meant.clone());
-    for broken in &selection.broken {
-        notes.push(Note::about(
-            NoteKind::ScopeUnavailable,
-            &broken.scope,
-            ack_api::text::line(&broken.reason, 500),
-        ));
-    }
-    if let Some(broken) = selection.broken.first().filter(|_| scopes.is_empty()) {
-        return Err(ScopeError::Unusable {
-            name: broken.scope.clone(),
-            reason: broken.reason.clone(),
-        }
-        .into());
-    }
-    let mut open = Vec::with_capacity(scopes.len());
-    let mut first: Option<StoreError> = None;
-    let mut failed = HashSet::new();
-    // Where others can answer, one that is locked is not waited for as long.
-    let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
-    let mut refreshed = refresh(scopes, patience)?.into_iter();
-    for scope in scopes {
-        cancel::check()?;
-        let guard = match refreshed.next() {
-            Some(Err(error)) => Err(error),
-            Some(Ok(())) => scope.refreshed_index(patience),
-            None => scope.index_within(patience),
-        };
-        match guard {
-            Ok(guard) => {
-                if let Some(TableState::Unusable(reason)) = guard.table() {
-                    notes.push(Note::about(
-                        NoteKind::IndexUnusable,
-                        &scope.name,
-                        scopes::unusable_table(&scope.name, reason),
-                    ));
-                }
-                open.push((scope.as_ref(), guard));
-            }
-            Err(error) => {
-                selection.skipped.push(Skipped {
-                    scope: scope.name.clone(),
-                    reason: ack_api::text::line(&error.to_string(), 300),
-                });
-                notes.push(Note::about(
-                    NoteKind::ScopeUnavailable,
-                    &scope.name,
-                    ack_api::text::line(&format!("{error}; {}", error.hint()), 500),
-                ));
-                failed.insert(scope.name.as_str());
-                first.get_or_insert(error);
-            }
-        }
-    }
-    selection.scopes.retain(|scope| !failed.contains(scope.name.as_str()));
-    match first {
-        Some(error) if open.is_empty() => Err(error.into()),
-        _ => Ok(open),
-    }
-}
-
-/// The notes on scopes that were read beside a writer that keeps its lock.
-pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
-    for scope in scopes {
-        let Some(read) = scope.store.read_beside_lock() else { continue };
-        notes.push(Note::about(
-            NoteKind::StoreLocked,
-            &scope.name,
-            format!(
-                "another program keeps this store locked: as of {}, without what it has not committed",
-                time::show(read)
-            ),
-        ));
-    }
-}
-
-/// Brings the indexes of many scopes up to date, on several threads: what became of each, in order. Nothing where there are few.
-fn refresh(scopes: &[Arc<Scope>], patience: Duration) -> Result<Vec<Result<(), StoreError>>, Error> {
-    if scopes.len() < MIN_PARALLEL_SCOPES {
-        return Ok(Vec::new());
-    }
-    let flag = cancel::current();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            match scopes.get(number) {
-                Some(scope) if flag.check().is_ok() => {
-                    done.push((number, scope.index_within(patience).map(drop)));
-                }
-                _ => return done,
-            }
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);
-    let mut done = thread::scope(|threads_scope| {
-        let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
-        let mut done = work();
-        for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
-    cancel::check()?;
-    done.sort_unstable_by_key(|(number, _)| *number);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
-}
-
-/// The note for scopes whose stores know no review.
-pub(crate) fn note_missing_status(scopes: &[(&Scope, IndexGuard<'_>)], relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
-    for (scope, guard) in scopes {
-        if !relevant(&scope.name) || guard.get().is_none_or(|index| index.has_status) {
-            continue;
-        }
-        let counts_as = scope.store.unreviewed().status();
-        notes.push(Note::about(
-            NoteKind::NoStatusColumn,
-            &scope.name,
-            format!("this store keeps no review status; its rows count as `{counts_as}` (`unreviewed` in scope.toml decides)"),
-        ));
     }
 }

@@ -12,8 +12,9 @@ use super::{write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENVIRONMENT, Inputs};
 use crate::mcp::upstream::Fare;
+use crate::scope::Scope;
 use crate::scope::resolve::current;
-use crate::scope::{Registry, Scope};
+use crate::service::Service;
 use crate::service::scopes::{MANY, describe};
 use crate::surface::Surface;
 use crate::upstream::Upstream;
@@ -23,18 +24,19 @@ use ack_api::text;
 /// Runs `doctor`. A pinned process looks at its own scope alone.
 pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), CliError> {
     let config = Config::load(inputs)?;
-    let registry = Registry::new(&config);
-    let discovery = registry.discover();
-    let current = current(&config, &discovery.scopes, &config.project.value)?;
-    let settings = settings(&config);
-    let offer = offered(&config, args.upstreams, global.offline);
+    let service = Service::new(config);
+    let config = &service.config;
+    let discovery = service.registry.discover();
+    let current = current(config, &discovery.scopes, &config.project.value)?;
+    let settings = settings(config);
+    let offer = offered(config, args.upstreams, global.offline);
     let scopes: Vec<(&Scope, Value, Vec<String>)> = discovery
         .scopes
         .iter()
         .map(|scope| {
             // The owner asks about their own stores, so private ones are opened too.
             let may_read = config.pinned.is_none() || current.scope.as_ref().is_some_and(|own| own.name == scope.name);
-            let info = describe(scope, may_read, MANY);
+            let info = describe(&service, scope, may_read, MANY);
             let read = || scope.store.snapshot(|snapshot| Ok(snapshot.layout.describe()));
             let layout = if may_read { read().unwrap_or_default() } else { Vec::new() };
             (scope.as_ref(), serde_json::to_value(info).unwrap_or_default(), layout)

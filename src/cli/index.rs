@@ -43,7 +43,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     let mut failed = None;
     let mut reports = Vec::new();
     for scope in &scopes {
-        match one(scope, args, embedder.as_deref()) {
+        match one(scope, config.resident.value as usize, args, embedder.as_deref()) {
             Ok(report) => {
                 if !json {
                     write_out(&account(&report, args.dry_run))?;
@@ -66,7 +66,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     failed.map_or(Ok(()), Err)
 }
 
-fn one(scope: &Scope, args: &IndexArgs, embedder: Option<&dyn Embedder>) -> Result<Report, CliError> {
+fn one(scope: &Scope, resident: usize, args: &IndexArgs, embedder: Option<&dyn Embedder>) -> Result<Report, CliError> {
     if let Some(problem) = &scope.problem {
         return Err(ScopeError::Unusable {
             name: scope.name.clone(),
@@ -88,7 +88,7 @@ fn one(scope: &Scope, args: &IndexArgs, embedder: Option<&dyn Embedder>) -> Resu
         scope: &scope.name,
         folder: scope.lance_folder(),
         store: &scope.store,
-        resident: scope.resident(),
+        resident,
     };
     let report = build(&target, options, &mut |progress| match progress {
         Progress::Begin(rows) => bar.set_length(rows as u64),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::search::Opened;
+use super::OpenScopes;
 use ack_search::analysis::{self, Kind, Side};
 use ack_search::filter::Filters;
 use ack_search::inverted::{DocId, Index};
@@ -42,7 +42,7 @@ pub(super) struct Evidence {
 type Held = BTreeMap<String, String>;
 
 /// Finds the memories whose sessions hold words of a question that no memory holds which passes the filters.
-pub(super) fn find(opened: Opened<'_>, views: &[View<'_>], terms: &Terms, filters: &Filters) -> Vec<Evidence> {
+pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &Terms, filters: &Filters) -> Vec<Evidence> {
     let judges: Vec<Judge<'_>> = views.iter().map(|view| Judge::new(view, filters)).collect();
     let is_candidate = |judge: &Judge<'_>, doc: DocId| matches!(judge.judge(doc), Verdict::Candidate);
     let is_met = |key: &str| {
@@ -61,13 +61,13 @@ pub(super) fn find(opened: Opened<'_>, views: &[View<'_>], terms: &Terms, filter
     }
     let each = SHARE * rarest(views, filters.status);
     let mut evidence = Vec::new();
-    for (number, ((scope, _), (view, judge))) in opened.iter().zip(views.iter().zip(&judges)).enumerate() {
+    for (number, (open, (view, judge))) in opened.iter().zip(views.iter().zip(&judges)).enumerate() {
         let index = view.index;
         if !index.live().any(|(_, doc)| doc.session != 0 || doc.session_id != 0) {
             continue;
         }
         // A store that cannot be read now is named where its memories are read.
-        let told = scope.store.snapshot(|snapshot| {
+        let told = open.scope.store.snapshot(|snapshot| {
             let mut told: FxHashMap<Name, Held> = FxHashMap::default();
             snapshot.session_texts(|names, text| {
                 let held = held(text, &wanted);

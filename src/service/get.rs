@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::OpenScopes;
+use super::open::OpenScope;
 use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::validate::{QuerySpec, number, short};
-use super::{Service, answer, note_locks, note_missing_status, open};
+use super::{Service, answer};
+use crate::scope::Scope;
 use crate::scope::resolve::Selection;
-use crate::scope::{IndexGuard, Scope};
 use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
@@ -65,20 +67,16 @@ impl Asked {
     }
 
     /// Refuses a kind of link that no store of the request has.
-    fn check_kinds(&self, opened: &[(&Scope, IndexGuard<'_>)]) -> Result<(), Error> {
+    fn check_kinds(&self, opened: &OpenScopes) -> Result<(), Error> {
         let Some((_, kinds)) = &self.links else { return Ok(()) };
         if kinds.iter().all(|kind| links::KINDS.contains(&kind.as_str())) {
             return Ok(());
         }
         let mut known: BTreeSet<String> = links::KINDS.map(str::to_owned).into();
-        for (scope, _) in opened {
+        for open in opened.iter() {
             // One that cannot be read is told where memories are looked for.
-            known.extend(
-                scope
-                    .store
-                    .snapshot(|snapshot| snapshot.other_kinds(self.filter))
-                    .unwrap_or_default(),
-            );
+            let kinds = open.scope.store.snapshot(|snapshot| snapshot.other_kinds(self.filter));
+            known.extend(kinds.unwrap_or_default());
         }
         let Some(unknown) = kinds.iter().find(|kind| !known.contains(*kind)) else {
             return Ok(());
@@ -153,7 +151,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let mut selection = service.select(request.scope.as_deref(), None)?;
     let scopes = selection.scopes.clone();
     let mut response = GetResponse::default();
-    let opened = open(&mut selection, &scopes, &mut response.notes)?;
+    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut response.notes)?;
     asked.check_kinds(&opened)?;
     let mut budget = BUDGET;
     let mut failed = Vec::new();
@@ -204,11 +202,11 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     }
     response.notes.extend(same_id::note(&shared));
     response.notes.extend(failed.into_iter().map(|(_, note)| note));
-    note_locks(opened.iter().map(|(scope, _)| *scope), &mut response.notes);
+    opened.note_locks(&mut response.notes);
     let memories: Vec<(String, &Memory)> = found.iter().map(|(memory, detail)| (detail.memory.scope.clone(), memory)).collect();
     answer::note_repairs(&memories, &mut response.notes);
     if filter != StatusFilter::Approved {
-        note_missing_status(&opened, |scope| memories.iter().any(|(own, _)| own == scope), &mut response.notes);
+        opened.note_missing_status(|scope| memories.iter().any(|(own, _)| own == scope), &mut response.notes);
     }
     let mut details = found.into_iter().map(|(_, detail)| detail);
     if request.id.is_some() {
@@ -225,9 +223,9 @@ fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Err
     let mut selection = service.select(Some(&scope), None)?;
     let scopes = selection.scopes.clone();
     let mut notes = Vec::new();
-    let opened = open(&mut selection, &scopes, &mut notes)?;
+    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let mut told = one(&opened, &selection, &id, asked, &mut Vec::new())?;
-    note_locks(opened.iter().map(|(scope, _)| *scope), &mut notes);
+    opened.note_locks(&mut notes);
     told.notes.splice(0..0, notes);
     Ok(told)
 }
@@ -236,17 +234,11 @@ fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Err
 ///
 /// A scope that cannot be read now is passed over, for the other ids of the request too; it is the error only where no other
 /// scope has the memory.
-fn one(
-    opened: &[(&Scope, IndexGuard<'_>)],
-    selection: &Selection,
-    id: &str,
-    asked: &Asked,
-    failed: &mut Vec<(String, Note)>,
-) -> Result<Told, Error> {
+fn one(opened: &OpenScopes, selection: &Selection, id: &str, asked: &Asked, failed: &mut Vec<(String, Note)>) -> Result<Told, Error> {
     let filter = asked.filter;
     let (mut refused, mut unreadable) = (None, None);
     let own = selection.current.scope.as_ref().map(|scope| scope.name.as_str());
-    let indexed: Vec<(&Scope, &Index)> = opened.iter().filter_map(|(scope, guard)| Some((*scope, guard.get()?))).collect();
+    let indexed: Vec<(&Scope, &Index)> = opened.iter().filter_map(|open| Some((&*open.scope, open.index()?))).collect();
     let known = holders(indexed.iter().map(|(scope, index)| (scope.name.as_str(), *index)), own, id, filter);
     for holder in &known {
         let Some((scope, index)) = indexed.get(holder.number) else {
@@ -295,7 +287,7 @@ fn one(
     }
     let read = opened
         .iter()
-        .map(|(scope, _)| scope.name.clone())
+        .map(|open| open.name().to_owned())
         .filter(|name| !failed.iter().any(|(other, _)| other == name));
     Err(refused.unwrap_or_else(|| Error::MemoryNotFound {
         id: text::line(id, 200),
@@ -306,7 +298,7 @@ fn one(
 
 /// Adds what is near a memory in meaning, in every scope of the request.
 fn related(
-    opened: &[(&Scope, IndexGuard<'_>)],
+    opened: &OpenScopes,
     selection: &Selection,
     filter: StatusFilter,
     detail: &mut MemoryDetail,
@@ -384,11 +376,8 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
 }
 
 /// Ids like an unknown one, of memories that may be shown.
-fn like(opened: &[(&Scope, IndexGuard<'_>)], id: &str, filter: StatusFilter) -> Vec<String> {
-    let ids = opened
-        .iter()
-        .filter_map(|(_, guard)| guard.get())
-        .flat_map(|index| index.live_ids(filter));
+fn like(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
+    let ids = opened.iter().filter_map(OpenScope::index).flat_map(|index| index.live_ids(filter));
     nearest(id, ids, 3)
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
-use super::{Service, answer, bounds, note_locks, note_missing_status, open};
+use super::{OpenScopes, Service, answer, bounds};
 use crate::scope::resolve::Selection;
 use crate::service::Error;
 use ack_api::cancel;
@@ -18,7 +18,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let mut selection = service.select(request.scope.as_deref(), None)?;
     let mut notes = Vec::new();
     let scopes = selection.scopes.clone();
-    let opened = open(&mut selection, &scopes, &mut notes)?;
+    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
     if request.query.is_some() && spec.text.is_none() {
         let age = if spec.oldest { "oldest" } else { "newest" };
@@ -53,7 +53,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
     }
     search.notes(&selection, &page, &mut notes);
-    note_locks(opened.iter().map(|(scope, _)| *scope), &mut notes);
+    opened.note_locks(&mut notes);
     if page.hits.is_empty() && cursor.is_none() {
         response.suggestions = search.suggestions(request, &page);
         cancel::check()?;
@@ -176,7 +176,7 @@ impl Search<'_> {
         }
         let relevant = |scope: &str| hits.is_empty() || status != StatusFilter::Approved || hits.iter().any(|hit| hit.hit.scope == scope);
         if page.hidden.by_status > 0 || status != StatusFilter::Approved {
-            note_missing_status(self.opened, relevant, notes);
+            self.opened.note_missing_status(relevant, notes);
         }
         let memories: Vec<(String, &Memory)> = hits.iter().map(|hit| (hit.hit.scope.clone(), &hit.memory)).collect();
         answer::note_repairs(&memories, notes);

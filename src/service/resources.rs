@@ -5,13 +5,14 @@ use crate::scope::ScopeError;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
+use super::OpenScopes;
+use super::Service;
+use super::open::Wanted;
 use super::validate::short;
-use super::{Service, open};
 use crate::scope::resolve::current_by_manifests;
 use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{StatusFilter, Visibility};
-use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::uri::Address;
 use ack_api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry, ScopeResource};
@@ -134,47 +135,35 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
     };
     let typed = typed.trim().to_lowercase();
     let scopes = selection.scopes.clone();
-    let opened = open(&mut selection, &scopes, &mut Vec::new())?;
+    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut Vec::new())?;
     let mut fitting = Vec::new();
-    for (number, (_, guard)) in opened.iter().enumerate() {
-        let Some(index) = guard.get() else { continue };
+    for (number, open) in opened.iter().enumerate() {
+        let Some(index) = open.index() else { continue };
         fitting.extend(
             cancel::guarded(index.live())
                 .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status))
                 .filter_map(|(own, doc)| {
-                    Some((
-                        (place(index.id(own), &typed)?, Reverse(doc.created), index.id(own)),
-                        number,
-                        doc.key,
-                    ))
+                    let id = index.id(own);
+                    let order = (place(id, &typed)?, Reverse(doc.created), id);
+                    Some((order, Wanted { scope: number, doc: own }))
                 }),
         );
     }
     cancel::check()?;
-    fitting.sort_unstable_by_key(|(order, ..)| *order);
+    fitting.sort_unstable_by_key(|(order, _)| *order);
     let mut seen = HashSet::new();
-    fitting.retain(|((_, _, id), ..)| seen.insert(*id));
+    fitting.retain(|((_, _, id), _)| seen.insert(*id));
     let total = fitting.len();
     fitting.truncate(MOST_VALUES);
     // What the index says of a status is what it was: the store decides.
-    let mut served = Vec::new();
-    for (number, (scope, _)) in opened.iter().enumerate() {
-        let wanted: Vec<(RowKey, &str)> = fitting
-            .iter()
-            .filter(|(_, own, _)| *own == number)
-            .map(|((_, _, id), _, key)| (*key, *id))
-            .collect();
-        if wanted.is_empty() {
-            continue;
-        }
-        let found = scope
-            .store
-            .snapshot(|snapshot| snapshot.memories(&wanted, StatusFilter::Approved))?;
-        served.extend(found.into_keys().map(|id| (number, id)));
+    let records = opened.read(fitting.iter().map(|(_, wanted)| *wanted), StatusFilter::Approved);
+    if let Some((_, error)) = records.failed.into_iter().next() {
+        return Err(error.into());
     }
-    let is_served = |number: usize, id: &str| served.iter().any(|(own, known)| *own == number && known == id);
-    let kept = fitting.iter().filter(|((_, _, id), number, _)| is_served(*number, id));
-    let values: Vec<String> = kept.map(|((_, _, id), ..)| (*id).to_owned()).collect();
+    let served = fitting
+        .iter()
+        .filter(|((_, _, id), wanted)| records.found.contains_key(&(wanted.scope, (*id).to_owned())));
+    let values: Vec<String> = served.map(|((_, _, id), _)| (*id).to_owned()).collect();
     let gone = fitting.len() - values.len();
     Ok(Completions {
         values,

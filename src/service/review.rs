@@ -1,15 +1,15 @@
 //! The memories that wait for a curator, each with the approved ones it resembles. Reads, as everything here; what is
 //! decided about them is decided elsewhere.
 
+use super::OpenScopes;
+use super::open::{OpenScope, Wanted};
 use super::search::Search;
 use super::validate::{QuerySpec, short};
-use super::{Service, answer, bounds, note_missing_status, open};
+use super::{Service, answer, bounds};
 use crate::scope::resolve::Selection;
-use crate::scope::{IndexGuard, Scope};
 use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::source::RowKey;
 use ack_api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};
 
 /// Memories of one review.
@@ -27,44 +27,38 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     let mut selection = service.select(scope, None)?;
     let scopes = selection.scopes.clone();
     let mut notes = Vec::new();
-    let opened = open(&mut selection, &scopes, &mut notes)?;
-    let mut waiting: Vec<(i64, &str, usize, RowKey)> = Vec::new();
-    for (number, (_, guard)) in opened.iter().enumerate() {
-        let Some(index) = guard.get() else { continue };
+    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
+    let mut waiting: Vec<(i64, &str, Wanted)> = Vec::new();
+    for (number, open) in opened.iter().enumerate() {
+        let Some(index) = open.index() else { continue };
         let staged = cancel::guarded(index.live()).filter(|(_, doc)| doc.status == Status::Staging);
-        waiting.extend(staged.map(|(own, doc)| (doc.created, index.id(own), number, doc.key)));
+        waiting.extend(staged.map(|(own, doc)| (doc.created, index.id(own), Wanted { scope: number, doc: own })));
     }
     cancel::check()?;
-    waiting.sort_unstable_by_key(|(created, id, number, _)| (*created, *id, *number));
+    waiting.sort_unstable_by_key(|(created, id, wanted)| (*created, *id, wanted.scope));
     let mut review = Review {
         total: waiting.len() as u64,
         searched: selection.searched(StatusFilter::Staging),
         ..Review::default()
     };
     waiting.truncate(MOST);
-    let mut memories: Vec<(String, Memory)> = Vec::new();
-    for (number, (scope, _)) in opened.iter().enumerate() {
-        let own = waiting.iter().filter(|(_, _, own, _)| *own == number);
-        let wanted: Vec<(RowKey, &str)> = own.map(|(_, id, _, key)| (*key, *id)).collect();
-        if wanted.is_empty() {
-            continue;
-        }
-        // The store has the last word: one that was decided meanwhile is not there any more.
-        let found = scope.store.snapshot(|snapshot| snapshot.memories(&wanted, StatusFilter::Staging))?;
-        memories.extend(found.into_values().map(|memory| (scope.name.clone(), memory)));
+    // The store has the last word: a memory that was decided meanwhile is not there any more.
+    let mut records = opened.read(waiting.iter().map(|(_, _, wanted)| *wanted), StatusFilter::Staging);
+    if let Some((_, error)) = records.failed.into_iter().next() {
+        return Err(error.into());
     }
-    let order = |scope: &str, id: &str| {
-        let same = |(_, known, number, _): &(i64, &str, usize, RowKey)| {
-            *known == id && opened.get(*number).is_some_and(|(own, _)| own.name == scope)
-        };
-        waiting.iter().position(same)
-    };
-    memories.sort_by_key(|(scope, memory)| order(scope, &memory.id));
+    let memories: Vec<(String, Memory)> = waiting
+        .iter()
+        .filter_map(|(_, id, wanted)| {
+            let memory = records.found.remove(&(wanted.scope, (*id).to_owned()))?;
+            Some((opened.get(wanted.scope)?.name().to_owned(), memory))
+        })
+        .collect();
     let share = BUDGET / memories.len().max(1);
     let mut cut = false;
     for (scope, memory) in &memories {
         let mut hit = answer::hit(memory, scope, Detail::Full);
-        if let Some(index) = opened.iter().find(|(own, _)| own.name == *scope).and_then(|(_, guard)| guard.get()) {
+        if let Some(index) = opened.named(scope).and_then(OpenScope::index) {
             answer::hide_successor(&mut hit, index, StatusFilter::All);
         }
         if answer::cost(&hit) > share {
@@ -82,7 +76,7 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     }
     let shown: Vec<(String, &Memory)> = memories.iter().map(|(scope, memory)| (scope.clone(), memory)).collect();
     answer::note_repairs(&shown, &mut notes);
-    note_missing_status(&opened, |scope| memories.iter().any(|(own, _)| own == scope), &mut notes);
+    opened.note_missing_status(|scope| memories.iter().any(|(own, _)| own == scope), &mut notes);
     bounds::limit_searched(&mut review.searched, |name| {
         review.pending.iter().any(|item| item.memory.scope == name)
     });
@@ -93,7 +87,7 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
 
 /// The approved memories that a search for the title of one that waits finds, but for those that are far from it in meaning.
 /// The title says what it is about; a long narrative would blur it.
-fn resembling(opened: &[(&Scope, IndexGuard<'_>)], selection: &Selection, title: &str) -> Result<Vec<RelatedEntry>, Error> {
+fn resembling(opened: &OpenScopes, selection: &Selection, title: &str) -> Result<Vec<RelatedEntry>, Error> {
     let spec = QuerySpec::words(title, StatusFilter::Approved, RESEMBLING);
     let search = Search::new(opened, selection, &spec, None)?;
     let page = search.page(None, RESEMBLING)?;

@@ -10,8 +10,9 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
 use super::validate::{max_tokens, short};
 use super::{Service, answer, bounds};
+use crate::live::TableState;
+use crate::scope::Scope;
 use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
-use crate::scope::{Scope, TableState};
 use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
@@ -19,7 +20,9 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
 use ack_search::inverted::Index;
+use ack_store::PATIENCE;
 use ack_store::StoreError;
+use std::sync::Arc;
 
 /// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
 const FEW: usize = 8;
@@ -74,7 +77,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             (false, ..=40) => 3,
             (false, _) => 0,
         };
-        let info = describe(scope, told, most);
+        let info = describe(service, scope, told, most);
         used += answer::cost(&info) + 1;
         if used > budget && place > start {
             response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
@@ -138,7 +141,7 @@ fn decode(cursor: &str) -> Result<String, Error> {
 
 /// Describes a scope, with at most so many tags, projects and pending ids; of one that may not be told of there is its name,
 /// and why there is no more.
-pub fn describe(scope: &Scope, told: bool, most: usize) -> ScopeInfo {
+pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) -> ScopeInfo {
     let path = |path: &Path| told.then(|| text::line(&path.display().to_string(), 400));
     let description = scope.manifest.description.as_ref().filter(|_| told);
     let mut info = ScopeInfo {
@@ -174,7 +177,7 @@ pub fn describe(scope: &Scope, told: bool, most: usize) -> ScopeInfo {
         };
     } else if !told {
         info.health.problems.push(PRIVATE.to_owned());
-    } else if let Err(error) = fill(scope, most, &mut info) {
+    } else if let Err(error) = fill(service, scope, most, &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
@@ -189,8 +192,8 @@ pub fn unusable_table(scope: &str, reason: &str) -> String {
     format!("its vector table is not used ({reason}); nothing is missing from answers, `ack-memory index --scope {scope}` mends it")
 }
 
-fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreError> {
-    let guard = scope.index()?;
+fn fill(service: &Service, scope: &Arc<Scope>, most: usize, info: &mut ScopeInfo) -> Result<(), StoreError> {
+    let guard = service.indexes.of(scope).current(scope, PATIENCE)?;
     if let (Some(index), Some(TableState::Used(table))) = (guard.get(), guard.table()) {
         info.index = Some(IndexInfo {
             rows: table.rows,
@@ -222,7 +225,7 @@ fn fill(scope: &Scope, most: usize, info: &mut ScopeInfo) -> Result<(), StoreErr
     };
     problems.extend(unusable.map(|reason| unusable_table(&scope.name, reason)));
     let without_indexes =
-        |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > scope.resident() as u64);
+        |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > service.indexes.resident() as u64);
     if guard.table().is_some_and(without_indexes) {
         problems.push(format!(
             "it is larger than `limits.resident` and all of it is in memory, because its vector table has no indexes; \

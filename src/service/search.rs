@@ -3,16 +3,16 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
+use super::OpenScopes;
 use super::answer;
 use super::evidence::{self, Evidence};
+use super::open;
 use super::same_id::{self, Holder};
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
-use crate::scope::{IndexGuard, Scope};
 use crate::service::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::source::RowKey;
 use ack_api::{Also, Hidden, MemoryHit, Mode, Note};
 use ack_search::encoder::Encoder;
 use ack_search::filter::Resolved;
@@ -26,9 +26,6 @@ use ack_search::retrieve::{Beside, Found, Question, Scored, retrieve};
 use ack_search::semantic::Code;
 use ack_search::view::View;
 use ack_search::{Ranked, Wanted, order, resume};
-
-/// The scopes of a search with their indexes, in the order of its views.
-pub(super) type Opened<'a> = &'a [(&'a Scope, IndexGuard<'a>)];
 
 /// A result with its place in the order.
 pub(crate) struct Hit {
@@ -111,7 +108,7 @@ impl Page {
 
 /// One search over opened scopes.
 pub(crate) struct Search<'a> {
-    pub(super) opened: &'a [(&'a Scope, IndexGuard<'a>)],
+    pub(super) opened: &'a OpenScopes,
     pub(super) views: Vec<View<'a>>,
     pub(super) names: Vec<String>,
     /// Names of the project asked for, folded.
@@ -135,19 +132,14 @@ impl<'a> Search<'a> {
     /// # Errors
     /// [`Error::Table`] where the table of a large scope cannot be searched any more. It is not used again, so that the same
     /// request can be answered when it is made anew.
-    pub fn new(
-        opened: &'a [(&'a Scope, IndexGuard<'a>)],
-        selection: &Selection,
-        spec: &'a QuerySpec,
-        cursor: Option<&Cursor>,
-    ) -> Result<Self, Error> {
+    pub fn new(opened: &'a OpenScopes, selection: &Selection, spec: &'a QuerySpec, cursor: Option<&Cursor>) -> Result<Self, Error> {
         cancel::check()?;
         let mut names = Vec::new();
         let mut asked_for = HashSet::new();
         let mut views: Vec<View<'a>> = opened
             .iter()
-            .filter_map(|(scope, guard)| {
-                let index = guard.get()?;
+            .filter_map(|open| {
+                let (scope, index) = (&*open.scope, open.index()?);
                 names.push(scope.name.clone());
                 let asked = spec.filters.project.as_deref().map(|project| selection.rows_of(project, scope));
                 asked_for.extend(asked.iter().flat_map(|rows| rows.names.iter().cloned()));
@@ -419,33 +411,21 @@ impl<'a> Search<'a> {
     /// A scope that cannot be read now goes to `failed`, and its places are passed over; where it is the only one, that is the
     /// error.
     fn records(&self, places: &[Ranked], failed: &mut Vec<(String, String)>) -> Result<HashMap<(usize, String), Memory>, Error> {
-        let mut records = HashMap::with_capacity(places.len());
-        for (number, (scope, _)) in self.opened.iter().enumerate() {
-            let wanted: Vec<(RowKey, &str)> = places
-                .iter()
-                .filter(|place| place.scored.scope == number)
-                .filter_map(|place| {
-                    let index = self.views.get(number)?.index;
-                    Some((index.doc(place.scored.doc)?.key, index.id(place.scored.doc)))
-                })
-                .collect();
-            if wanted.is_empty() || failed.iter().any(|(name, _)| *name == scope.name) {
-                continue;
+        let name = |number: usize| self.names.get(number).map(String::as_str).unwrap_or_default();
+        let readable = |place: &&Ranked| !failed.iter().any(|(other, _)| other == name(place.scored.scope));
+        let wanted = places.iter().filter(readable).map(|place| open::Wanted {
+            scope: place.scored.scope,
+            doc: place.scored.doc,
+        });
+        let records = self.opened.read(wanted, self.spec.filters.status);
+        for (number, error) in records.failed {
+            if self.opened.len() == 1 {
+                return Err(error.into());
             }
-            let found = match scope
-                .store
-                .snapshot(|snapshot| snapshot.memories(&wanted, self.spec.filters.status))
-            {
-                Ok(found) => found,
-                Err(error) if self.opened.len() > 1 => {
-                    failed.push((scope.name.clone(), ack_api::text::line(&format!("{error}; {}", error.hint()), 500)));
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory)));
+            let reason = ack_api::text::line(&format!("{error}; {}", error.hint()), 500);
+            failed.push((name(number).to_owned(), reason));
         }
-        Ok(records)
+        Ok(records.found)
     }
 
     /// The words of the question that the session of a memory holds, where its own text holds none.

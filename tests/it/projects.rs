@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ack_memory::context::brief::BriefRequest;
 use ack_memory::service::Service;
+use ack_memory::service::context::brief::BriefRequest;
 use serde_json::{Value, json};
 
 use crate::arguments::call;

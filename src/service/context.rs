@@ -16,7 +16,7 @@ use self::choose::{Chooser, Wanted};
 use self::signals::Signals;
 use crate::service::Error;
 use crate::service::validate::{max_tokens, number, short};
-use crate::service::{Service, answer, bounds, note_locks, note_missing_status, open, scopes};
+use crate::service::{OpenScopes, Service, answer, bounds, scopes};
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo, SessionEntry};
@@ -41,7 +41,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let folder = folder(service, request, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
     let scopes = selection.scopes.clone();
-    let opened = open(&mut selection, &scopes, &mut notes)?;
+    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let wanted = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
         Some(focus) => Wanted::Focus(text::line(focus, 2_000)),
         None => {
@@ -70,8 +70,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let mut sessions = recent(chooser.sessions(), &[&own, &cross]);
     let own_scope = selection.current.scope.as_ref();
     let pending = own_scope
-        .and_then(|scope| opened.iter().find(|(known, _)| known.name == scope.name))
-        .and_then(|(_, guard)| guard.get())
+        .and_then(|scope| opened.named(&scope.name)?.index())
         .map(|index| scopes::pending(index, 0))
         .filter(|pending| pending.count > 0);
     if own_scope.is_none() {
@@ -83,7 +82,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     if let (Some(pending), Some(scope)) = (&pending, own_scope)
         && own.is_empty()
     {
-        note_missing_status(&opened, |name| name == scope.name, &mut notes);
+        opened.note_missing_status(|name| name == scope.name, &mut notes);
         notes.push(Note::about(
             NoteKind::HiddenByStatus,
             &scope.name,
@@ -93,7 +92,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
             ),
         ));
     }
-    note_locks(opened.iter().map(|(scope, _)| *scope), &mut notes);
+    opened.note_locks(&mut notes);
     let mut response = ContextResponse {
         project: ProjectInfo {
             name: text::line(&selection.current.name, 200),

@@ -9,8 +9,9 @@ use super::brief::RECENT;
 use super::signals::{LASTING, Reason, Signals, Subjects, is_distinctive};
 use super::words::{Origin, Words};
 use crate::scope::resolve::Selection;
-use crate::scope::{IndexGuard, Scope};
 use crate::service::Error;
+use crate::service::OpenScopes;
+use crate::service::open::OpenScope;
 use crate::service::search::{Hit, Search};
 use crate::service::validate::QuerySpec;
 use ack_api::cancel;
@@ -99,7 +100,7 @@ fn everything(memory: &Memory) -> String {
 }
 
 pub(super) struct Chooser<'a> {
-    opened: &'a [(&'a Scope, IndexGuard<'a>)],
+    opened: &'a OpenScopes,
     selection: &'a Selection,
     most: usize,
     wanted: &'a Wanted,
@@ -109,7 +110,7 @@ pub(super) struct Chooser<'a> {
 
 impl<'a> Chooser<'a> {
     /// Chooses at most `most` memories for each list.
-    pub(super) const fn new(opened: &'a [(&'a Scope, IndexGuard<'a>)], selection: &'a Selection, most: usize, wanted: &'a Wanted) -> Self {
+    pub(super) const fn new(opened: &'a OpenScopes, selection: &'a Selection, most: usize, wanted: &'a Wanted) -> Self {
         Self {
             opened,
             selection,
@@ -236,7 +237,7 @@ impl<'a> Chooser<'a> {
 
     /// The subjects that tell which memories are meant, the most telling first.
     fn telling(&self, subjects: Subjects) -> Vec<String> {
-        let indexes: Vec<&Index> = self.opened.iter().filter_map(|(_, guard)| guard.get()).collect();
+        let indexes: Vec<&Index> = self.opened.iter().filter_map(OpenScope::index).collect();
         let memories: u64 = indexes.iter().map(|index| index.size(StatusFilter::Approved).0).sum();
         let memories = usize::try_from(memories).unwrap_or(usize::MAX);
         let holders = |word: &str| -> usize {
@@ -255,8 +256,10 @@ impl<'a> Chooser<'a> {
     /// The project's recent sessions, each with the name of its scope.
     pub(super) fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
         let mut sessions = Vec::new();
-        for (scope, guard) in self.opened {
-            let Some(index) = guard.get() else { continue };
+        for open in self.opened.iter() {
+            let (scope, Some(index)) = (&*open.scope, open.index()) else {
+                continue;
+            };
             let own = self.selection.current.rows_in(scope);
             // Memories go before sessions: a store that cannot be read for these is named where its memories are read.
             let wanted = Recent {

@@ -1,0 +1,363 @@
+//! The live search index of each scope: made from the vector table where that fits, else from the store, and brought up to
+//! date with every row that was committed before a request. Indexes that were not used for the longest time are given up
+//! when all of them together exceed their limit.
+//!
+//! A [`Scope`] knows nothing of its index. [`LiveIndexes`] finds the index of a scope, and gives it a new one when the
+//! scope's manifest changed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use ack_api::memory::Status;
+use ack_api::text;
+use ack_search::encoder::Encoder;
+use ack_search::inverted::Index;
+use ack_search::inverted::follow::Listing;
+use ack_search::remote::TableInfo;
+use ack_store::open::Stamp;
+use ack_store::projects::RecordedProjects;
+use ack_store::table_stamp::TableStamp;
+use ack_store::{PATIENCE, StoreError};
+use ack_sys::heap;
+use parking_lot::{ArcRwLockReadGuard, RawRwLock, RwLock};
+
+use crate::scope::Scope;
+
+/// Counts the uses of indexes.
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+/// The live indexes of one process.
+#[derive(Debug)]
+pub struct LiveIndexes {
+    /// A vector table of up to this many rows is held in memory; a larger one is searched itself.
+    resident: usize,
+    /// By the name of the scope, with the scope they were made for.
+    known: Mutex<HashMap<String, (Weak<Scope>, Arc<LiveIndex>)>>,
+}
+
+/// The index of one scope.
+#[derive(Debug)]
+pub struct LiveIndex {
+    slot: Arc<RwLock<Option<Indexed>>>,
+    /// When it was last asked for, in requests of the process.
+    used: AtomicU64,
+    resident: usize,
+    /// A table that could be opened but not searched, and why. It is not used again.
+    refused: Mutex<Option<(TableStamp, String)>>,
+}
+
+/// An index with the states that it was made from.
+#[derive(Debug)]
+struct Indexed {
+    /// `None` after a change that could not be read to its end.
+    stamp: Option<Stamp>,
+    index: Index,
+    table_stamp: TableStamp,
+    table: TableState,
+    /// When the last update of it began, on the clock of requests.
+    begun: u64,
+}
+
+/// What became of a scope's vector table when its index was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableState {
+    /// There is none.
+    Absent,
+    /// It cannot be used, and why. The index was made from the store alone.
+    Unusable(String),
+    /// What fitted the store was taken from it.
+    #[cfg_attr(not(feature = "table"), expect(dead_code, reason = "this build reads no tables"))]
+    Used(TableInfo),
+}
+
+/// A scope's index, as of the last commit before it was asked for. It stays as it is until the guard is dropped.
+pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<Indexed>>);
+
+impl IndexGuard {
+    /// The index.
+    pub fn get(&self) -> Option<&Index> {
+        self.0.as_ref().map(|indexed| &indexed.index)
+    }
+
+    /// What became of the vector table.
+    pub fn table(&self) -> Option<&TableState> {
+        self.0.as_ref().map(|indexed| &indexed.table)
+    }
+}
+
+impl LiveIndexes {
+    /// No index yet. Vector tables with more than `resident` rows are searched themselves.
+    pub fn new(resident: usize) -> Self {
+        Self {
+            resident,
+            known: Mutex::default(),
+        }
+    }
+
+    /// How many memories of a scope are held in memory at most; a larger scope is searched in its vector table.
+    pub const fn resident(&self) -> usize {
+        self.resident
+    }
+
+    /// The index of a scope; an empty one where the scope is new or its manifest changed.
+    pub fn of(&self, scope: &Arc<Scope>) -> Arc<LiveIndex> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((made_for, live)) = known.get(&scope.name)
+            && std::ptr::eq(made_for.as_ptr(), Arc::as_ptr(scope))
+        {
+            return Arc::clone(live);
+        }
+        let live = Arc::new(LiveIndex {
+            slot: Arc::default(),
+            used: AtomicU64::default(),
+            resident: self.resident,
+            refused: Mutex::default(),
+        });
+        known.insert(scope.name.clone(), (Arc::downgrade(scope), Arc::clone(&live)));
+        live
+    }
+
+    /// Gives up indexes of scopes that are not among `needed` until all together stay within `bytes`: first those that were
+    /// not used for the longest time. An index that a request is reading stays.
+    pub fn keep_within(&self, bytes: usize, needed: &[Arc<Scope>]) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, (scope, _)| scope.strong_count() > 0);
+        let mut sizes: Vec<(u64, usize, &Weak<Scope>, &Arc<LiveIndex>)> = known
+            .values()
+            .map(|(scope, live)| (live.used.load(Ordering::Relaxed), live.bytes(), scope, live))
+            .collect();
+        let mut total: usize = sizes.iter().map(|(_, size, ..)| size).sum();
+        sizes.sort_unstable_by_key(|(used, ..)| *used);
+        for (_, size, scope, live) in sizes {
+            if total <= bytes {
+                break;
+            }
+            let is_needed = needed.iter().any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
+            if !is_needed && let Some(mut slot) = live.slot.try_write() {
+                give_up(&mut slot);
+                total -= size;
+            }
+        }
+    }
+}
+
+impl LiveIndex {
+    /// Stops using the vector table that is in use, because it cannot be searched any more: from the next request on
+    /// everything is read from the store.
+    pub fn refuse_table(&self, reason: &str) {
+        let mut slot = self.slot.write();
+        if let Some(indexed) = slot.take_if(|indexed| indexed.index.searcher().is_some()) {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            *refused = Some((indexed.table_stamp, text::line(reason, 300)));
+        }
+    }
+
+    /// The index, brought up to date with every row of the scope's store that was committed before this call.
+    ///
+    /// # Errors
+    /// Why the store cannot be read. A locked store is given up after `patience`.
+    pub fn current(&self, scope: &Scope, patience: Duration) -> Result<IndexGuard, StoreError> {
+        let asked = CLOCK.fetch_add(1, Ordering::SeqCst);
+        self.used.store(asked, Ordering::Relaxed);
+        let stamp = scope.store.stamp()?;
+        let table_stamp = TableStamp::of(&scope.lance_folder());
+        {
+            let current = self.slot.read_arc();
+            let fits = |indexed: &Indexed| indexed.stamp.as_ref() == Some(&stamp) && indexed.table_stamp == table_stamp;
+            if current.as_ref().is_some_and(fits) {
+                return Ok(IndexGuard(current));
+            }
+        }
+        {
+            let mut slot = self.slot.write();
+            // A request that waited here while another one read the store shares the result, unless that reading began
+            // too early.
+            let shares = |indexed: &Indexed| indexed.stamp.is_some() && indexed.begun > asked && indexed.table_stamp == table_stamp;
+            if !slot.as_ref().is_some_and(shares) {
+                let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
+                self.refresh(scope, &mut slot, table_stamp, patience)?;
+                if let Some(indexed) = slot.as_mut() {
+                    indexed.begun = begun;
+                    if let Some(stamp) = &indexed.stamp {
+                        scope.set_recorded(stamp.clone(), projects(&indexed.index));
+                    }
+                }
+            }
+        }
+        Ok(IndexGuard(self.slot.read_arc()))
+    }
+
+    /// The index as the last call of [`LiveIndex::current`] left it; brought up to date where it was given up since.
+    ///
+    /// # Errors
+    /// Why the store cannot be read.
+    pub fn refreshed(&self, scope: &Scope, patience: Duration) -> Result<IndexGuard, StoreError> {
+        let current = self.slot.read_arc();
+        if current.is_some() {
+            return Ok(IndexGuard(current));
+        }
+        drop(current);
+        self.current(scope, patience)
+    }
+
+    /// About how many bytes the index takes; 0 where there is none, or where it is being made.
+    pub fn bytes(&self) -> usize {
+        let slot = self.slot.try_read();
+        slot.map_or(0, |slot| slot.as_ref().map_or(0, |indexed| indexed.index.bytes()))
+    }
+
+    fn refresh(&self, scope: &Scope, slot: &mut Option<Indexed>, table_stamp: TableStamp, patience: Duration) -> Result<(), StoreError> {
+        // A table that appeared, changed or disappeared is looked at once.
+        let looked = slot.as_ref().is_some_and(|indexed| indexed.table_stamp == table_stamp);
+        let mut table = TableState::Absent;
+        if !looked && table_stamp.is_some() {
+            // The old index is freed first: two of them would take twice the memory.
+            give_up(slot);
+            match self.from_table(scope, &table_stamp, patience)? {
+                Ok((stamp, index, state)) => {
+                    put(slot, Indexed::new(stamp, index, table_stamp, state));
+                    return Ok(());
+                }
+                Err(state) => table = state,
+            }
+        }
+        if let Some(indexed) = slot {
+            // What was taken from an earlier table is as good as before.
+            if !looked {
+                indexed.table = table.clone();
+                indexed.table_stamp = table_stamp.clone();
+            }
+            let (stamp, changes) = scope.store.whole(patience, |snapshot| {
+                let listing = Listing::read(snapshot)?;
+                Ok((snapshot.stamp.clone(), indexed.index.changes_since(listing, snapshot)?))
+            })?;
+            indexed.stamp = None;
+            if indexed.index.apply(changes) {
+                indexed.stamp = Some(stamp);
+                return Ok(());
+            }
+        }
+        if let Some(indexed) = slot.as_mut() {
+            table = indexed.table.clone();
+        }
+        give_up(slot);
+        let build = |snapshot: &ack_store::Snapshot<'_>| Ok((snapshot.stamp.clone(), Index::build(snapshot)?));
+        let (stamp, index) = scope.store.whole(PATIENCE, build)?;
+        put(slot, Indexed::new(stamp, index, table_stamp, table));
+        Ok(())
+    }
+
+    /// The index from the vector table, in step with the store; or why the table could not be used.
+    ///
+    /// Reading the table and listing the rows of the store take about as long, so both are done at once.
+    fn from_table(
+        &self,
+        scope: &Scope,
+        table_stamp: &TableStamp,
+        patience: Duration,
+    ) -> Result<Result<(Stamp, Index, TableState), TableState>, StoreError> {
+        let mut read = None;
+        let (stamp, changes) = scope.store.whole(patience, |snapshot| {
+            let (state, index, listing) = match read.take() {
+                Some((state, index)) => (state, index, Listing::read(snapshot)?),
+                None => std::thread::scope(|threads| {
+                    let reading = threads.spawn(|| self.read_table(scope, table_stamp));
+                    let listing = Listing::read(snapshot);
+                    match reading.join() {
+                        Ok((state, index)) => Ok((state, index, listing?)),
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    }
+                })?,
+            };
+            let changes = match &index {
+                Some(index) => Some(index.changes_since(listing, snapshot)?),
+                None => None,
+            };
+            // A snapshot that was disturbed is read again; the table is not.
+            let done = (snapshot.stamp.clone(), changes);
+            read = Some((state, index));
+            Ok(done)
+        })?;
+        let Some((state, index)) = read else {
+            return Ok(Err(TableState::Absent));
+        };
+        if let (Some(mut index), Some(changes)) = (index, changes)
+            && index.apply(changes)
+        {
+            return Ok(Ok((stamp, index, state)));
+        }
+        Ok(Err(state))
+    }
+
+    /// Reads the vector table, if there is one that can be used.
+    fn read_table(&self, scope: &Scope, stamp: &TableStamp) -> (TableState, Option<Index>) {
+        if !stamp.is_some() {
+            return (TableState::Absent, None);
+        }
+        let Some(encoder) = Encoder::embedded() else {
+            return (TableState::Unusable("the encoder inside this binary is damaged".to_owned()), None);
+        };
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
+            return (TableState::Unusable(reason.clone()), None);
+        }
+        drop(refused);
+        load_table(scope, encoder, self.resident)
+    }
+}
+
+impl Indexed {
+    const fn new(stamp: Stamp, index: Index, table_stamp: TableStamp, table: TableState) -> Self {
+        Self {
+            stamp: Some(stamp),
+            index,
+            table_stamp,
+            table,
+            begun: 0,
+        }
+    }
+}
+
+/// The projects that the memories of an index name, rejected memories apart.
+fn projects(index: &Index) -> RecordedProjects {
+    let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
+    let mut projects = RecordedProjects::default();
+    for (name, count) in index.counted(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
+        projects.add(name, count);
+    }
+    projects
+}
+
+/// Reads a vector table.
+#[cfg(feature = "table")]
+fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
+    match ack_lance::load::load(&scope.lance_folder(), encoder, resident) {
+        Ok((index, info)) => (TableState::Used(info), Some(index)),
+        Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
+    }
+}
+
+/// A build without the `table` feature has no vector tables.
+#[cfg(not(feature = "table"))]
+const fn load_table(_scope: &Scope, _encoder: &Encoder, _resident: usize) -> (TableState, Option<Index>) {
+    (TableState::Absent, None)
+}
+
+/// Puts a new index in its place, and gives back the memory that making it took.
+fn put(slot: &mut Option<Indexed>, indexed: Indexed) {
+    let made = indexed.index.bytes();
+    *slot = Some(indexed);
+    if made >= heap::WORTH {
+        heap::give_back();
+    }
+}
+
+/// Frees an index, and gives its memory back where that is worth it.
+fn give_up(slot: &mut Option<Indexed>) {
+    let freed = slot.take().map_or(0, |indexed| indexed.index.bytes());
+    if freed >= heap::WORTH {
+        heap::give_back();
+    }
+}

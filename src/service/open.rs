@@ -1,0 +1,244 @@
+//! The scopes of one request, each with its index, and reading records from their stores.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::source::RowKey;
+use ack_api::{Note, NoteKind, Skipped, cancel, text, time};
+use ack_search::inverted::{DocId, Index};
+use ack_store::{PATIENCE, StoreError};
+
+use super::{Error, Service, scopes};
+use crate::live::{IndexGuard, LiveIndex, TableState};
+use crate::scope::resolve::Selection;
+use crate::scope::{Scope, ScopeError};
+
+/// From this many scopes on, several threads bring their indexes up to date.
+const MIN_PARALLEL_SCOPES: usize = 8;
+/// Threads that do so, at most.
+const MAX_REFRESH_THREADS: usize = 8;
+
+/// One scope of a request with its index.
+pub(crate) struct OpenScope {
+    /// The scope.
+    pub scope: Arc<Scope>,
+    guard: IndexGuard,
+}
+
+impl OpenScope {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.scope.name
+    }
+
+    /// Its index, as of the last commit before the request.
+    pub fn index(&self) -> Option<&Index> {
+        self.guard.get()
+    }
+}
+
+/// The scopes of one request, in the order of their names.
+pub(crate) struct OpenScopes(Vec<OpenScope>);
+
+/// A record to read: the number of its scope among the open ones, and its document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// The number of its scope.
+    pub scope: usize,
+    /// The document.
+    pub doc: DocId,
+}
+
+/// What a reading of records gave.
+#[derive(Default)]
+pub(crate) struct Records {
+    /// The records, by the number of their scope and their id. What is gone, or has a status that the filter does not allow
+    /// now, is missing.
+    pub found: HashMap<(usize, String), Memory>,
+    /// The scopes that could not be read.
+    pub failed: Vec<(usize, StoreError)>,
+}
+
+impl OpenScopes {
+    /// Opens scopes with their indexes up to date. A scope that cannot be read leaves the selection: it goes to `skipped`,
+    /// with a note. Where every scope fails, the first failure is the error. Every request locks scopes in the order of
+    /// their names, so that two requests never wait for each other.
+    ///
+    /// # Errors
+    /// No scope that can be read, or a request that was told to stop.
+    pub fn open(service: &Service, selection: &mut Selection, scopes: &[Arc<Scope>], notes: &mut Vec<Note>) -> Result<Self, Error> {
+        notes.extend(selection.meant.clone());
+        for broken in &selection.broken {
+            let reason = text::line(&broken.reason, 500);
+            notes.push(Note::about(NoteKind::ScopeUnavailable, &broken.scope, reason));
+        }
+        if let Some(broken) = selection.broken.first().filter(|_| scopes.is_empty()) {
+            return Err(ScopeError::Unusable {
+                name: broken.scope.clone(),
+                reason: broken.reason.clone(),
+            }
+            .into());
+        }
+        let mut open = Vec::with_capacity(scopes.len());
+        let mut first: Option<StoreError> = None;
+        let mut failed = HashSet::new();
+        // Where other scopes can answer, a locked one gets less time.
+        let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
+        let indexes: Vec<Arc<LiveIndex>> = scopes.iter().map(|scope| service.indexes.of(scope)).collect();
+        let mut refreshed = refresh(scopes, &indexes, patience)?.into_iter();
+        for (scope, live) in scopes.iter().zip(&indexes) {
+            cancel::check()?;
+            let guard = match refreshed.next() {
+                Some(Err(error)) => Err(error),
+                Some(Ok(())) => live.refreshed(scope, patience),
+                None => live.current(scope, patience),
+            };
+            match guard {
+                Ok(guard) => {
+                    if let Some(TableState::Unusable(reason)) = guard.table() {
+                        let message = scopes::unusable_table(&scope.name, reason);
+                        notes.push(Note::about(NoteKind::IndexUnusable, &scope.name, message));
+                    }
+                    let scope = Arc::clone(scope);
+                    open.push(OpenScope { scope, guard });
+                }
+                Err(error) => {
+                    selection.skipped.push(Skipped {
+                        scope: scope.name.clone(),
+                        reason: text::line(&error.to_string(), 300),
+                    });
+                    notes.push(unavailable(&scope.name, &error));
+                    failed.insert(scope.name.as_str());
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        selection.scopes.retain(|scope| !failed.contains(scope.name.as_str()));
+        match first {
+            Some(error) if open.is_empty() => Err(error.into()),
+            _ => Ok(Self(open)),
+        }
+    }
+
+    /// The scopes.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A scope by its number.
+    pub fn get(&self, number: usize) -> Option<&OpenScope> {
+        self.0.get(number)
+    }
+
+    /// A scope by its name.
+    pub fn named(&self, name: &str) -> Option<&OpenScope> {
+        self.0.iter().find(|open| open.scope.name == name)
+    }
+
+    /// Reads records from their stores. The filter is applied to what each store says now.
+    pub fn read(&self, wanted: impl IntoIterator<Item = Wanted>, filter: StatusFilter) -> Records {
+        let mut keys: Vec<Vec<(RowKey, &str)>> = vec![Vec::new(); self.0.len()];
+        for Wanted { scope, doc } in wanted {
+            let index = self.get(scope).and_then(OpenScope::index);
+            let key = index.and_then(|index| Some((index.doc(doc)?.key, index.id(doc))));
+            if let (Some(keys), Some(key)) = (keys.get_mut(scope), key) {
+                keys.push(key);
+            }
+        }
+        let mut records = Records::default();
+        for (number, (open, keys)) in self.0.iter().zip(keys).enumerate().filter(|(_, (_, keys))| !keys.is_empty()) {
+            match open.scope.store.snapshot(|snapshot| snapshot.memories(&keys, filter)) {
+                Ok(found) => {
+                    let found = found.into_iter().map(|(id, memory)| ((number, id), memory));
+                    records.found.extend(found);
+                }
+                Err(error) => records.failed.push((number, error)),
+            }
+        }
+        records
+    }
+
+    /// The notes on scopes that were read beside a writer that keeps its lock.
+    pub fn note_locks(&self, notes: &mut Vec<Note>) {
+        note_locks(self.iter().map(|open| &*open.scope), notes);
+    }
+
+    /// The note for scopes whose stores keep no review status.
+    pub fn note_missing_status(&self, relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
+        for open in self.iter() {
+            if !relevant(open.name()) || open.index().is_none_or(|index| index.has_status) {
+                continue;
+            }
+            let counts_as = open.scope.store.unreviewed().status();
+            notes.push(Note::about(
+                NoteKind::NoStatusColumn,
+                open.name(),
+                format!("this store keeps no review status; its rows count as `{counts_as}` (`unreviewed` in scope.toml decides)"),
+            ));
+        }
+    }
+}
+
+/// The note for a scope that cannot be read.
+pub(crate) fn unavailable(scope: &str, error: &StoreError) -> Note {
+    let message = text::line(&format!("{error}; {}", error.hint()), 500);
+    Note::about(NoteKind::ScopeUnavailable, scope, message)
+}
+
+/// The notes on scopes that were read beside a writer that keeps its lock.
+pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
+    for scope in scopes {
+        let Some(read) = scope.store.read_beside_lock() else { continue };
+        notes.push(Note::about(
+            NoteKind::StoreLocked,
+            &scope.name,
+            format!(
+                "another program keeps this store locked: as of {}, without what it has not committed",
+                time::show(read)
+            ),
+        ));
+    }
+}
+
+/// Brings the indexes of many scopes up to date on several threads, and returns the results in order. It does nothing where
+/// there are few scopes.
+fn refresh(scopes: &[Arc<Scope>], indexes: &[Arc<LiveIndex>], patience: Duration) -> Result<Vec<Result<(), StoreError>>, Error> {
+    if scopes.len() < MIN_PARALLEL_SCOPES {
+        return Ok(Vec::new());
+    }
+    let flag = cancel::current();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            match scopes.get(number).zip(indexes.get(number)) {
+                Some((scope, live)) if flag.check().is_ok() => {
+                    done.push((number, live.current(scope, patience).map(drop)));
+                }
+                _ => return done,
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);
+    let mut done = thread::scope(|threads_scope| {
+        let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    cancel::check()?;
+    done.sort_unstable_by_key(|(number, _)| *number);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
