@@ -158,6 +158,14 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
             clap_complete::generate(shell, &mut Cli::command(), "ack-memory", &mut script);
             write_out(&String::from_utf8_lossy(&script))
         }
+        Command::Man { folder } => {
+            let written = std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(Cli::command(), &folder));
+            written.map_err(|source| CliError::Io {
+                action: "write the manual pages to",
+                path: folder,
+                source,
+            })
+        }
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
         Command::Query(args) => {

@@ -52,7 +52,7 @@ pub fn session_start(service: &Service, surface: Option<&Surface>, event: &Event
 /// The memories that a prompt is about, as its host reads them; `None` where none is near enough.
 ///
 /// Whether a memory is near is asked of its cosine with the prompt, which unlike a fused score means the same for every
-/// prompt, and it has to share a word with it. On the development sets (README, "Figures"), with questions of one set put
+/// prompt, and it has to share a word with it. On the development sets (docs/benchmarks.md), with questions of one set put
 /// to the memories of another, nine of ten found nothing, and with their own seven of ten found what they should. `surface` as above.
 ///
 /// # Errors

@@ -87,6 +87,12 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write the manual pages, for packages
+    #[command(hide = true)]
+    Man {
+        /// Folder to put them in; made if it is missing
+        folder: PathBuf,
+    },
 }
 
 /// A status filter.

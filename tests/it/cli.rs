@@ -507,6 +507,18 @@ fn every_command_has_help() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let folder = TempDir::new().unwrap();
+    let pages = folder.path().join("man");
+    run(binary().arg("man").arg(&pages)).ok();
+    for name in ["ack-memory", "ack-memory-query", "ack-memory-scopes-add", "ack-memory-hook-session-start"] {
+        let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
+    }
+    assert!(!pages.join("ack-memory-man.1").exists(), "it is for packages, not for users");
+}
+
+#[test]
 fn the_demo_shows_every_tool_and_leaves_nothing() {
     let temporary = TempDir::new().unwrap();
     let home = TempDir::new().unwrap();

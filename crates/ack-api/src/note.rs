@@ -84,7 +84,7 @@ pub enum NoteKind {
 /// The body of an error: what is wrong, the value, what is allowed, the nearest match and a corrected example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
-    /// Stable code, listed in the README.
+    /// Stable code, listed in docs/tools.md.
     pub code: String,
     /// What is wrong, in one sentence.
     pub message: String,
