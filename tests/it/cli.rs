@@ -511,7 +511,12 @@ fn every_command_has_a_manual_page() {
     let folder = TempDir::new().unwrap();
     let pages = folder.path().join("man");
     run(binary().arg("man").arg(&pages)).ok();
-    for name in ["ack-memory", "ack-memory-query", "ack-memory-scopes-add", "ack-memory-hook-session-start"] {
+    for name in [
+        "ack-memory",
+        "ack-memory-query",
+        "ack-memory-scopes-add",
+        "ack-memory-hook-session-start",
+    ] {
         let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
     }

@@ -217,10 +217,9 @@ fn the_docs_name_every_kind_of_note() {
 fn every_command_in_the_docs_can_be_typed() {
     let mut wrong = Vec::new();
     let mut tried = 0;
-    // The usage lines of docs/cli.md come from clap itself.
-    for page in pages().into_iter().filter(|page| page.path != Path::new(COMMAND_LINE)) {
+    for page in pages() {
         for (language, lines) in blocks(&page) {
-            if ["json", "toml", "sql", "rust", "jsonc"].contains(&language.as_str()) {
+            if ["json", "jsonc", "rust", "sql", "text", "toml"].contains(&language.as_str()) {
                 continue;
             }
             for line in joined(&lines) {
@@ -653,4 +652,26 @@ fn the_picture_shows_what_the_program_prints() {
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// The crates of ours that a manifest names as dependencies.
+fn our_dependencies(manifest: &Path) -> BTreeSet<String> {
+    let manifest: toml::Table = toml::from_str(&read(manifest)).unwrap();
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    let names = dependencies.into_iter().flatten().map(|(name, _)| name.clone());
+    names.filter(|name| name.starts_with("ack-")).collect()
+}
+
+#[test]
+fn the_table_of_crates_says_what_each_depends_on() {
+    let page = Page::at("ARCHITECTURE.md");
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let row = page.text.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("ARCHITECTURE.md has no row for {name}"));
+        let last = row.trim_end_matches(" |").rsplit(" |").next().unwrap();
+        let written: BTreeSet<String> = last.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        assert_eq!(written, our_dependencies(&folder.join("Cargo.toml")), "ARCHITECTURE.md, {name}");
+    }
 }
