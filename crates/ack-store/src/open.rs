@@ -356,13 +356,18 @@ pub fn is_shared(shared: &File) -> bool {
 /// Whether another process holds a lock that a lock of this kind would have to wait for.
 fn is_held(file: &File, kind: impl TryInto<libc::c_short>, start: libc::off_t, length: libc::off_t) -> bool {
     let mut probe = libc::flock {
-        l_type: kind.try_into().unwrap_or_default(),
-        l_whence: libc::SEEK_SET.try_into().unwrap_or_default(),
+        l_type: short(kind),
+        l_whence: short(libc::SEEK_SET),
         l_start: start,
         l_len: length,
         l_pid: 0,
     };
-    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && i32::from(probe.l_type) != libc::F_UNLCK
+    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && probe.l_type != short(libc::F_UNLCK)
+}
+
+/// A lock's constant as `flock` has it. The constants are `int` on Linux and `short` on macOS.
+fn short(constant: impl TryInto<libc::c_short>) -> libc::c_short {
+    constant.try_into().unwrap_or_default()
 }
 
 fn head(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
