@@ -675,3 +675,39 @@ fn the_table_of_crates_says_what_each_depends_on() {
         assert_eq!(written, our_dependencies(&folder.join("Cargo.toml")), "ARCHITECTURE.md, {name}");
     }
 }
+
+#[test]
+fn contributors_are_sent_to_files_that_exist() {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"].map(Page::at) {
+        let inline = page.text.split('`').skip(1).step_by(2);
+        let folders = ["benches/", "crates/", "docs/", "fuzz/", "schemas/", "src/", "tests/", "tools/"];
+        let ours = inline.filter(|word| folders.iter().any(|folder| word.starts_with(folder)));
+        for path in ours.filter(|word| !word.contains(['*', ' '])) {
+            tried += 1;
+            if !root().join(path).exists() {
+                wrong.push(format!("{}: {path}", page.path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these do not exist:\n{}", wrong.join("\n"));
+    assert!(tried > 15, "only {tried} paths were found");
+}
+
+#[test]
+fn the_table_of_modules_names_each() {
+    let page = Page::at("ARCHITECTURE.md");
+    let missing: Vec<String> = std::fs::read_dir(root().join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|module| !["lib", "main"].contains(&module.as_str()) && !page.text.contains(&format!("`{module}`")))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "ARCHITECTURE.md does not name these modules of src/: {}",
+        missing.join(", ")
+    );
+}
