@@ -1,24 +1,23 @@
 //! Settings: flags, then environment variables, then `config.toml`, then defaults. Each setting is declared once, and the
 //! effective value keeps where it came from.
 
-pub use self::error::SettingsError;
-use ack_sys::files::expand_home;
+mod error;
+pub mod tools;
+
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-mod error;
-
+use ack_api::settings::bounded;
+use ack_gateway::settings::UpstreamEntry;
+use ack_sys::files::expand_home;
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::scope::manifest::{line_of, load_toml};
-use crate::surface::build::Problem;
-use crate::surface::file::ToolsTable;
-use crate::surface::{Set, Surface};
-use crate::upstream::{self, Upstream, UpstreamEntry};
+pub use self::error::SettingsError;
+use self::tools::ToolsTable;
+use crate::scope::manifest::load_toml;
 
 /// The scope root.
 pub const ENV_ROOT: &str = "ACK_MEM_PATH";
@@ -89,15 +88,6 @@ struct Basics {
     _tools: IgnoredAny,
     #[serde(rename = "upstream")]
     _upstream: IgnoredAny,
-}
-
-/// What `serve` offers.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Offer {
-    /// Our own tools.
-    pub surface: Surface,
-    /// Other servers.
-    pub upstreams: Vec<Upstream>,
 }
 
 /// `[limits]` of `config.toml`.
@@ -281,14 +271,6 @@ pub struct Config {
     pub file: Option<PathBuf>,
 }
 
-impl Offer {
-    /// Leaves out the servers that are reached over the network by this program; their names.
-    pub fn without_network(&mut self) -> Vec<String> {
-        let over_http = |upstream: &mut Upstream| matches!(upstream.connection, upstream::Connection::Http { .. });
-        self.upstreams.extract_if(.., over_http).map(|upstream| upstream.name).collect()
-    }
-}
-
 impl Config {
     /// Puts the settings together.
     ///
@@ -400,56 +382,4 @@ impl Config {
             file,
         })
     }
-
-    /// What `serve` offers: `[tools]` and `[upstream]` of `config.toml`, checked. A set that was named on the command line goes
-    /// before `[tools]` as a whole. `variable` looks into the environment.
-    ///
-    /// # Errors
-    /// [`SettingsError::Offer`] with the line and the key.
-    pub fn offer(&self, set: Option<Set>, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Offer, SettingsError> {
-        let Some(path) = &self.file else {
-            return Ok(Offer {
-                surface: Surface::of(set.unwrap_or_default(), self),
-                upstreams: Vec::new(),
-            });
-        };
-        let file: ConfigFile = load_toml(path, &KEYS).map_err(SettingsError::of_offer)?;
-        let wrong = |table: &str, mut problem: Problem| {
-            problem.path.insert(0, table.to_owned());
-            let text = ack_sys::files::read_text(path, crate::scope::manifest::LARGEST).unwrap_or_default();
-            SettingsError::Offer {
-                path: path.clone(),
-                message: format!(
-                    "line {}: `{}`: {}",
-                    line_of(&text, &problem.path),
-                    problem.path.join("."),
-                    problem.message
-                ),
-                nearest: problem.nearest,
-                known: problem.known,
-            }
-        };
-        let surface = match set {
-            Some(set) => Surface::of(set, self),
-            None => Surface::build(&file.tools, self).map_err(|problem| wrong("tools", problem))?,
-        };
-        let upstreams = upstream::build(&file.upstream, &surface, self.home.as_deref(), variable);
-        Ok(Offer {
-            upstreams: upstreams.map_err(|problem| wrong("upstream", problem))?,
-            surface,
-        })
-    }
-}
-
-/// A number within bounds; the error names them.
-///
-/// # Errors
-/// One of the reader's own, for a number out of bounds.
-pub fn bounded<'de, D: serde::Deserializer<'de>, const LEAST: u32, const MOST: u32>(input: D) -> Result<Option<u32>, D::Error> {
-    let number = i64::deserialize(input)?;
-    u32::try_from(number)
-        .ok()
-        .filter(|number| (LEAST..=MOST).contains(number))
-        .map(Some)
-        .ok_or_else(|| serde::de::Error::custom(format!("{number} is not allowed; allowed are {LEAST} to {MOST}")))
 }

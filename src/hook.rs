@@ -13,7 +13,7 @@ use self::wire::{Event, Host, Origin, Output};
 use crate::service::Error;
 use crate::service::Service;
 use crate::service::context::brief::{Brief, BriefRequest, RECENT};
-use crate::surface::Surface;
+use crate::toolset::Toolset;
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
 
@@ -35,7 +35,7 @@ const FRAMING: &str = "Lines that begin with \">\" are quotations from stored no
 ///
 /// # Errors
 /// No scope at all, or no store that can be read.
-pub fn session_start(service: &Service, surface: Option<&Surface>, event: &Event) -> Result<Option<Output>, Error> {
+pub fn session_start(service: &Service, surface: Option<&Toolset>, event: &Event) -> Result<Option<Output>, Error> {
     let short = event.origin == Origin::Continued;
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
@@ -57,7 +57,7 @@ pub fn session_start(service: &Service, surface: Option<&Surface>, event: &Event
 ///
 /// # Errors
 /// No scope at all, or no store that can be read.
-pub fn user_prompt(service: &Service, surface: Option<&Surface>, event: &Event) -> Result<Option<Output>, Error> {
+pub fn user_prompt(service: &Service, surface: Option<&Toolset>, event: &Event) -> Result<Option<Output>, Error> {
     let prompt = event.prompt.as_deref().unwrap_or_default();
     // A command of the host is no question, and Cursor takes nothing into a prompt.
     if event.host == Host::Cursor || prompt.starts_with('/') || prompt.chars().count() < SHORTEST_PROMPT {
@@ -97,7 +97,7 @@ fn is_near(hit: &MemoryHit) -> bool {
 }
 
 /// The fullest text whose output has fewer than `most` characters, from the level of detail `least` on.
-fn fit(brief: &Brief, surface: Option<&Surface>, least: u32, most: usize, output: impl Fn(&str) -> Output) -> Option<Output> {
+fn fit(brief: &Brief, surface: Option<&Toolset>, least: u32, most: usize, output: impl Fn(&str) -> Output) -> Option<Output> {
     let context = &brief.context;
     let mut kept = (context.recent_memories.len(), context.cross_project_learnings.len());
     let mut level = least;
@@ -118,7 +118,7 @@ fn fit(brief: &Brief, surface: Option<&Surface>, least: u32, most: usize, output
 }
 
 /// The text with so many memories of the project and of others. Detail: 0 subtitle and three facts, 1 one fact, 2 titles alone.
-fn compose(brief: &Brief, surface: Option<&Surface>, (own, others): (usize, usize), level: u32) -> String {
+fn compose(brief: &Brief, surface: Option<&Toolset>, (own, others): (usize, usize), level: u32) -> String {
     let context = &brief.context;
     let project = text::line(&context.project.name, 80);
     let mut out = format!("ack-memory: reviewed memories about the project {project}. {FRAMING}\n");
@@ -163,7 +163,7 @@ fn compose(brief: &Brief, surface: Option<&Surface>, (own, others): (usize, usiz
 }
 
 /// A text of ours with the names that the tools have on a surface.
-fn called<'a>(surface: Option<&Surface>, text: &'a str) -> Cow<'a, str> {
+fn called<'a>(surface: Option<&Toolset>, text: &'a str) -> Cow<'a, str> {
     surface.map_or(Cow::Borrowed(text), |surface| surface.renamed(text))
 }
 

@@ -1,6 +1,6 @@
 //! The Model Context Protocol: the only module that names rmcp.
 //!
-//! The tools are those of a [`crate::surface`], which is the four unless the owner says otherwise. A call is translated and
+//! The tools are those of a [`crate::toolset`], which is the four unless the owner says otherwise. A call is translated and
 //! decoded here, handed to [`crate::service`] on a blocking thread, and answered with structured content and the same JSON as
 //! text (a line instead where the client shows its model both, see `client.rs`); a failure is an error result whose text is the error body. A panic is caught and answered, because rmcp would leave the
 //! client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) go the same way; there a failure is an error
@@ -15,7 +15,6 @@ mod raw;
 mod resources;
 pub mod signals;
 mod stdio;
-pub mod upstream;
 
 use ack_api::Diagnostic;
 use std::panic::AssertUnwindSafe;
@@ -25,8 +24,8 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
-    ToolAnnotations,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    Tool as ListedTool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -40,15 +39,15 @@ use tokio::time::timeout;
 
 use self::client::Ways;
 use self::raw::Front;
-use self::upstream::{Answer, Report, Upstreams};
-use crate::config::Offer;
+use crate::offer::Offer;
 use crate::service::Error;
 use crate::service::{Service, arguments};
-use crate::surface::call::Call;
-use crate::surface::{Operation, Surface, Tool as Own};
+use crate::toolset::call::Call;
+use crate::toolset::{OfferedTool as Own, Tool, Toolset};
 use ack_api::cancel::{self, Flag, OnDrop, Stopped};
 use ack_api::text;
 use ack_api::{ErrorBody, QueryRequest};
+use ack_gateway::server::{Answer, Report, Upstreams};
 
 /// Requests that are worked on at the same time; further ones wait.
 const CONCURRENT: usize = 8;
@@ -158,7 +157,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 struct Server {
     service: &'static Service,
     places: Arc<Semaphore>,
-    surface: Arc<Surface>,
+    surface: Arc<Toolset>,
     upstreams: Arc<Upstreams>,
     /// Whether clients can be told that the list of tools changed.
     tells: bool,
@@ -169,7 +168,7 @@ impl Server {
         Self {
             service,
             places: Arc::new(Semaphore::new(CONCURRENT)),
-            surface: Arc::new(offer.surface),
+            surface: Arc::new(offer.toolset),
             tells: channel && !offer.upstreams.is_empty(),
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),
         }
@@ -207,7 +206,7 @@ impl Server {
     /// The answer to ids in their other form, where it finds memories that this answer has not.
     async fn otherwise(
         &self,
-        operation: Operation,
+        operation: Tool,
         call: &Call,
         arguments: &Map<String, Value>,
         answer: Result<Value, Error>,
@@ -250,13 +249,13 @@ impl Server {
         Ok(())
     }
 
-    async fn operate(&self, operation: Operation, values: Map<String, Value>) -> Result<Value, Error> {
+    async fn operate(&self, operation: Tool, values: Map<String, Value>) -> Result<Value, Error> {
         let name = operation.name();
         match operation {
-            Operation::QueryMemories => self.run(name, values, Service::query_memories).await,
-            Operation::GetMemory => self.run(name, values, Service::get_memory).await,
-            Operation::ListScopes => self.run(name, values, Service::list_scopes).await,
-            Operation::GetContext => self.run(name, values, Service::get_context).await,
+            Tool::QueryMemories => self.run(name, values, Service::query_memories).await,
+            Tool::GetMemory => self.run(name, values, Service::get_memory).await,
+            Tool::ListScopes => self.run(name, values, Service::list_scopes).await,
+            Tool::GetContext => self.run(name, values, Service::get_context).await,
         }
     }
 
@@ -513,10 +512,10 @@ impl ServerHandler for Server {
 }
 
 /// The tools of a surface with their schemas.
-pub fn tools(surface: &Surface) -> Vec<Tool> {
-    let search = surface.tool_for(Operation::QueryMemories);
+pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
+    let search = surface.tool_for(Tool::QueryMemories);
     let listed = surface.tools().iter().map(|own| {
-        let mut tool = Tool::new(own.name.clone(), own.description.clone(), Arc::new(own.input()));
+        let mut tool = ListedTool::new(own.name.clone(), own.description.clone(), Arc::new(own.input()));
         let searches = search.is_some_and(|search| search.name == own.name);
         tool.output_schema = Some(Arc::new(match searches {
             true => own.operation.output_with_results(),
@@ -569,7 +568,7 @@ mod tests {
 
     #[test]
     fn the_tools_take_few_bytes() {
-        let listed = serde_json::to_string(&tools(&Surface::default())).unwrap();
+        let listed = serde_json::to_string(&tools(&Toolset::default())).unwrap();
         assert!(listed.len() < 4_900, "{} bytes", listed.len());
         assert!(INSTRUCTIONS.len() < 2_000);
         // Both are read in every session: `tests/it/tokens.rs` counts them with tokenizers. This is an upper estimate.

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::connect::{Client, Hooks};
-use crate::surface::Set;
+use crate::toolset::ToolsetPreset;
 use ack_api::memory::Unreviewed;
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
@@ -126,7 +126,7 @@ pub struct DoctorArgs {
 pub struct ServeArgs {
     /// The tools that agents see: a built-in set, instead of `[tools]` in config.toml
     #[arg(long, value_name = "NAME", value_parser = set())]
-    pub surface: Option<Set>,
+    pub surface: Option<ToolsetPreset>,
     /// Streamable HTTP instead, on this address or port [without one: 127.0.0.1:7767]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7767", value_parser = address)]
     pub http: Option<SocketAddr>,
@@ -404,7 +404,7 @@ pub struct EntryArgs {
     pub prompt_hook: bool,
     /// Have the server offer a built-in set of tools
     #[arg(long, value_name = "NAME", value_parser = set())]
-    pub surface: Option<Set>,
+    pub surface: Option<ToolsetPreset>,
 }
 
 impl EntryArgs {
@@ -453,8 +453,8 @@ fn client() -> impl TypedValueParser<Value = Client> {
         .try_map(|name| Client::ALL.into_iter().find(|client| client.name() == name).ok_or("no such client"))
 }
 
-fn set() -> impl TypedValueParser<Value = Set> {
-    PossibleValuesParser::new(Set::ALL.map(Set::name)).try_map(|name| Set::named(&name).ok_or("no such set"))
+fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
+    PossibleValuesParser::new(ToolsetPreset::ALL.map(ToolsetPreset::name)).try_map(|name| ToolsetPreset::named(&name).ok_or("no such set"))
 }
 
 /// Arguments of `import`.

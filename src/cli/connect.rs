@@ -12,7 +12,8 @@ use crate::config::SettingsError;
 use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Allowed, Client, ConfigFile, Launch, NAME, Places, Wanted, json, ours};
-use crate::surface::{Set, Tool};
+use crate::offer::Offer;
+use crate::toolset::{OfferedTool, ToolsetPreset};
 use ack_worktree::repository::Repository;
 
 /// Runs `print-config`.
@@ -236,8 +237,8 @@ fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
 /// The hooks and permissions that are to be written.
 fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
     // Whether a token is there is for `serve` to find out.
-    let offer = config.offer(args.surface, &|_| Some(OsString::from("-")))?;
-    let own = || offer.surface.tools().iter().map(|tool: &Tool| tool.name.clone()).collect();
+    let offer = Offer::load(&config, args.surface, &|_| Some(OsString::from("-")))?;
+    let own = || offer.toolset.tools().iter().map(|tool: &OfferedTool| tool.name.clone()).collect();
     Ok(Wanted {
         hooks: args.hooks(),
         allowed: match (args.no_allow, offer.upstreams.is_empty()) {
@@ -249,7 +250,7 @@ fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
 }
 
 /// This program, with the settings in force as flags: clients pass few variables on.
-fn launch(config: &Config, surface: Option<Set>) -> Result<Launch, CliError> {
+fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, CliError> {
     let running = std::env::current_exe().map_err(|source| CliError::Io {
         action: "find",
         path: "this program".into(),
@@ -270,7 +271,7 @@ fn launch(config: &Config, surface: Option<Set>) -> Result<Launch, CliError> {
         binary: on_path().filter(same).unwrap_or(running),
         places,
         flags: scope.into_iter().flatten().collect(),
-        surface: surface.map(Set::name),
+        surface: surface.map(ToolsetPreset::name),
     })
 }
 

@@ -1,6 +1,7 @@
 //! `doctor`: the settings in force with their sources, and for each scope how it was opened, what was found in it, what is
 //! wrong and what to do.
 
+use crate::offer::Offer;
 use crate::scope::ScopeError;
 use ack_api::Diagnostic;
 use std::fmt::Write;
@@ -11,15 +12,15 @@ use super::args::{DoctorArgs, Global};
 use super::{write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENVIRONMENT, Inputs};
-use crate::mcp::upstream::Fare;
 use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
 use crate::service::scopes::{MANY, describe};
-use crate::surface::Surface;
-use crate::upstream::Upstream;
+use crate::toolset::Toolset;
 use ack_api::HealthState;
 use ack_api::text;
+use ack_gateway::server::Fare;
+use ack_gateway::settings::Upstream;
 
 /// Runs `doctor`. A pinned process looks at its own scope alone.
 pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), CliError> {
@@ -149,7 +150,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Cli
 /// text and as JSON. With `connect`, the servers are connected to.
 fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
     let mut out = String::new();
-    let mut offer = match config.offer(None, &|name| std::env::var_os(name)) {
+    let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
         Ok(offer) => offer,
         Err(error) => {
             let body = error.body();
@@ -168,13 +169,13 @@ fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
             "\nthe upstream server `{name}` is reached over HTTP and is left out (--offline)"
         );
     }
-    let names: Vec<&str> = offer.surface.tools().iter().map(|tool| tool.name.as_str()).collect();
-    if offer.surface != Surface::default() {
-        let _ = writeln!(out, "\ntools ({}): {}", offer.surface.set.name(), names.join(", "));
+    let names: Vec<&str> = offer.toolset.tools().iter().map(|tool| tool.name.as_str()).collect();
+    if offer.toolset != Toolset::default() {
+        let _ = writeln!(out, "\ntools ({}): {}", offer.toolset.set.name(), names.join(", "));
     }
     let told = |upstream: &Upstream| upstream.tools.iter().map(|(_, tool)| tool.name.clone()).collect::<Vec<_>>();
     let upstreams: Vec<Fare> = if connect && !offer.upstreams.is_empty() {
-        crate::mcp::upstream::look(offer.upstreams.clone())
+        ack_gateway::server::look(offer.upstreams.clone())
     } else {
         let configured = offer.upstreams.iter().map(|upstream| Fare {
             name: upstream.name.clone(),
@@ -223,7 +224,7 @@ fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
         .collect();
     (
         out,
-        json!({ "surface": offer.surface.set.name(), "tools": names, "upstreams": upstreams }),
+        json!({ "surface": offer.toolset.set.name(), "tools": names, "upstreams": upstreams }),
     )
 }
 

@@ -1,6 +1,7 @@
 //! `hook`: answers a coding agent's hook. A session must never fail over it: whatever goes wrong is one line on standard
 //! error, and the exit code is 0.
 
+use crate::offer::Offer;
 use ack_api::Diagnostic;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
@@ -89,8 +90,8 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         return Ok(None);
     }
     // What is wrong with `[tools]` is for `serve` to say, and a session has nothing to do with it.
-    let named = config.file.is_some().then(|| config.offer(None, &|_| None));
-    let surface = named.and_then(Result::ok).map(|offer| offer.surface);
+    let named = config.file.is_some().then(|| Offer::load(&config, None, &|_| None));
+    let surface = named.and_then(Result::ok).map(|offer| offer.toolset);
     let service = Service::for_the_process(config);
     let output = match event.moment {
         Moment::SessionStart => hook::session_start(service, surface.as_ref(), &event),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::args::Global;
 use super::write_err;
-use crate::config::{Config, ENV_LOG, Offer};
+use crate::config::{Config, ENV_LOG};
+use crate::offer::Offer;
 use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
@@ -103,13 +104,13 @@ pub fn served(service: &Service, offer: &Offer) {
         None => say("the encoder in the binary is damaged; searches go by words alone"),
     }
     let tools = offer
-        .surface
+        .toolset
         .tools()
         .iter()
         .map(|tool| tool.name.as_str())
         .collect::<Vec<_>>()
         .join(", ");
-    say(&format!("tools ({}): {tools}", offer.surface.set.name()));
+    say(&format!("tools ({}): {tools}", offer.toolset.set.name()));
     for upstream in &offer.upstreams {
         say(&format!("upstream server `{}`: {}", upstream.name, upstream.connection));
     }

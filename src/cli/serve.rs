@@ -13,12 +13,13 @@ use serde_json::json;
 use super::args::{Global, ServeArgs};
 use super::{log, signals, write_err, write_out};
 use crate::cli::error::CliError;
-use crate::config::{Config, ENV_TOKEN, Offer};
+use crate::config::{Config, ENV_TOKEN};
 use crate::mcp::http::gate::Token;
 use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
-use crate::mcp::upstream::Report;
+use crate::offer::Offer;
 use crate::service::Service;
 use ack_api::text;
+use ack_gateway::server::Report;
 use ack_store::copies;
 use ack_sys::files;
 
@@ -39,7 +40,7 @@ enum Kept {
 /// Runs `serve`.
 pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
     std::thread::spawn(copies::sweep);
-    let mut offer = config.offer(args.surface, &|name| std::env::var_os(name))?;
+    let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
     let left_out = if global.offline { offer.without_network() } else { Vec::new() };
     for name in left_out {
         write_err(&format!(

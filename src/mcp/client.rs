@@ -4,7 +4,7 @@
 use rmcp::model::Implementation;
 use serde_json::Value;
 
-use crate::surface::Operation;
+use crate::toolset::Tool;
 
 /// What is known of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,16 +28,16 @@ impl Ways {
 }
 
 /// One line about an answer, for clients that show its structure beside it.
-pub fn summary(operation: Operation, answer: &Value) -> String {
+pub fn summary(operation: Tool, answer: &Value) -> String {
     let length = |name: &str| answer.get(name).and_then(Value::as_array).map_or(0, Vec::len);
     let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let memories = |count: usize| counted(count, "memory", "memories");
     let told = match operation {
-        Operation::QueryMemories => {
+        Tool::QueryMemories => {
             let total = answer.get("total").and_then(Value::as_u64).unwrap_or_default();
             format!("{} of {total} found", memories(length("results")))
         }
-        Operation::GetMemory => {
+        Tool::GetMemory => {
             let one = usize::from(answer.get("id").is_some());
             let missing = match length("missing") {
                 0 => String::new(),
@@ -45,8 +45,8 @@ pub fn summary(operation: Operation, answer: &Value) -> String {
             };
             format!("{}{missing}", memories(one + length("memories")))
         }
-        Operation::ListScopes => counted(length("scopes"), "scope", "scopes"),
-        Operation::GetContext => format!(
+        Tool::ListScopes => counted(length("scopes"), "scope", "scopes"),
+        Tool::GetContext => format!(
             "{} of the project, {}, {} of other projects",
             memories(length("recent_memories")),
             counted(length("recent_sessions"), "session", "sessions"),
@@ -80,9 +80,9 @@ mod tests {
 
     #[test]
     fn a_summary_counts_what_an_answer_holds() {
-        let one = summary(Operation::QueryMemories, &json!({ "results": [{}], "total": 12 }));
+        let one = summary(Tool::QueryMemories, &json!({ "results": [{}], "total": 12 }));
         assert_eq!(one, "1 memory of 12 found; see the structured content");
-        let several = summary(Operation::GetMemory, &json!({ "memories": [{}, {}], "missing": [{}] }));
+        let several = summary(Tool::GetMemory, &json!({ "memories": [{}, {}], "missing": [{}] }));
         assert_eq!(several, "2 memories, 1 missing; see the structured content");
     }
 }

@@ -38,10 +38,10 @@ use self::visitors::{Asking, Places, Visitor, Visitors};
 use super::message::{failure, mended, polite_body, weight};
 use super::raw;
 use super::signals::Signals;
-use super::upstream::{Report, Upstreams};
 use super::{Server, runtime};
-use crate::config::Offer;
+use crate::offer::Offer;
 use crate::service::Service;
+use ack_gateway::server::{Report, Upstreams};
 
 /// Where MCP is answered.
 pub const PATH: &str = "/mcp";

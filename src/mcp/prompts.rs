@@ -14,7 +14,7 @@ use super::resources::unknown;
 use crate::service::Error;
 use crate::service::Service;
 use crate::service::validate::short;
-use crate::surface::{Operation, Surface};
+use crate::toolset::{Tool, Toolset};
 use ack_api::memory::nearest;
 use ack_api::text;
 use ack_api::{QueryRequest, QueryResponse, Review};
@@ -208,7 +208,7 @@ fn numbered(name: &str) -> Option<(&str, u32)> {
     Some((word, name.strip_prefix(word)?.parse().ok()?))
 }
 
-fn recall(surface: &Surface, query: &str, note: Option<&str>, found: &QueryResponse) -> String {
+fn recall(surface: &Toolset, query: &str, note: Option<&str>, found: &QueryResponse) -> String {
     let mut asked = text::line(query, 1_000);
     if let Some(note) = note {
         asked = format!("{asked}\n{note}");
@@ -223,7 +223,7 @@ fn recall(surface: &Surface, query: &str, note: Option<&str>, found: &QueryRespo
     format!("Recall what past sessions learned about this: {asked}\n\n{recall}\n\nMemories (JSON):\n{told}")
 }
 
-fn review(surface: &Surface, review: &Review) -> String {
+fn review(surface: &Toolset, review: &Review) -> String {
     let told = json(surface, review);
     if review.pending.is_empty() {
         return format!("No memory waits for review. Where it was looked (JSON):\n{told}");
@@ -237,10 +237,10 @@ fn review(surface: &Surface, review: &Review) -> String {
 }
 
 /// An answer as JSON, with the names that tools have here, and with no tag that a host gives meaning to.
-fn json(surface: &Surface, answer: &impl serde::Serialize) -> String {
+fn json(surface: &Toolset, answer: &impl serde::Serialize) -> String {
     let mut answer = serde_json::to_value(answer).unwrap_or_default();
     text::clean_json(&mut answer);
-    let mut told = surface.answer(Operation::QueryMemories, answer);
+    let mut told = surface.answer(Tool::QueryMemories, answer);
     text::untag(&mut told);
     told.to_string()
 }

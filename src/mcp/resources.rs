@@ -13,7 +13,7 @@ use super::Server;
 use super::prompts::PROMPTS;
 use crate::service::Error;
 use crate::service::{Listed, Service};
-use crate::surface::{Operation, Surface};
+use crate::toolset::{Tool, Toolset};
 use ack_api::GetRequest;
 use ack_api::memory::nearest;
 use ack_api::text;
@@ -25,7 +25,7 @@ const PAGE: usize = 100;
 const JSON: &str = "application/json";
 
 /// The two templates.
-pub fn templates(surface: &Surface) -> ListResourceTemplatesResult {
+pub fn templates(surface: &Toolset) -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![
         ResourceTemplate::new(SCOPE_TEMPLATE, "scope")
             .with_title("A scope of memories")
@@ -193,13 +193,13 @@ impl Server {
     }
 }
 
-fn encoded(surface: &Surface, answer: &impl Serialize) -> Result<String, Error> {
+fn encoded(surface: &Toolset, answer: &impl Serialize) -> Result<String, Error> {
     let mut answer = serde_json::to_value(answer).map_err(|error| Error::Internal {
         operation: "the answer".to_owned(),
         message: error.to_string(),
     })?;
     text::clean_json(&mut answer);
-    let mut told = surface.answer(Operation::GetMemory, answer);
+    let mut told = surface.answer(Tool::GetMemory, answer);
     // Hosts put a resource into a conversation as it is.
     text::untag(&mut told);
     Ok(told.to_string())

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ack_api::cancel::{self, Flag};
 use ack_api::memory::nearest;
 use ack_memory::mcp::TOOLS;
-use ack_memory::surface::Surface;
+use ack_memory::toolset::Toolset;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -250,7 +250,7 @@ fn every_text_argument_has_a_limit_and_is_refused_at_once_beyond_it() {
     let service = root.service();
     let long = "a long name ".repeat(100_000);
     let mut tried = 0;
-    for (tool, name) in ack_memory::mcp::tools(&Surface::default()).iter().zip(TOOLS) {
+    for (tool, name) in ack_memory::mcp::tools(&Toolset::default()).iter().zip(TOOLS) {
         assert_eq!(tool.name, name);
         for (argument, schema) in tool.input_schema["properties"].as_object().unwrap() {
             let kind = schema["type"].to_string();

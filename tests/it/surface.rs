@@ -156,7 +156,7 @@ fn the_set_of_the_four_is_what_there_is_without_one() {
 
 #[test]
 fn a_set_is_a_config_file_that_anybody_could_write() {
-    for set in ack_memory::surface::Set::ALL {
+    for set in ack_memory::toolset::ToolsetPreset::ALL {
         let root = Root::samples();
         let mut named = with_surface(root.path(), set.name());
         let by_name = listed(&mut named);

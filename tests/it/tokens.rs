@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use ack_api::text;
 use ack_memory::mcp::{INSTRUCTIONS, tools};
-use ack_memory::surface::Surface;
+use ack_memory::toolset::Toolset;
 use base64::Engine;
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
@@ -40,7 +40,7 @@ fn the_docs_say_what_a_session_costs() {
         serde_json::from_str(&ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok()).unwrap();
     let query = json!({ "query": "lock timeout in the payout job" });
     let measured = [
-        ("`tools/list`", cost(&json!({ "tools": tools(&Surface::default()) }).to_string())),
+        ("`tools/list`", cost(&json!({ "tools": tools(&Toolset::default()) }).to_string())),
         ("the instructions", cost(INSTRUCTIONS)),
         (
             "`query_memories`, ten results of the samples",

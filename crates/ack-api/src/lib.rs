@@ -15,6 +15,7 @@ mod note;
 mod request;
 mod resource;
 mod response;
+pub mod settings;
 pub mod source;
 pub mod text;
 pub mod time;

@@ -28,7 +28,7 @@ fn only_what_is_named_of_the_environment_is_passed_on() {
         assert!(variables.contains(&there), "{there}: {variables:?}");
     }
     let allowed =
-        |name: &&&str| ack_memory::upstream::PASSED.contains(*name) || ["GIVEN", "NAMED", "PWD", "OLDPWD", "SHLVL", "_"].contains(*name);
+        |name: &&&str| ack_gateway::settings::PASSED.contains(*name) || ["GIVEN", "NAMED", "PWD", "OLDPWD", "SHLVL", "_"].contains(*name);
     let others: Vec<&&str> = variables.iter().filter(|name| !allowed(name)).collect();
     assert!(others.is_empty(), "{others:?}");
     // Without it, the server is not there, and ours are.

@@ -21,7 +21,7 @@ use super::bounded::{Bounded, Gate};
 use super::offered::{declared, offered};
 use super::process::{self, Process};
 use super::{Link, SIGN_OF_LIFE, State, http, left};
-use crate::upstream::Connection;
+use crate::settings::Connection;
 use ack_api::text;
 
 /// Pause after the first failure; it doubles with each further one.

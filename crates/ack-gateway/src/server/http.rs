@@ -18,7 +18,7 @@ use sse_stream::{Sse, SseStream};
 
 use super::LONGEST;
 use super::process::too_long;
-use crate::upstream::{Connection, Token};
+use crate::settings::{Connection, Token};
 use ack_api::text;
 
 /// The header of a session.

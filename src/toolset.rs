@@ -1,13 +1,12 @@
 //! Which tools agents see: the four, renamed, described, hidden or joined by aliases with mapped and preset arguments.
 //!
-//! A [`Surface`] is a list of [`Tool`]s, each of which calls one of the four [`Operation`]s. It begins with a built-in
-//! [`Set`], itself a file in the form of `[tools]` ([`mod@file`]), and is checked against the schemas of the four while it is
+//! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It begins with a built-in
+//! [`ToolsetPreset`], itself a file in the form of `[tools]` ([`mod@file`]), and is checked against the schemas of the four while it is
 //! built ([`build`]), so that nothing about it can fail later. [`call`] translates: arguments on their way in, the names of
 //! tools and arguments in errors and notes on their way out. The engine knows nothing of it; nothing here does input or output.
 
 pub mod build;
 pub mod call;
-pub mod file;
 pub mod schema;
 
 use std::borrow::Cow;
@@ -26,7 +25,7 @@ use ack_api::{
 
 /// One of the four tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum Tool {
     /// What matters for a project when a session starts.
     GetContext,
     /// Memories by id.
@@ -37,7 +36,7 @@ pub enum Operation {
     QueryMemories,
 }
 
-impl Operation {
+impl Tool {
     /// All of them, in the order of their names.
     pub const ALL: [Self; 4] = [Self::GetContext, Self::GetMemory, Self::ListScopes, Self::QueryMemories];
 
@@ -97,12 +96,12 @@ impl Operation {
         }
     }
 
-    /// [`Operation::output`] with the fields of a result, for the one tool that is searched with.
+    /// [`Tool::output`] with the fields of a result, for the one tool that is searched with.
     pub fn output_with_results(self) -> Map<String, Value> {
         schema::with_fields(self.output(), "results", &RESULT)
     }
 
-    /// The properties of [`Operation::input`].
+    /// The properties of [`Tool::input`].
     fn properties(self) -> &'static Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         self.input().get("properties").and_then(Value::as_object).unwrap_or(&NONE)
@@ -124,7 +123,7 @@ const RESULT: [&str; 8] = ["id", "title", "facts", "concepts", "project", "scope
 
 /// A built-in set of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Set {
+pub enum ToolsetPreset {
     /// The four.
     #[default]
     Ack,
@@ -138,7 +137,7 @@ pub enum Set {
     Sifs,
 }
 
-impl Set {
+impl ToolsetPreset {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Ack, Self::ClaudeMem, Self::EpisodicMemory, Self::Siftcoder, Self::Sifs];
 
@@ -162,32 +161,32 @@ impl Set {
     pub const fn file(self) -> &'static str {
         match self {
             Self::Ack => "",
-            Self::ClaudeMem => include_str!("surface/sets/claude-mem.toml"),
-            Self::EpisodicMemory => include_str!("surface/sets/episodic-memory.toml"),
-            Self::Siftcoder => include_str!("surface/sets/siftcoder.toml"),
-            Self::Sifs => include_str!("surface/sets/sifs.toml"),
+            Self::ClaudeMem => include_str!("toolset/sets/claude-mem.toml"),
+            Self::EpisodicMemory => include_str!("toolset/sets/episodic-memory.toml"),
+            Self::Siftcoder => include_str!("toolset/sets/siftcoder.toml"),
+            Self::Sifs => include_str!("toolset/sets/sifs.toml"),
         }
     }
 }
 
 /// A tool as agents see it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tool {
+pub struct OfferedTool {
     /// Its name.
     pub name: String,
     /// What agents read about it.
     pub description: String,
     /// What answers it.
-    pub operation: Operation,
+    pub operation: Tool,
     /// Its arguments, in the order in which they are listed.
     arguments: Vec<Argument>,
     /// What is always passed.
     preset: Map<String, Value>,
 }
 
-impl Tool {
+impl OfferedTool {
     /// One of the four as it is.
-    fn built_in(operation: Operation) -> Self {
+    fn built_in(operation: Tool) -> Self {
         Self {
             name: operation.name().to_owned(),
             description: operation.description().to_owned(),
@@ -229,46 +228,44 @@ impl Tool {
 
 /// The tools that agents see, in the order in which they are listed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Surface {
+pub struct Toolset {
     /// The set it began with.
-    pub set: Set,
-    tools: Vec<Tool>,
+    pub set: ToolsetPreset,
+    tools: Vec<OfferedTool>,
 }
 
-impl Default for Surface {
+impl Default for Toolset {
     fn default() -> Self {
         Self {
-            set: Set::Ack,
-            tools: Operation::ALL.map(Tool::built_in).into(),
+            set: ToolsetPreset::Ack,
+            tools: Tool::ALL.map(OfferedTool::built_in).into(),
         }
     }
 }
 
-impl Surface {
+impl Toolset {
     /// The tools.
-    pub fn tools(&self) -> &[Tool] {
+    pub fn tools(&self) -> &[OfferedTool] {
         &self.tools
     }
 
     /// The tool of that name.
-    pub fn find(&self, name: &str) -> Option<&Tool> {
+    pub fn find(&self, name: &str) -> Option<&OfferedTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
     /// Whether every one of the four has its own name, so that no text has to be changed.
     fn keeps_names(&self) -> bool {
-        Operation::ALL
-            .into_iter()
-            .all(|operation| self.name_of(operation) == operation.name())
+        Tool::ALL.into_iter().all(|operation| self.name_of(operation) == operation.name())
     }
 
     /// What an operation is called here, or the command where no tool calls it.
-    fn name_of(&self, operation: Operation) -> &str {
+    fn name_of(&self, operation: Tool) -> &str {
         self.tool_for(operation).map_or(operation.command(), |tool| tool.name.as_str())
     }
 
     /// The tool that does what an operation is for: one that takes its first argument, with the fewest presets.
-    pub fn tool_for(&self, operation: Operation) -> Option<&Tool> {
+    pub fn tool_for(&self, operation: Tool) -> Option<&OfferedTool> {
         let first = operation.properties().keys().next();
         let tools = self.tools.iter().filter(|tool| tool.operation == operation);
         tools.min_by_key(|tool| {
@@ -283,7 +280,7 @@ impl Surface {
             return Cow::Borrowed(text);
         }
         let mut out = Cow::Borrowed(text);
-        for operation in Operation::ALL {
+        for operation in Tool::ALL {
             if out.contains(operation.name()) {
                 out = Cow::Owned(replaced(&out, operation.name(), self.name_of(operation)));
             }
@@ -296,7 +293,7 @@ impl Surface {
         if *self == Self::default() {
             return None;
         }
-        let mut out = match self.tool_for(Operation::QueryMemories) {
+        let mut out = match self.tool_for(Tool::QueryMemories) {
             Some(tool) => format!("{}\n{}", when_to_search(&tool.name), HOW_TO_SEARCH),
             None => format!("{WHAT_THERE_IS} Read-only."),
         };
@@ -361,12 +358,12 @@ mod tests {
             replaced("get_memory, `get_memory`; my_get_memory get_memory_2", "get_memory", "read"),
             "read, `read`; my_get_memory get_memory_2"
         );
-        assert_eq!(Surface::default().renamed("query_memories finds ids"), "query_memories finds ids");
+        assert_eq!(Toolset::default().renamed("query_memories finds ids"), "query_memories finds ids");
     }
 
     #[test]
     fn the_four_are_plain() {
-        assert!(Surface::default().tools().iter().all(Tool::is_plain));
-        assert_eq!(Surface::default().instructions(), None);
+        assert!(Toolset::default().tools().iter().all(OfferedTool::is_plain));
+        assert_eq!(Toolset::default().instructions(), None);
     }
 }

@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 
 use self::keep::{cause, supervise, told};
 use self::offered::{Missing, Offered, declared};
-use crate::upstream::{Upstream, UpstreamError};
+use crate::settings::{Upstream, UpstreamError};
 use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
 use ack_api::text;
@@ -420,7 +420,9 @@ impl Drop for Waiting {
 
 /// Connects to every server, says how each fares, and ends all of it.
 pub fn look(settings: Vec<Upstream>) -> Vec<Fare> {
-    let Ok(runtime) = super::runtime() else { return Vec::new() };
+    let Ok(runtime) = tokio::runtime::Runtime::new() else {
+        return Vec::new();
+    };
     let fare = runtime.block_on(async {
         let upstreams = Upstreams::new(settings, Arc::new(|_| {}));
         let fare = upstreams.fare().await;

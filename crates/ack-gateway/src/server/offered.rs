@@ -10,8 +10,8 @@ use std::fmt;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::upstream::declared::{COMBINATORS, DEEPEST, LONGEST, depth, is_open};
-use crate::upstream::{NotOffered, Upstream, UpstreamTool};
+use crate::settings::declared::{COMBINATORS, DEEPEST, LONGEST, depth, is_open};
+use crate::settings::{NotOffered, Upstream, UpstreamTool};
 use ack_api::ErrorBody;
 use ack_api::memory::nearest;
 use ack_api::text;

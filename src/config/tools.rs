@@ -43,7 +43,7 @@ pub struct ToolEntry {
     /// Whether the arguments that `arguments` does not name are offered too, under their own names.
     pub others: bool,
     /// Arguments of the tool it calls that always have this value; agents do not see them.
-    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "values")]
+    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "ack_api::settings::values")]
     pub preset: Map<String, Value>,
 }
 
@@ -190,23 +190,5 @@ impl<'de> Deserialize<'de> for ArgumentEntry {
             }
         }
         input.deserialize_any(Reader)
-    }
-}
-
-/// Values of a table; a date that stands without quotes is read as its text.
-pub fn values<'de, D: Deserializer<'de>>(input: D) -> Result<Map<String, Value>, D::Error> {
-    let table = toml::Table::deserialize(input)?;
-    Ok(table.into_iter().map(|(key, value)| (key, json(value))).collect())
-}
-
-fn json(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => Value::from(text),
-        toml::Value::Integer(number) => Value::from(number),
-        toml::Value::Float(number) => Value::from(number),
-        toml::Value::Boolean(yes) => Value::from(yes),
-        toml::Value::Datetime(date) => Value::from(date.to_string()),
-        toml::Value::Array(entries) => entries.into_iter().map(json).collect(),
-        toml::Value::Table(table) => Value::Object(table.into_iter().map(|(key, value)| (key, json(value))).collect()),
     }
 }

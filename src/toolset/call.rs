@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::file::{Conversion, Kind};
-use super::{Operation, Surface, Tool};
+use super::{OfferedTool, Tool, Toolset};
+use crate::config::tools::{Conversion, Kind};
 use ack_api::memory::nearest;
 use ack_api::text;
 use ack_api::{ErrorBody, Note, NoteKind};
@@ -286,7 +286,7 @@ impl Call {
     }
 }
 
-impl Tool {
+impl OfferedTool {
     /// The call that a call of this tool means.
     ///
     /// # Errors
@@ -390,7 +390,7 @@ impl Tool {
 
     /// A text of ours with the names that tools and arguments have here: arguments stand in it between backticks, alone or before
     /// a colon. Says which of them this tool does not offer.
-    fn told(&self, surface: &Surface, call: &Call, text: &str) -> String {
+    fn told(&self, surface: &Toolset, call: &Call, text: &str) -> String {
         let text = surface.renamed(text);
         let known = self.operation.properties();
         let mut out = String::with_capacity(text.len());
@@ -424,7 +424,7 @@ impl Tool {
     }
 
     /// The body of an error of the engine, with the names that tools and arguments have here.
-    pub fn body(&self, surface: &Surface, call: &Call, mut body: ErrorBody) -> ErrorBody {
+    pub fn body(&self, surface: &Toolset, call: &Call, mut body: ErrorBody) -> ErrorBody {
         let tell = |text: &String| self.told(surface, call, text);
         if self.is_plain() && surface.keeps_names() {
             return body;
@@ -446,7 +446,7 @@ impl Tool {
 
     /// An answer of the engine, with the notes about the arguments and the names that tools and arguments have here. What
     /// memories say is left as it is.
-    pub fn answer(&self, surface: &Surface, call: &Call, mut answer: Value) -> Value {
+    pub fn answer(&self, surface: &Toolset, call: &Call, mut answer: Value) -> Value {
         if self.is_plain() && surface.keeps_names() {
             return answer;
         }
@@ -474,13 +474,13 @@ impl Tool {
     }
 }
 
-impl Surface {
+impl Toolset {
     /// An answer of the engine with the names that the four have here, for what is no call of a tool.
-    pub fn answer(&self, operation: Operation, answer: Value) -> Value {
+    pub fn answer(&self, operation: Tool, answer: Value) -> Value {
         if self.keeps_names() {
             return answer;
         }
-        let plain = Tool::built_in(operation);
+        let plain = OfferedTool::built_in(operation);
         plain.answer(self, &Call::default(), answer)
     }
 }

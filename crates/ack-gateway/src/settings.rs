@@ -20,9 +20,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::config::bounded;
-use crate::surface::Surface;
-use crate::surface::build::{Problem, described, is_name, no_name};
+use ack_api::settings::{Problem, bounded, described, is_name, no_name};
 use ack_api::text;
 use ack_sys::files::expand_home;
 
@@ -118,15 +116,15 @@ pub struct UpstreamTool {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
     /// Arguments that always have this value; agents do not see them.
-    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "crate::surface::file::values")]
+    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "ack_api::settings::values")]
     pub preset: Map<String, Value>,
     /// Arguments that have this value where a call does not give them, under the server's own names.
-    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "crate::surface::file::values")]
+    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "ack_api::settings::values")]
     pub defaults: Map<String, Value>,
 }
 
 fn schema_of_arguments<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Map<String, Value>>, D::Error> {
-    crate::surface::file::values(input).map(Some)
+    ack_api::settings::values(input).map(Some)
 }
 
 // Written by hand, because the derived reader of an untagged type loses the place of what is wrong.
@@ -306,13 +304,14 @@ impl Diagnostic for UpstreamError {
     }
 }
 
-/// The upstream servers of `[upstream]`, checked. `variable` looks into the environment.
+/// The upstream servers of `[upstream]`, checked. `taken` are the names of our own tools; `variable` looks into the
+/// environment.
 ///
 /// # Errors
 /// The first [`Problem`].
 pub fn build(
     entries: &BTreeMap<String, UpstreamEntry>,
-    surface: &Surface,
+    mut taken: BTreeSet<String>,
     home: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Upstream>, Problem> {
@@ -322,7 +321,6 @@ pub fn build(
             format!("{} upstream servers; at most {MOST} are allowed", entries.len()),
         ));
     }
-    let mut taken: BTreeSet<String> = surface.tools().iter().map(|tool| tool.name.clone()).collect();
     let mut upstreams = Vec::new();
     for (name, entry) in entries {
         let under = |mut problem: Problem| {

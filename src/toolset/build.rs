@@ -1,83 +1,23 @@
-//! From `[tools]` to a [`Surface`], checked: every name, argument and preset against the schemas of the four.
+//! From `[tools]` to a [`Toolset`], checked: every name, argument and preset against the schemas of the four.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::call::Argument;
-use super::file::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
-use super::{Operation, Set, Surface, Tool};
+use super::{OfferedTool, Tool, Toolset, ToolsetPreset};
+use crate::config::tools::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
 use crate::config::{Config, ConfigFile};
 use crate::service::validate::QuerySpec;
-use ack_api::memory::nearest;
+use ack_api::settings::{Problem, described, is_name, no_name};
 use ack_api::text;
 
-/// Longest name of a tool.
-const LONGEST_NAME: usize = 64;
-/// Longest description of a tool or an argument, in characters.
-const LONGEST_DESCRIPTION: usize = 1_000;
 /// Most tools.
 const MOST_TOOLS: usize = 32;
 
-/// What is wrong in a file, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The keys that lead to it.
-    pub path: Vec<String>,
-    /// What is wrong.
-    pub message: String,
-    /// The nearest names to the one that stands there.
-    pub nearest: Vec<String>,
-    /// The names that are allowed.
-    pub known: Vec<String>,
-}
-
-impl Problem {
-    /// One at these keys.
-    pub fn at<const N: usize>(path: [&str; N], message: impl Into<String>) -> Self {
-        Self {
-            path: path.map(str::to_owned).into(),
-            message: message.into(),
-            nearest: Vec::new(),
-            known: Vec::new(),
-        }
-    }
-
-    /// With the names that are allowed where `word` stands.
-    pub fn among<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        self.known = known.into_iter().map(str::to_owned).collect();
-        self.nearest = nearest(word, self.known.iter().map(String::as_str), 1);
-        if let Some(near) = self.nearest.first() {
-            self.message = format!("{}; did you mean `{near}`?", self.message);
-        } else if !self.known.is_empty() {
-            self.message = format!("{}; there are {}", self.message, self.known.join(", "));
-        }
-        self
-    }
-
-    fn under(mut self, path: &[&str]) -> Self {
-        self.path.splice(0..0, path.iter().map(|key| (*key).to_owned()));
-        self
-    }
-}
-
-/// Whether clients take this as the name of a tool: letters, digits, `_` and `-`, at most 64 of them.
-pub fn is_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(allowed)
-}
-
-/// Why a name is no name of a tool.
-pub fn no_name(name: &str) -> String {
-    format!(
-        "`{}` is no name of a tool: 1 to {LONGEST_NAME} letters, digits, `_` and `-`",
-        text::line(name, 80)
-    )
-}
-
-impl Surface {
+impl Toolset {
     /// The surface of a built-in set.
-    pub fn of(set: Set, config: &Config) -> Self {
+    pub fn of(set: ToolsetPreset, config: &Config) -> Self {
         let table = toml::from_str::<ConfigFile>(set.file()).map(|file| file.tools).unwrap_or_default();
         let mut surface = Self::default().overlaid(&table, config).unwrap_or_default();
         surface.set = set;
@@ -90,17 +30,17 @@ impl Surface {
     /// The first [`Problem`].
     pub fn build(table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
         let set = match &table.surface {
-            None => Set::Ack,
-            Some(name) => Set::named(name).ok_or_else(|| {
+            None => ToolsetPreset::Ack,
+            Some(name) => ToolsetPreset::named(name).ok_or_else(|| {
                 let message = format!("`{}` is no built-in set of tools", text::line(name, 80));
-                Problem::at(["surface"], message).among(name, Set::ALL.map(Set::name))
+                Problem::at(["surface"], message).among(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
             })?,
         };
         Self::of(set, config).overlaid(table, config)
     }
 
     fn overlaid(mut self, table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
-        let mut keyed: Vec<(String, Tool)> = self.tools.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
+        let mut keyed: Vec<(String, OfferedTool)> = self.tools.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
         for (key, entry) in &table.entries {
             let position = keyed.iter().position(|(known, _)| known == key);
             let before = position.map(|position| keyed.swap_remove(position).1);
@@ -141,18 +81,13 @@ impl Surface {
 }
 
 /// A tool as an entry describes or changes it.
-fn changed(key: &str, entry: &ToolEntry, before: Option<Tool>, names: &[String], config: &Config) -> Result<Tool, Problem> {
+fn changed(key: &str, entry: &ToolEntry, before: Option<OfferedTool>, names: &[String], config: &Config) -> Result<OfferedTool, Problem> {
     let calls = match &entry.calls {
         None => None,
-        Some(calls) => Some(
-            Operation::ALL
-                .into_iter()
-                .find(|operation| operation.name() == calls)
-                .ok_or_else(|| {
-                    let message = format!("`{}` is none of the four tools", text::line(calls, 80));
-                    Problem::at(["calls"], message).among(calls, Operation::ALL.map(Operation::name))
-                })?,
-        ),
+        Some(calls) => Some(Tool::ALL.into_iter().find(|operation| operation.name() == calls).ok_or_else(|| {
+            let message = format!("`{}` is none of the four tools", text::line(calls, 80));
+            Problem::at(["calls"], message).among(calls, Tool::ALL.map(Tool::name))
+        })?),
     };
     let mut tool = match (before, calls) {
         (Some(before), Some(calls)) if before.operation != calls => {
@@ -164,9 +99,9 @@ fn changed(key: &str, entry: &ToolEntry, before: Option<Tool>, names: &[String],
             return Err(Problem::at(["calls"], message));
         }
         (Some(before), _) => before,
-        (None, Some(operation)) => Tool {
+        (None, Some(operation)) => OfferedTool {
             name: key.to_owned(),
-            ..Tool::built_in(operation)
+            ..OfferedTool::built_in(operation)
         },
         (None, None) => {
             let message = format!("there is no tool `{}` to change, and a new one needs `calls`", text::line(key, 80));
@@ -201,11 +136,11 @@ fn changed(key: &str, entry: &ToolEntry, before: Option<Tool>, names: &[String],
         default(argument, tool.operation, known, config).map_err(|problem| problem.under(&["arguments", &argument.name]))?;
     }
     let reaches = |ours: &str| tool.preset.contains_key(ours) || tool.arguments.iter().any(|argument| argument.reaches(ours));
-    if tool.operation == Operation::GetMemory && !reaches("id") && !reaches("ids") {
+    if tool.operation == Tool::GetMemory && !reaches("id") && !reaches("ids") {
         let at: &[&str] = if entry.arguments.is_some() { &["arguments"] } else { &[] };
         return Err(Problem::at([], "get_memory needs an id: no argument is `id` or `ids`").under(at));
     }
-    if tool.preset.contains_key("id") && reaches("ids") && tool.operation == Operation::GetMemory {
+    if tool.preset.contains_key("id") && reaches("ids") && tool.operation == Tool::GetMemory {
         tool.arguments.retain(|argument| argument.is.as_deref() != Some("ids"));
     }
     Ok(tool)
@@ -215,7 +150,7 @@ fn changed(key: &str, entry: &ToolEntry, before: Option<Tool>, names: &[String],
 fn mapped(
     entries: &BTreeMap<String, ArgumentEntry>,
     others: bool,
-    tool: &Tool,
+    tool: &OfferedTool,
     known: &Map<String, Value>,
 ) -> Result<Vec<Argument>, Problem> {
     let mut arguments = Vec::new();
@@ -248,7 +183,7 @@ fn mapped(
     Ok(arguments)
 }
 
-fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, Value>) -> Result<Argument, Problem> {
+fn argument(name: &str, table: ArgumentTable, tool: &OfferedTool, known: &Map<String, Value>) -> Result<Argument, Problem> {
     let operation = tool.operation;
     if !is_name(name) {
         return Err(Problem::at([], no_name(name).replace("a tool", "an argument")));
@@ -313,7 +248,7 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
         Some(Conversion::Day) => wanted("as", ["since", "until"].contains(&is.as_str()), "`since` and `until`")?,
         Some(Conversion::List) => wanted("as", kind == "array", "lists")?,
         Some(Conversion::Words) => wanted("as", kind == "string", "texts")?,
-        Some(Conversion::BestMatch) => wanted("as", is == "id" && operation == Operation::GetMemory, "`id` of get_memory")?,
+        Some(Conversion::BestMatch) => wanted("as", is == "id" && operation == Tool::GetMemory, "`id` of get_memory")?,
     }
     argument.conversion = table.conversion;
     if let Some(pattern) = &table.numbers {
@@ -382,7 +317,7 @@ fn argument(name: &str, table: ArgumentTable, tool: &Tool, known: &Map<String, V
 }
 
 /// Checks the value that an argument has where it is not given.
-fn default(argument: &Argument, operation: Operation, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
+fn default(argument: &Argument, operation: Tool, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
     let (Some(is), Some(value)) = (&argument.is, &argument.default) else {
         return Ok(());
     };
@@ -397,7 +332,7 @@ fn default(argument: &Argument, operation: Operation, known: &Map<String, Value>
 }
 
 /// Checks a fixed value: that the argument is there, that the engine reads it, and that it is within its bounds.
-fn preset(operation: Operation, name: &str, value: &Value, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
+fn preset(operation: Tool, name: &str, value: &Value, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
     let Some(schema) = known.get(name) else {
         let message = format!("`{}` is no argument of {}", text::line(name, 80), operation.name());
         return Err(Problem::at([], message).among(name, known.keys().map(String::as_str)));
@@ -422,27 +357,11 @@ fn preset(operation: Operation, name: &str, value: &Value, known: &Map<String, V
     {
         return Err(Problem::at([], format!("{} entries; at most {most} are allowed", entries.len())));
     }
-    if operation == Operation::QueryMemories {
+    if operation == Tool::QueryMemories {
         let request = crate::service::arguments(operation.name(), values).map_err(|error| refused(&error))?;
         QuerySpec::new(&request, config).map(drop).map_err(|error| refused(&error))?;
     }
     Ok(())
-}
-
-/// A description, safe to show.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn described(raw: &str) -> Result<String, String> {
-    let length = raw.chars().count();
-    if length > LONGEST_DESCRIPTION {
-        return Err(format!("{length} characters; at most {LONGEST_DESCRIPTION} are shown"));
-    }
-    let safe = text::line(raw, LONGEST_DESCRIPTION);
-    if safe.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    Ok(safe)
 }
 
 #[cfg(test)]
@@ -460,12 +379,12 @@ mod tests {
 
     #[test]
     fn every_built_in_set_is_a_valid_file_and_has_tools_of_its_own() {
-        for set in Set::ALL {
+        for set in ToolsetPreset::ALL {
             let file: ConfigFile = toml::from_str(set.file()).unwrap_or_else(|error| panic!("{}: {error}", set.name()));
-            let built = Surface::default().overlaid(&file.tools, &config());
+            let built = Toolset::default().overlaid(&file.tools, &config());
             let built = built.unwrap_or_else(|problem| panic!("{}: {problem:?}", set.name()));
-            assert_eq!(set == Set::Ack, built == Surface::default(), "{}", set.name());
-            assert_eq!(Surface::of(set, &config()).tools(), built.tools());
+            assert_eq!(set == ToolsetPreset::Ack, built == Toolset::default(), "{}", set.name());
+            assert_eq!(Toolset::of(set, &config()).tools(), built.tools());
         }
     }
 }

@@ -26,7 +26,7 @@ use tokio::time::timeout;
 
 use super::LONGEST;
 use super::guard::Guard;
-use crate::upstream::Connection;
+use crate::settings::Connection;
 use ack_api::text;
 
 /// Bytes that a server may send without being asked, between two answers.

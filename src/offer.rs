@@ -1,0 +1,72 @@
+//! What `serve` offers: our own tools as `[tools]` describes them, and the upstream servers of `[upstream]`.
+
+use std::ffi::OsString;
+
+use ack_api::settings::Problem;
+use ack_gateway::settings::{self, Connection, Upstream};
+use ack_sys::files;
+
+use crate::config::{self, Config, ConfigFile, SettingsError};
+use crate::scope::manifest::{LARGEST, line_of, load_toml};
+use crate::toolset::{Toolset, ToolsetPreset};
+
+/// What `serve` offers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Offer {
+    /// Our own tools.
+    pub toolset: Toolset,
+    /// Other servers.
+    pub upstreams: Vec<Upstream>,
+}
+
+impl Offer {
+    /// Leaves out the servers that are reached over the network by this program; their names.
+    pub fn without_network(&mut self) -> Vec<String> {
+        let over_http = |upstream: &mut Upstream| matches!(upstream.connection, Connection::Http { .. });
+        self.upstreams.extract_if(.., over_http).map(|upstream| upstream.name).collect()
+    }
+
+    /// Reads `[tools]` and `[upstream]` of `config.toml` and checks them. A preset that was named on the command line
+    /// replaces `[tools]` as a whole. `variable` looks into the environment.
+    ///
+    /// # Errors
+    /// [`SettingsError::Offer`] with the line and the key.
+    pub fn load(
+        config: &Config,
+        preset: Option<ToolsetPreset>,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, SettingsError> {
+        let Some(path) = &config.file else {
+            return Ok(Offer {
+                toolset: Toolset::of(preset.unwrap_or_default(), config),
+                upstreams: Vec::new(),
+            });
+        };
+        let file: ConfigFile = load_toml(path, &config::KEYS).map_err(SettingsError::of_offer)?;
+        let wrong = |table: &str, mut problem: Problem| {
+            problem.path.insert(0, table.to_owned());
+            let text = files::read_text(path, LARGEST).unwrap_or_default();
+            SettingsError::Offer {
+                path: path.clone(),
+                message: format!(
+                    "line {}: `{}`: {}",
+                    line_of(&text, &problem.path),
+                    problem.path.join("."),
+                    problem.message
+                ),
+                nearest: problem.nearest,
+                known: problem.known,
+            }
+        };
+        let toolset = match preset {
+            Some(preset) => Toolset::of(preset, config),
+            None => Toolset::build(&file.tools, config).map_err(|problem| wrong("tools", problem))?,
+        };
+        let taken = toolset.tools().iter().map(|tool| tool.name.clone()).collect();
+        let upstreams = settings::build(&file.upstream, taken, config.home.as_deref(), variable);
+        Ok(Offer {
+            upstreams: upstreams.map_err(|problem| wrong("upstream", problem))?,
+            toolset,
+        })
+    }
+}
