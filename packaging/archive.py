@@ -4,8 +4,8 @@
     packaging/archive.py target/dist/ack-memory --out dist
 
 writes `ack-memory-VERSION-TARGET.tar.gz`, and beside it the same name with `.sha256`, which
-`sha256sum -c` reads. Completions and man pages are made by the binary itself, so they are left out
-where it cannot run.
+`sha256sum -c` reads. The binary itself prints the completions and man pages; if it cannot run on
+this machine, they are left out.
 """
 
 import gzip

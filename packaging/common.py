@@ -50,7 +50,7 @@ def python_version(version):
 
 
 def licence_files(notices=None):
-    """Our own licences and, where a file has them, those of the crates that are linked in."""
+    """Our own licences, and the file with those of the linked crates."""
     files = sorted(ROOT.glob("LICENSE*"))
     return [*files, notices] if notices else files
 
@@ -110,7 +110,7 @@ def checked(options):
 
 
 def run(binary, *args):
-    """What the binary prints, or None where it fails or cannot run on this machine."""
+    """What the binary prints, or None if it fails or cannot run on this machine."""
     try:
         done = subprocess.run(
             [str(Path(binary).resolve()), *args],

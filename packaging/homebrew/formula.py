@@ -56,7 +56,7 @@ def stanzas(found, base):
 
 
 def has(archives, folder):
-    """Whether all archives have files in a folder; it is an error where only some have."""
+    """Whether all archives have files in a folder. Fails if only some do."""
     have = []
     for path in archives:
         with tarfile.open(path) as archive:

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs the binary of the package for this platform, in the place of this process where Node can.
+// Runs the binary for this platform. Node 22.15 and newer replace this process with it.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -8,7 +8,7 @@ const { accessSync, constants, existsSync } = require("node:fs");
 // Filled in by pack.py: platform and processor, to the package that carries the binary.
 const PACKAGES = {};
 
-// What starts a program that is linked with glibc.
+// The program that loads binaries linked with glibc.
 const LOADERS = {
   x64: "/lib64/ld-linux-x86-64.so.2",
   arm64: "/lib/ld-linux-aarch64.so.1",
@@ -49,10 +49,10 @@ function check(binary) {
   }
 }
 
-// A server runs as long as its client, and Node would hold about 40 MB beside it all that time.
+// A server runs as long as its client. Node would take about 40 MB more all that time.
 function replaceProcess(binary, args) {
   if (typeof process.execve !== "function") return;
-  // The call is experimental: a warning would be the first thing on a client's standard error.
+  // The call is experimental. Its warning must not appear in the client's log.
   const { emitWarning } = process;
   process.emitWarning = () => {};
   try {

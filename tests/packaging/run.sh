@@ -2,9 +2,9 @@
 # Packs a built binary in every way of packaging/, installs each package and talks to it:
 # `tests/packaging/run.sh target/debug/ack-memory`.
 #
-# Everything happens in a temporary folder with a home folder of its own. What is packed is
-# installed without a network; only `mcpb` and `uv` come from npm and PyPI, and where they cannot
-# be had, their checks are skipped. One line a check; the outcome is 0 when none failed.
+# Everything happens in a temporary folder with its own home folder. Packages are installed without
+# a network. Only `mcpb` and `uv` come from npm and PyPI; without them, their checks are skipped.
+# Prints one line per check and exits with 0 if none failed.
 set -euo pipefail
 
 usage() {
@@ -12,8 +12,8 @@ usage() {
 usage: tests/packaging/run.sh [--into DIR] [--within SECONDS] [--all] [--keep DIR] BINARY
 
   --into DIR   where mcpb and uv are installed, and found again by later runs
-  --within S   end after so many seconds, as a failure
-  --all        what cannot be checked is a failure instead of being skipped
+  --within S   fail after so many seconds
+  --all        fail instead of skipping a check
   --keep DIR   leave the packages there
 USAGE
 }
@@ -54,7 +54,7 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'echo "not done after $within seconds" >&2; exit 143' TERM
 if [ -n "$within" ]; then
-  # Not a child of this shell's output, so that a pipe behind it can end before the time is over.
+  # Its output goes nowhere: it would keep a pipe after this script open until the time is over.
   (trap 'kill "$nap"; exit' TERM; sleep "$within" & nap=$!; wait "$nap"; kill -TERM $$) \
     > /dev/null 2>&1 &
   watch=$!
@@ -169,7 +169,7 @@ npm_install() {
   echo '{ "private": true }' > package.json
   npm install --offline --no-audit --no-fund --loglevel=error "$packages"/ack-memory-*.tgz
   test "$(npx --offline ack-memory --version)" = "$("$binary" --version)"
-  # Its answer to a wrong argument passes through.
+  # The exit status of a wrong argument passes through.
   local status=0
   npx --offline ack-memory no-such-command || status=$?
   test "$status" -eq 2
@@ -194,7 +194,7 @@ npm_mcp() {
   talk "$(launcher)"
 }
 
-# The way of a Node that cannot replace its own process.
+# As with a Node that cannot replace its own process.
 without_execve() {
   echo 'delete process.execve;' > "$work/without-execve.cjs"
   export NODE_OPTIONS="--require $work/without-execve.cjs"
@@ -206,7 +206,7 @@ npm_mcp_child() {
   talk "$(launcher)"
 }
 
-# Puts a script in the place of the binary in a copy of the installation.
+# stand_in NAME SCRIPT: copies the installation and replaces the binary with a script.
 stand_in() {
   local places
   cp -R "$work/npm" "$work/$1"
@@ -276,7 +276,7 @@ wheel_install() {
   local wheels=("$packages"/*.whl)
   venv/bin/pip install --quiet --disable-pip-version-check --no-index "${wheels[@]}"
   test "$(venv/bin/ack-memory --version)" = "$("$binary" --version)"
-  # Pip holds the record against what it installs only in parts; this is all of it.
+  # Pip checks only parts of the record.
   venv/bin/python - "${wheels[0]}" <<'PYTHON'
 import base64, csv, hashlib, io, sys, zipfile
 
@@ -317,7 +317,7 @@ wheel_uvx() {
 
 # ---- Bundle
 
-# The version that the clients' run installs too, in the same place.
+# The same version in the same folder as tests/clients/run.sh.
 provide_mcpb() {
   need npm
   need node
@@ -345,7 +345,7 @@ mcpb_mcp() {
   [ -f "${bundles[0]}" ] || skip "there is no bundle"
   "$into/mcpb/node_modules/.bin/mcpb" unpack "$(one "${bundles[@]}")" bundle
   "$into/mcpb/node_modules/.bin/mcpb" validate bundle/manifest.json
-  # As a client does it: the manifest's command with its variables filled in.
+  # Like a client: run the manifest's command with its variables filled in.
   mkdir -p memories
   python3 - "$here/talk.py" <<'PYTHON'
 import json, subprocess, sys
