@@ -24,7 +24,7 @@ use ack_api::Diagnostic;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -47,7 +47,7 @@ pub fn run() -> ExitCode {
     use_every_processor();
     panics::install();
     settle_allocator();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
             // A hook that a newer version installed must not fail a session under this one.
@@ -237,17 +237,11 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
 
 /// What the edge says: flags, environment, home, working directory.
 fn inputs(global: &Global) -> Result<Inputs, CliError> {
-    let variable = |name: &str| std::env::var_os(name);
-    let path = |name: &str| variable(name).map(std::path::PathBuf::from);
     let inputs = Inputs {
-        root_flag: global.root.clone(),
-        root_env: path(ENV_ROOT),
-        db_flag: global.db.clone(),
-        db_env: path(ENV_DB),
-        scope_flag: global.scope.clone(),
-        scope_env: variable(ENV_SCOPE).map(|name| name.to_string_lossy().into_owned()),
-        project_flag: global.project.clone(),
-        project_env: path(ENV_PROJECT),
+        root: global.setting(global.root.as_ref(), "--root", ENV_ROOT),
+        db: global.setting(global.db.as_ref(), "--db", ENV_DB),
+        pinned: global.setting(global.scope.as_ref(), "--scope", ENV_SCOPE),
+        project: global.setting(global.project.as_ref(), "--project", ENV_PROJECT),
         home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
         working_directory: std::path::PathBuf::new(),
     };
@@ -274,7 +268,7 @@ fn load(global: &Global) -> Result<Config, CliError> {
 /// The settings in force, told on standard error where that is wanted.
 fn config(global: &Global) -> Result<Config, CliError> {
     let config = load(global)?;
-    if log::is_wanted(global) {
+    if global.verbose {
         log::settings(&config);
     }
     Ok(config)

@@ -201,25 +201,35 @@ pub struct Setting<T> {
     pub source: Source,
 }
 
+impl<T> Setting<T> {
+    /// The value of a flag.
+    pub const fn flag(name: &'static str, value: T) -> Self {
+        Self {
+            value,
+            source: Source::Flag(name),
+        }
+    }
+
+    /// The value of an environment variable.
+    pub const fn variable(name: &'static str, value: T) -> Self {
+        Self {
+            value,
+            source: Source::Environment(name),
+        }
+    }
+}
+
 /// What the edge of the program (command line and environment) says, before `config.toml` is read.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    /// `--root`.
-    pub root_flag: Option<PathBuf>,
-    /// `ACK_MEM_PATH`.
-    pub root_env: Option<PathBuf>,
-    /// `--db`.
-    pub db_flag: Option<PathBuf>,
-    /// `ACK_MEM_DB`.
-    pub db_env: Option<PathBuf>,
-    /// `--scope`.
-    pub scope_flag: Option<String>,
-    /// `ACK_MEM_SCOPE`.
-    pub scope_env: Option<String>,
-    /// `--project`.
-    pub project_flag: Option<PathBuf>,
-    /// `CLAUDE_PROJECT_DIR`.
-    pub project_env: Option<PathBuf>,
+    /// `--root` or `ACK_MEM_PATH`.
+    pub root: Option<Setting<PathBuf>>,
+    /// `--db` or `ACK_MEM_DB`.
+    pub db: Option<Setting<PathBuf>>,
+    /// `--scope` or `ACK_MEM_SCOPE`.
+    pub pinned: Option<Setting<String>>,
+    /// `--project` or `CLAUDE_PROJECT_DIR`.
+    pub project: Option<Setting<PathBuf>>,
     /// The home folder.
     pub home: Option<PathBuf>,
     /// The working directory; empty where it was removed.
@@ -229,16 +239,9 @@ pub struct Inputs {
 impl Inputs {
     /// Whether a path was given that means something only from the working directory.
     pub fn needs_working_directory(&self) -> bool {
-        let given = [
-            &self.root_flag,
-            &self.root_env,
-            &self.db_flag,
-            &self.db_env,
-            &self.project_flag,
-            &self.project_env,
-        ];
-        let mut paths = given.into_iter().flatten().filter(|path| !path.as_os_str().is_empty());
-        paths.any(|path| expand_home(path, self.home.as_deref()).is_relative())
+        let paths = [&self.root, &self.db, &self.project].into_iter().flatten();
+        let mut paths = paths.map(|path| expand_home(&path.value, self.home.as_deref()));
+        paths.any(|path| path.is_relative())
     }
 }
 
@@ -277,76 +280,22 @@ impl Config {
     /// # Errors
     /// [`SettingsError`] when `config.toml` is wrong, or no root can be found.
     pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
-        let absolute = |path: PathBuf| {
-            let path = expand_home(&path, inputs.home.as_deref());
-            if path.is_absolute() {
-                path
-            } else {
-                inputs.working_directory.join(path)
-            }
+        let home = inputs.home.as_deref();
+        let absolute = |path: Setting<PathBuf>| Setting {
+            value: inputs.working_directory.join(expand_home(&path.value, home)),
+            source: path.source,
         };
-        let filled = |path: &PathBuf| !path.as_os_str().is_empty();
-        let root = if let Some(value) = inputs.root_flag {
-            Setting {
-                value: absolute(value),
-                source: Source::Flag("--root"),
-            }
-        } else if let Some(value) = inputs.root_env.filter(filled) {
-            Setting {
-                value: absolute(value),
-                source: Source::Environment(ENV_ROOT),
-            }
-        } else {
-            let home = inputs.home.as_deref().ok_or(SettingsError::NoHome)?;
-            Setting {
-                value: home.join(".ack-mem"),
+        let root = match inputs.root {
+            Some(root) => absolute(root),
+            None => Setting {
+                value: home.ok_or(SettingsError::NoHome)?.join(".ack-mem"),
                 source: Source::Default,
-            }
+            },
         };
-        let db = inputs
-            .db_flag
-            .map(|value| Setting {
-                value,
-                source: Source::Flag("--db"),
-            })
-            .or_else(|| {
-                inputs.db_env.filter(filled).map(|value| Setting {
-                    value,
-                    source: Source::Environment(ENV_DB),
-                })
-            })
-            .map(|setting| Setting {
-                value: absolute(setting.value),
-                source: setting.source,
-            });
-        let pinned = inputs
-            .scope_flag
-            .map(|value| Setting {
-                value,
-                source: Source::Flag("--scope"),
-            })
-            .or_else(|| {
-                inputs.scope_env.filter(|name| !name.is_empty()).map(|value| Setting {
-                    value,
-                    source: Source::Environment(ENV_SCOPE),
-                })
-            });
-        let project = if let Some(value) = inputs.project_flag {
-            Setting {
-                value: absolute(value),
-                source: Source::Flag("--project"),
-            }
-        } else if let Some(value) = inputs.project_env.filter(filled) {
-            Setting {
-                value: absolute(value),
-                source: Source::Environment(ENV_PROJECT),
-            }
-        } else {
-            Setting {
-                value: inputs.working_directory.clone(),
-                source: Source::WorkingDirectory,
-            }
-        };
+        let project = inputs.project.map(absolute).unwrap_or_else(|| Setting {
+            value: inputs.working_directory.clone(),
+            source: Source::WorkingDirectory,
+        });
         let path = root.value.join("config.toml");
         let (file, settings) = if path.exists() {
             let settings: Basics = load_toml(&path, &KEYS)?;
@@ -366,8 +315,8 @@ impl Config {
         };
         Ok(Self {
             root,
-            db,
-            pinned,
+            db: inputs.db.map(absolute),
+            pinned: inputs.pinned,
             project,
             default_scope: settings.default_scope.map(|value| Setting {
                 value,

@@ -539,13 +539,13 @@ pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Inputs};
+    use crate::config::{Config, Inputs, Setting};
     use ack_api::QueryResponse;
 
     #[tokio::test]
     async fn a_panic_in_a_handler_is_answered() {
         let inputs = Inputs {
-            root_flag: Some(std::env::temp_dir()),
+            root: Some(Setting::flag("--root", std::env::temp_dir())),
             ..Inputs::default()
         };
         let service = Service::for_the_process(Config::load(inputs).unwrap());

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ack_memory::config::{Config, Inputs};
+use ack_memory::config::{Config, Inputs, Setting};
 use ack_memory::import::{self, Options};
 use ack_memory::service::Service;
 use serde_json::{Value, json};
@@ -39,9 +39,9 @@ pub fn folder() -> &'static Path {
 /// The settings of a root, for a project that no scope claims.
 pub fn inputs(root: PathBuf) -> Inputs {
     Inputs {
-        project_flag: Some(root.join("elsewhere")),
+        project: Some(Setting::flag("--project", root.join("elsewhere"))),
         working_directory: root.clone(),
-        root_flag: Some(root),
+        root: Some(Setting::flag("--root", root)),
         ..Inputs::default()
     }
 }

@@ -3,10 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{FalseyValueParser, OsStringValueParser, PossibleValuesParser, Resettable, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Setting, Source};
 use crate::connect::{Client, Hooks};
 use crate::toolset::ToolsetPreset;
 use ack_api::memory::Unreviewed;
@@ -23,20 +25,42 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// Reads the command line and the environment. A variable that is empty counts as unset.
+    ///
+    /// # Errors
+    /// What clap refuses; help and version too.
+    pub fn read() -> Result<Self, clap::Error> {
+        let command = Self::command().mut_args(|argument| {
+            let value = argument.get_env().and_then(std::env::var_os);
+            if value.is_some_and(|value| value.is_empty()) {
+                argument.env(Resettable::Reset)
+            } else {
+                argument
+            }
+        });
+        let matches = command.try_get_matches()?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        let given = |(id, _): &(&str, &str)| matches.value_source(id) == Some(ValueSource::EnvVariable);
+        cli.global.variables = SOURCES.into_iter().filter(given).map(|(_, variable)| variable).collect();
+        Ok(cli)
+    }
+}
+
 /// Settings of every command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Global {
-    /// Folder that holds `scopes/` and `config.toml` [env: ACK_MEM_PATH] [default: ~/.ack-mem]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Folder that holds `scopes/` and `config.toml` [default: ~/.ack-mem]
+    #[arg(long, global = true, value_name = "DIR", env = ENV_ROOT, hide_env_values = true)]
     pub root: Option<PathBuf>,
-    /// A single database, served as the only scope [env: ACK_MEM_DB]
-    #[arg(long, global = true, value_name = "FILE")]
+    /// A single database, served as the only scope
+    #[arg(long, global = true, value_name = "FILE", env = ENV_DB, hide_env_values = true)]
     pub db: Option<PathBuf>,
-    /// Pin to this scope; every other one is refused [env: ACK_MEM_SCOPE]
-    #[arg(long, global = true, value_name = "NAME")]
+    /// Pin to this scope; every other one is refused
+    #[arg(long, global = true, value_name = "NAME", env = ENV_SCOPE, hide_env_values = true, value_parser = scope_name())]
     pub scope: Option<String>,
-    /// The project's folder [env: CLAUDE_PROJECT_DIR] [default: working directory]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// The project's folder [default: working directory]
+    #[arg(long, global = true, value_name = "DIR", env = ENV_PROJECT, hide_env_values = true)]
     pub project: Option<PathBuf>,
     /// Print the tools' JSON instead of text for people
     #[arg(long, global = true)]
@@ -44,9 +68,33 @@ pub struct Global {
     /// Open no connection: upstream servers over HTTP are left out, nothing is downloaded
     #[arg(long, global = true)]
     pub offline: bool,
-    /// Say on standard error what was resolved [env: ACK_MEM_LOG]
-    #[arg(long, short = 'v', global = true)]
+    /// Say on standard error what was resolved
+    #[arg(long, short = 'v', global = true, env = ENV_LOG, hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub verbose: bool,
+    /// The variables that gave a setting in place of its flag.
+    #[arg(skip)]
+    pub variables: Vec<&'static str>,
+}
+
+/// The settings with a source, each with its variable.
+const SOURCES: [(&str, &str); 4] = [("root", ENV_ROOT), ("db", ENV_DB), ("scope", ENV_SCOPE), ("project", ENV_PROJECT)];
+
+impl Global {
+    /// The value of a flag or its variable, with its source.
+    pub fn setting<T: Clone>(&self, value: Option<&T>, flag: &'static str, variable: &'static str) -> Option<Setting<T>> {
+        let source = if self.variables.contains(&variable) {
+            Source::Environment(variable)
+        } else {
+            Source::Flag(flag)
+        };
+        let value = value.cloned()?;
+        Some(Setting { value, source })
+    }
+}
+
+/// A scope's name. One that is not UTF-8 names no scope, which the answer says better than a usage error.
+fn scope_name() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|name| name.to_string_lossy().into_owned())
 }
 
 /// The commands.
@@ -130,7 +178,7 @@ pub struct ServeArgs {
     /// Streamable HTTP instead, on this address or port [without one: 127.0.0.1:7767]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7767", value_parser = address)]
     pub http: Option<SocketAddr>,
-    /// File with the bearer token [env: ACK_MEM_TOKEN] [default: one that is made at first use]
+    /// File with the bearer token [default: the token in ACK_MEM_TOKEN, or a file that is made at first use]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub token_file: Option<PathBuf>,
     /// Answer without a token; on loopback addresses only

@@ -12,6 +12,7 @@ use super::args::{Global, HookArgs, HookCommand, HostArg};
 use super::connect::settings_call;
 use super::{load, write_err, write_out};
 use crate::cli::error::CliError;
+use crate::config::Source;
 use crate::hook;
 use crate::hook::wire::{Event, Host, Moment, Output};
 use crate::service::Service;
@@ -80,7 +81,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     let mut config = load(global)?;
     // A folder that was named on the command line goes before what the host says.
     let mut event = event.clone();
-    if global.project.is_some() {
+    if matches!(config.project.source, Source::Flag(_)) {
         event.folder = None;
     }
     if let Some(folder) = event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute()) {

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::args::Global;
 use super::write_err;
-use crate::config::{Config, ENV_LOG};
+use crate::config::Config;
 use crate::offer::Offer;
 use crate::scope::Scope;
 use crate::scope::resolve::current;
@@ -19,18 +18,6 @@ use ack_store::table_stamp::TableStamp;
 const DESCRIBED: usize = 20;
 /// How long a store may keep a start waiting.
 const PATIENCE: Duration = Duration::from_millis(200);
-
-/// Whether anything is to be said.
-pub fn is_wanted(global: &Global) -> bool {
-    let asked = || {
-        std::env::var_os(ENV_LOG)
-            .unwrap_or_default()
-            .to_string_lossy()
-            .trim()
-            .to_lowercase()
-    };
-    global.verbose || !["", "0", "off", "false", "none"].contains(&asked().as_str())
-}
 
 /// The settings that decide where is looked.
 pub fn settings(config: &Config) {

@@ -49,7 +49,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     }
     let report: Report = Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))));
     let log = |service: &Service, offer: &Offer| {
-        if log::is_wanted(global) {
+        if global.verbose {
             log::settings(&service.config);
             log::served(service, offer);
         }

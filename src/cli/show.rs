@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{render, write_out};
 use crate::cli::error::CliError;
-use crate::config::{Config, Inputs};
+use crate::config::{Config, Inputs, Setting};
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::{ContextRequest, GetRequest, Include, ListScopesRequest, QueryRequest};
@@ -44,8 +44,8 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
     // The sample project's folder need not exist: it is recognised by its name.
     let project = root.join("ledger-api");
     let service = Service::new(Config::load(Inputs {
-        root_flag: Some(root.clone()),
-        project_flag: Some(project),
+        root: Some(Setting::flag("--root", root.clone())),
+        project: Some(Setting::flag("--project", project)),
         working_directory: root.clone(),
         ..Inputs::default()
     })?);

@@ -481,12 +481,12 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::config::{Config, Inputs};
+    use crate::config::{Config, Inputs, Setting};
 
     /// A server without a token and with small limits.
     fn server(limits: Limits) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {
         let inputs = Inputs {
-            root_flag: Some(std::env::temp_dir().join("ack-memory-nothing-here")),
+            root: Some(Setting::flag("--root", std::env::temp_dir().join("ack-memory-nothing-here"))),
             ..Inputs::default()
         };
         let service = Service::for_the_process(Config::load(inputs).unwrap());

@@ -367,11 +367,11 @@ fn preset(operation: Tool, name: &str, value: &Value, known: &Map<String, Value>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Inputs;
+    use crate::config::{Inputs, Setting};
 
     fn config() -> Config {
         Config::load(Inputs {
-            root_flag: Some("/nowhere".into()),
+            root: Some(Setting::flag("--root", "/nowhere".into())),
             ..Inputs::default()
         })
         .unwrap()

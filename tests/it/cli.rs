@@ -780,6 +780,20 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
         command.env("ACK_MEM_PATH", variable.path()).arg("--root").arg(flag.path());
     });
     assert_eq!(setting(&from_flag, "root"), Some((path(flag.path()), "flag --root".to_owned())));
+    let db = flag.scope_folder("platform").join("memory.db");
+    let sources = |flags: &[&str]| {
+        let doctor = doctor(&|command| {
+            command.env("ACK_MEM_DB", &db).env("ACK_MEM_SCOPE", "platform").args(flags);
+        });
+        [setting(&doctor, "db"), setting(&doctor, "scope")].map(Option::unwrap)
+    };
+    let [own_db, own_scope] = sources(&[]);
+    assert_eq!(own_db, (path(&db), "environment ACK_MEM_DB".to_owned()));
+    assert_eq!(own_scope, ("platform".to_owned(), "environment ACK_MEM_SCOPE".to_owned()));
+    let given = path(&db);
+    let [own_db, own_scope] = sources(&["--db", &given, "--scope", "memory"]);
+    assert_eq!(own_db, (given.clone(), "flag --db".to_owned()));
+    assert_eq!(own_scope, ("memory".to_owned(), "flag --scope".to_owned()));
     let empty = doctor(&|command| {
         command
             .env("ACK_MEM_PATH", "")

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::query::bulk;
 use crate::support::{Root, memory};
+use ack_memory::config::Setting;
 
 fn ids(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect()
@@ -294,7 +295,7 @@ fn a_relative_path_and_a_path_inside_a_repository_lead_to_the_project() {
     let root = three();
     let folder = project(&root, "ledger-api", "main");
     std::fs::create_dir_all(folder.join("crates/core")).unwrap();
-    let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join("work")));
+    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("work"))));
     for path in ["ledger-api", "./ledger-api/crates/core", "ledger-api/crates/../crates"] {
         let answer = call(&service, "get_context", json!({ "project_path": path })).unwrap();
         assert_eq!(answer["project"]["scope"], "ledger-api", "{path}");

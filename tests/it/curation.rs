@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::support::{Root, memory};
+use ack_memory::config::{ENV_SCOPE, Setting};
 
 const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
 const PRIVATE: usize = 2;
@@ -187,9 +188,9 @@ fn build(plan: &Plan) -> Root {
 fn service(plan: &Plan, root: &Root) -> Service {
     root.service_with(|inputs| {
         if let Some(current) = plan.current {
-            inputs.project_flag = Some(project_folder(root.path(), current));
+            inputs.project = Some(Setting::flag("--project", project_folder(root.path(), current)));
         }
-        inputs.scope_flag = plan.pinned.map(|scope| SCOPES[scope].to_owned());
+        inputs.pinned = plan.pinned.map(|scope| Setting::flag("--scope", SCOPES[scope].to_owned()));
     })
 }
 
@@ -611,7 +612,7 @@ fn a_private_scope_is_read_only_when_it_is_current_or_named() {
         "d1"
     );
     assert_eq!(call(&elsewhere, "query_memories", json!({ "scope": "Diary" })).unwrap()["total"], 1);
-    let at_home = root.service_with(|inputs| inputs.project_flag = Some(home.clone()));
+    let at_home = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", home.clone())));
     assert_eq!(call(&at_home, "query_memories", json!({ "query": "deploy" })).unwrap()["total"], 2);
 }
 
@@ -664,7 +665,7 @@ fn a_pinned_server_knows_no_other_scope() {
     root.manifest("hidden-three", "nonsense = 1");
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), root.path().join("scopes/hidden-four")).unwrap();
-    let service = root.service_with(|inputs| inputs.scope_env = Some("own".to_owned()));
+    let service = root.service_with(|inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "own".to_owned())));
     let mut told = Vec::new();
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),

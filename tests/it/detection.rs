@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use ack_memory::config::SettingsError;
-use ack_memory::config::{Config, Inputs};
+use ack_memory::config::{Config, ENV_DB, ENV_SCOPE, Inputs, Setting};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
@@ -24,7 +24,7 @@ fn scopes(manifests: &[(&str, &str)]) -> Root {
 /// The current scope of a project and the rule that found it.
 fn detect_with(root: &Root, project: &Path, change: impl FnOnce(&mut Inputs)) -> (Option<String>, Option<String>) {
     let service = root.service_with(|inputs| {
-        inputs.project_flag = Some(project.to_owned());
+        inputs.project = Some(Setting::flag("--project", project.to_owned()));
         change(inputs);
     });
     let answer = call(&service, "list_scopes", json!({})).unwrap();
@@ -102,17 +102,14 @@ fn the_rules_apply_in_their_order() {
     assert_eq!(detected(), "by-remote by remotes `https://github.com/org/thing`");
     root.manifest("by-path", &format!("paths = ['{}']", root.path().join("work").display()));
     assert_eq!(detected(), "by-path by paths `ROOT/work`");
-    let env = |inputs: &mut Inputs| inputs.scope_env = Some("Pinned_Env".to_owned());
+    let env = |inputs: &mut Inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "Pinned_Env".to_owned()));
     assert_eq!(
         detect_with(&root, &project, env),
         (Some("pinned-env".to_owned()), Some("environment ACK_MEM_SCOPE".to_owned()))
     );
-    let both = |inputs: &mut Inputs| {
-        inputs.scope_env = Some("pinned-env".to_owned());
-        inputs.scope_flag = Some("pinned-flag".to_owned());
-    };
+    let flag = |inputs: &mut Inputs| inputs.pinned = Some(Setting::flag("--scope", "pinned-flag".to_owned()));
     assert_eq!(
-        detect_with(&root, &project, both),
+        detect_with(&root, &project, flag),
         (Some("pinned-flag".to_owned()), Some("flag --scope".to_owned()))
     );
     assert_eq!(
@@ -129,7 +126,7 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
         ("ledger-api", "projects = ['ledger-apo']"),
         ("ledger-diary", "visibility = 'private'"),
     ]);
-    let service = root.service_with(|inputs| inputs.scope_env = Some("ledger_apl".to_owned()));
+    let service = root.service_with(|inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "ledger_apl".to_owned())));
     for (tool, arguments) in [
         ("query_memories", json!({})),
         ("query_memories", json!({ "scope": "ledger-api" })),
@@ -147,21 +144,19 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
 }
 
 #[test]
-fn the_project_comes_from_the_flag_then_the_environment_then_the_working_directory() {
-    let root = scopes(&[("one", ""), ("two", ""), ("three", "")]);
-    let [one, two, three] = ["one", "two", "three"].map(|name| folder(&root, name));
-    let current = |flag: Option<&PathBuf>, env: Option<&PathBuf>| {
+fn the_project_is_the_given_folder_or_the_working_directory() {
+    let root = scopes(&[("one", ""), ("two", "")]);
+    let [one, two] = ["one", "two"].map(|name| folder(&root, name));
+    let current = |project: Option<&PathBuf>| {
         let service = root.service_with(|inputs| {
-            inputs.project_flag = flag.cloned();
-            inputs.project_env = env.cloned();
-            inputs.working_directory = three.clone();
+            inputs.project = project.map(|project| Setting::flag("--project", project.clone()));
+            inputs.working_directory = two.clone();
         });
         call(&service, "list_scopes", json!({})).unwrap()["current_scope"].clone()
     };
-    assert_eq!(current(Some(&one), Some(&two)), "one");
-    assert_eq!(current(None, Some(&two)), "two");
-    assert_eq!(current(None, Some(&PathBuf::new())), "three");
-    assert_eq!(current(None, None), "three");
+    assert_eq!(current(Some(&one)), "one");
+    assert_eq!(current(Some(&PathBuf::from("../one"))), "one");
+    assert_eq!(current(None), "two");
 }
 
 #[test]
@@ -592,7 +587,7 @@ fn a_wrong_configuration_is_refused_with_line_and_key_and_a_right_one_is_taken()
     let load = |text: &str| {
         std::fs::write(root.path().join("config.toml"), text).unwrap();
         Config::load(Inputs {
-            root_flag: Some(root.path().to_owned()),
+            root: Some(Setting::flag("--root", root.path().to_owned())),
             working_directory: root.path().to_owned(),
             ..Inputs::default()
         })
@@ -645,7 +640,7 @@ fn a_single_database_is_the_only_scope() {
             memory("y", "Deploy draft", json!({ "status": "staging" })),
         ],
     );
-    let service = root.service_with(|inputs| inputs.db_env = Some(path.clone()));
+    let service = root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path.clone())));
     let answer = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
     assert_eq!((&answer["total"], &answer["searched"]["scopes"]), (&json!(1), &json!(["memory"])));
     assert!(!call(&service, "list_scopes", json!({})).unwrap().to_string().contains("hidden"));
@@ -657,12 +652,7 @@ fn a_single_database_is_the_only_scope() {
         call(&service, "get_memory", json!({ "id": "x", "scope": "memory" })).unwrap()["id"],
         "x"
     );
-    let flag = root.service_with(|inputs| {
-        inputs.db_env = Some(PathBuf::from("/nowhere/x.db"));
-        inputs.db_flag = Some(path.clone());
-    });
-    assert_eq!(call(&flag, "query_memories", json!({})).unwrap()["total"], 1);
-    let absent = root.service_with(|inputs| inputs.db_env = Some(root.path().join("no-such.db")));
+    let absent = root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, root.path().join("no-such.db"))));
     let body = call(&absent, "query_memories", json!({})).unwrap_err().body();
     assert!(
         body.message.starts_with("Memory database not found") && body.message.contains("no-such.db"),
@@ -672,11 +662,6 @@ fn a_single_database_is_the_only_scope() {
     assert_eq!(
         call(&absent, "list_scopes", json!({})).unwrap()["scopes"][0]["health"]["state"],
         "unavailable"
-    );
-    let empty = root.service_with(|inputs| inputs.db_env = Some(PathBuf::new()));
-    assert_eq!(
-        call(&empty, "query_memories", json!({})).unwrap()["searched"]["scopes"],
-        json!(["hidden"])
     );
 }
 
@@ -690,7 +675,7 @@ fn a_single_database_inside_a_scope_keeps_the_rules_of_its_manifest() {
         )
         .unwrap();
     let path = root.scope_folder("diary").join("memory.db");
-    let service = root.service_with(|inputs| inputs.db_env = Some(path));
+    let service = root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path)));
     assert_eq!(
         call(&service, "query_memories", json!({})).unwrap()["total"],
         1,

@@ -592,7 +592,11 @@ fn command_line() -> String {
                 .or(argument.get_help())
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            let _ = writeln!(rows, "| {short}`{}` | {}{allowed} |", cell(&name), cell(&help));
+            let variable = argument
+                .get_env()
+                .map(|name| format!(" [env: {}]", name.display()))
+                .unwrap_or_default();
+            let _ = writeln!(rows, "| {short}`{}` | {}{variable}{allowed} |", cell(&name), cell(&help));
         }
         if rows.is_empty() {
             rows

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::query::bulk;
 use crate::support::{Root, memory};
+use ack_memory::config::Setting;
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array()
@@ -222,7 +223,7 @@ fn the_scope_of_the_current_project_comes_first_where_two_hold_the_id() {
     root.store("gamma", &[memory("same", "From gamma", json!({ "status": "staging" }))]);
     let in_project = |name: &str| {
         call(
-            &root.service_with(|inputs| inputs.project_flag = Some(root.path().join(name))),
+            &root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join(name)))),
             "get_memory",
             json!({ "id": "same" }),
         )

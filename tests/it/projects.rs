@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::support::{Root, memory};
+use ack_memory::config::{ENV_SCOPE, Setting};
 
 /// A memory of a project.
 fn of(project: &str, id: &str) -> Value {
@@ -335,7 +336,7 @@ fn a_pinned_server_knows_the_projects_of_its_own_scope_and_no_other_name() {
     root.store("team", &[of("ledger", "l"), of("recorded", "r")]);
     root.manifest("other", "projects = ['kiosk']");
     root.store("other", &[of("kiosk", "k")]);
-    let service = root.service_with(|inputs| inputs.scope_env = Some("team".to_owned()));
+    let service = root.service_with(|inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "team".to_owned())));
     for name in ["team", "ledger", "recorded"] {
         assert_eq!(filtered(&service, json!({ "scope": name })), ["l", "r"], "{name}");
     }
@@ -375,7 +376,7 @@ fn of_equal_matches_the_current_project_wins_and_not_its_scope() {
         memory(id, &format!("Deploy rule number {}", id.len()), rest)
     };
     root.store("team", &[said("web", "aa", "09"), said("ledger", "bb", "01")]);
-    let service = root.service_with(|inputs| inputs.project_flag = Some(folder(&root, "code/ledger")));
+    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", folder(&root, "code/ledger"))));
     let answer = call(
         &service,
         "query_memories",

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::support::{Root, insert, memory};
+use ack_memory::config::Setting;
 
 /// Adds memories to a scope in one transaction.
 pub fn bulk(root: &Root, scope: &str, memories: &[Value]) -> Connection {
@@ -359,7 +360,7 @@ fn score_decides_then_the_current_project_then_age_then_the_id() {
             json!({ "created_at": "2026-01-01T00:00:00Z", "facts": ["red"] }),
         )],
     );
-    let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join("my-app")));
+    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("my-app"))));
     let answer = query(&service, json!({ "query": "signing key", "explain": true, "mode": "lexical" }));
     let places: Vec<(String, String)> = shown(&answer).into_iter().collect();
     let expected = [
@@ -862,7 +863,7 @@ fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_to
     let rejected = memory("bad", "Cache rule bad", json!({ "status": "rejected" }));
     // `first` is replaced by `a`, which stands although its own successor is nowhere.
     root.store("alpha", &[rule("a", "gone"), rule("b", "bad"), rejected, rule("first", "a")]);
-    let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join("alpha")));
+    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("alpha"))));
     for arguments in [
         json!({ "query": "cache" }),
         json!({}),

@@ -7,6 +7,7 @@ use crate::arguments::call;
 use crate::cli::{ack, ack_with_input};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
+use ack_memory::config::Setting;
 
 /// Four scopes with memories of one id: three approved or promoted, one that waits and stands first by name, one rejected.
 fn root() -> Root {
@@ -52,7 +53,7 @@ fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_other
         ("delta", "all", "beta", "`gamma` (promoted), `alpha` (staging)"),
         ("gamma", "staging", "alpha", "`gamma` (promoted), `beta` (approved)"),
     ] {
-        let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join(current)));
+        let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join(current))));
         let answer = call(&service, "get_memory", json!({ "id": "same", "status": status })).unwrap();
         let (scope, note) = told(&answer);
         let many = call(&service, "get_memory", json!({ "ids": ["same", "only-beta"], "status": status })).unwrap();
@@ -121,7 +122,7 @@ fn an_address_reaches_exactly_one_memory_whatever_its_id() {
     let literal = call(&service, "get_memory", json!({ "id": odd[3], "scope": "beta" })).unwrap();
     assert_eq!((&literal["id"], &literal["scope"]), (&json!(odd[3]), &json!("beta")));
     // A pinned server has one scope, by this way too.
-    let pinned = root.service_with(|inputs| inputs.scope_flag = Some("alpha".to_owned()));
+    let pinned = root.service_with(|inputs| inputs.pinned = Some(Setting::flag("--scope", "alpha".to_owned())));
     let error = call(&pinned, "get_memory", json!({ "id": address("beta", "team/2026/01") })).unwrap_err();
     assert_eq!(error.code(), "scope_refused");
 }
@@ -230,7 +231,7 @@ fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
     );
     let folder = root.path().join("gamma");
     std::fs::create_dir(&folder).unwrap();
-    let service = root.service_with(|inputs| inputs.project_flag = Some(folder.clone()));
+    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", folder.clone())));
     let start = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
     let text = hooked(&root, "session-start", start);
     let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "when do we rotate the beta keys every month?" });

@@ -9,7 +9,7 @@ use ack_api::{
     ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include, ListScopesRequest, ListScopesResponse,
     QueryRequest, QueryResponse, Review, ScopeResource,
 };
-use ack_memory::config::{self, ConfigFile};
+use ack_memory::config::{self, ConfigFile, Setting};
 use ack_memory::import::line::{self, ImportLine};
 use ack_memory::scope::manifest::{self, Manifest};
 use ack_memory::service::Error;
@@ -116,7 +116,7 @@ fn every_schema_is_a_valid_schema_and_says_what_each_property_is() {
 #[test]
 fn answers_over_the_sample_scopes_keep_to_their_schemas() {
     let root = Root::samples();
-    let service = root.service_with(|inputs| inputs.project_flag = Some(root.path().join("ledger-api")));
+    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api"))));
     let queries = [
         json!({}),
         json!({ "query": "container killed exit code 137" }),

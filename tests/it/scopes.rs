@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::support::{Root, memory};
+use ack_memory::config::Setting;
 
 fn scope<'a>(answer: &'a Value, name: &str) -> &'a Value {
     answer["scopes"]
@@ -58,7 +59,7 @@ fn a_scope_is_described_by_what_it_holds() {
         ],
     );
     let answer = call(
-        &root.service_with(|inputs| inputs.project_flag = Some(root.path().join("ledger-api"))),
+        &root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api")))),
         "list_scopes",
         json!({}),
     )
@@ -380,7 +381,7 @@ fn of_a_private_scope_that_is_not_current_nothing_but_its_name_is_told() {
     );
     // Named or current, everything is told.
     let named = call(&service, "list_scopes", json!({ "scope": "secret" })).unwrap();
-    let current = root.service_with(|inputs| inputs.project_flag = Some(root.scope_folder("secret")));
+    let current = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.scope_folder("secret"))));
     for answer in [named, call(&current, "list_scopes", json!({})).unwrap()] {
         let told = scope(&answer, "secret");
         assert_eq!(told["path"], json!(root.scope_folder("secret")));

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::store_support::{Other, database, everything, hits, ids, noted, run_json, unprivileged, within, words};
 use crate::support::{Root, fingerprint, memory};
+use ack_memory::config::Setting;
 
 /// Longer than any request may take, whatever state a store is in.
 const SECONDS: Duration = Duration::from_secs(7);
@@ -646,8 +647,8 @@ fn a_single_database_is_served_without_a_root() {
     let root = Root::new();
     let path = at_rest(&root, "wal");
     let service = root.service_with(|inputs| {
-        inputs.db_flag = Some(path.clone());
-        inputs.root_flag = Some(root.path().join("no such root"));
+        inputs.db = Some(Setting::flag("--db", path.clone()));
+        inputs.root = Some(Setting::flag("--root", root.path().join("no such root")));
     });
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
     let mut other = Other::open(&path);

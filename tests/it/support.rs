@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ack_memory::config::{Config, Inputs};
+use ack_memory::config::{Config, Inputs, Setting};
 use ack_memory::service::Service;
 use rusqlite::{Connection, params};
 use serde_json::Value;
@@ -65,8 +65,8 @@ impl Root {
     /// A service over this root with other settings.
     pub fn service_with(&self, change: impl FnOnce(&mut Inputs)) -> Service {
         let mut inputs = Inputs {
-            root_flag: Some(self.path().to_owned()),
-            project_flag: Some(self.path().join("elsewhere")),
+            root: Some(Setting::flag("--root", self.path().to_owned())),
+            project: Some(Setting::flag("--project", self.path().join("elsewhere"))),
             working_directory: self.path().to_owned(),
             ..Inputs::default()
         };
