@@ -6,28 +6,16 @@
 //!
 //! # Fusion
 //!
-//! By score, not by rank: `lexical / whole + WEIGHT · (1 − s) · cosine`, where `whole` is the best lexical score of the answer
-//! (or more, see [`Statistics::whole`]) and `s` the
-//! share of the query's lexical weight that lies in anchors (see below). Ranks forget how far apart two candidates are;
-//! reciprocal rank fusion fell below the lexical leg on three of the five development sets. The weight was chosen by one
-//! rule: the best mean nDCG@10 over those sets.
+//! By score, not by rank: `lexical / whole + WEIGHT · (1 − s) · cosine`. `whole` is the best lexical
+//! score of the answer, or more (see [`Statistics::whole`]); `s` is the share of the query's lexical
+//! weight in anchors. `docs/retrieval.md` says how the constants were chosen and what was rejected.
 //!
-//! The fusion is not what limits it. Each of these, at its best setting, moved the mean nDCG@10 over the five sets by 0.004 at
-//! most, and none was better on every set: other weights, the cosine scaled by its spread over the scope, the lexical score by
-//! the weight of the whole query, the share of the query's words that a memory holds, the mean or the first components of a
-//! scope taken out of its vectors, query tokens weighted by the scope's rarity, vectors of titles or passages beside those of
-//! memories, feedback from the best results, and words near in meaning as further terms. Weights learned for 20 such signals on
-//! all sets but the one they are measured on came to .910 in the mean, these two constants to .912. Nor is the encoder: the
-//! transformer's own vectors of both sides give .892, .893 and .910 on til-jb, clippy and solutions-open where the static ones
-//! give .890, .879 and .902.
+//! An anchor is a specific identifier (an error code, a path, a flag, a qualified name) that is all
+//! that was asked for, or that hardly a memory holds: a question with one answer. If the best memory
+//! of the lexical leg holds such anchors, no memory that lacks one of them is ranked before it
+//! (`anchor`).
 //!
-//! A specific identifier (an error code, a path, a flag, a qualified name) that is all that was asked for, or that hardly a
-//! memory holds, is a question with one answer. A memory that is merely about the same matter must not stand before the one
-//! that holds it: where the best memory of the lexical leg holds such anchors of the query, no memory that lacks one of them
-//! is ranked before it (`anchor`).
-//!
-//! A memory that shares no term with the query must reach the cosine [`FLOOR`]; on the same sets any floor up to 0.45 left
-//! every nDCG@10 as it was, while questions without an answer get fewer results.
+//! A memory that shares no term with the query must reach the cosine [`FLOOR`].
 
 use rustc_hash::FxHashSet;
 
