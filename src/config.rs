@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use ack_api::settings::bounded;
+use ack_api::settings::{bounded, keys};
 use ack_gateway::settings::UpstreamEntry;
 use ack_sys::files::expand_home;
 use schemars::JsonSchema;
@@ -117,53 +117,6 @@ pub struct Limits {
     #[schemars(range(min = 1, max = 3600))]
     pub seconds: Option<u32>,
 }
-
-/// The keys of `config.toml`, for the nearest one to a misspelt key.
-pub const KEYS: [&str; 43] = [
-    "default_scope",
-    "limits",
-    "results",
-    "tokens",
-    "memory",
-    "resident",
-    "seconds",
-    "tools",
-    "surface",
-    "hide",
-    "calls",
-    "name",
-    "description",
-    "arguments",
-    "others",
-    "preset",
-    "defaults",
-    "input_schema",
-    "is",
-    "also",
-    "default",
-    "ignored",
-    "allow",
-    "type",
-    "required",
-    "as",
-    "numbers",
-    "without",
-    "values",
-    "clamp",
-    "upstream",
-    "command",
-    "env",
-    "env_from",
-    "cwd",
-    "url",
-    "headers",
-    "token_env",
-    "token_file",
-    "timeout_ms",
-    "start_timeout_ms",
-    "list_wait_ms",
-    "trust_unannotated",
-];
 
 /// Where a setting came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -298,7 +251,7 @@ impl Config {
         });
         let path = root.value.join("config.toml");
         let (file, settings) = if path.exists() {
-            let settings: Basics = load_toml(&path, &KEYS)?;
+            let settings: Basics = load_toml(&path, keys::<ConfigFile>)?;
             (Some(path), settings)
         } else {
             (None, Basics::default())

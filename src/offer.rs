@@ -6,7 +6,7 @@ use ack_api::settings::Problem;
 use ack_gateway::settings::{self, Connection, Upstream};
 use ack_sys::files;
 
-use crate::config::{self, Config, ConfigFile, SettingsError};
+use crate::config::{Config, ConfigFile, SettingsError};
 use crate::scope::manifest::{LARGEST, line_of, load_toml};
 use crate::toolset::{Toolset, ToolsetPreset};
 
@@ -42,7 +42,7 @@ impl Offer {
                 upstreams: Vec::new(),
             });
         };
-        let file: ConfigFile = load_toml(path, &config::KEYS).map_err(SettingsError::of_offer)?;
+        let file: ConfigFile = load_toml(path, ack_api::settings::keys::<ConfigFile>).map_err(SettingsError::of_offer)?;
         let wrong = |table: &str, mut problem: Problem| {
             problem.path.insert(0, table.to_owned());
             let text = files::read_text(path, LARGEST).unwrap_or_default();

@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_path_to_error::Segment;
 use xxhash_rust::xxh3::xxh3_64;
 
 use ack_api::memory::{Status, nearest};
+use ack_api::settings;
 use ack_api::text;
 use ack_api::time;
 
@@ -94,31 +96,6 @@ fn null_as_empty<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<Strin
     Ok(Option::<Vec<String>>::deserialize(input)?.unwrap_or_default())
 }
 
-/// The keys of a line, other names included.
-const KEYS: [&str; 21] = [
-    "id",
-    "project",
-    "session",
-    "session_id",
-    "date",
-    "type",
-    "title",
-    "subtitle",
-    "facts",
-    "concepts",
-    "tags",
-    "files",
-    "narrative",
-    "body",
-    "status",
-    "confidence",
-    "reviewed_at",
-    "reviewed_by",
-    "superseded_by",
-    "created_at",
-    "updated_at",
-];
-
 /// A line after every check, as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
@@ -142,8 +119,8 @@ pub struct Row {
 /// What is wrong with it and what is allowed, in one sentence.
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     let values: Map<String, Value> = serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
-    let mut parsed: ImportLine =
-        serde_json::from_value(Value::Object(values.clone())).map_err(|error| at_fault(&values).unwrap_or_else(|| explain(&error)))?;
+    let values = Value::Object(values);
+    let mut parsed: ImportLine = serde_path_to_error::deserialize(&values).map_err(|error| explain(&values, &error))?;
     let stated = parsed.status.is_some();
     if parsed.title.trim().is_empty() {
         return Err("`title` is missing or empty; it is the one key that is required".to_owned());
@@ -228,23 +205,6 @@ fn derived_id(content: u64, day: Option<&str>) -> String {
     format!("ack_{code}_{day}_{:03}", rest % 1_000)
 }
 
-/// The key whose value has the wrong type: each is tried on its own.
-fn at_fault(values: &Map<String, Value>) -> Option<String> {
-    values
-        .iter()
-        .filter(|(key, _)| KEYS.contains(&key.as_str()))
-        .find_map(|(key, value)| {
-            let mut alone = Map::from_iter([("title".to_owned(), Value::String("x".to_owned()))]);
-            alone.insert(key.clone(), value.clone());
-            let error = serde_json::from_value::<ImportLine>(Value::Object(alone)).err()?;
-            Some(format!(
-                "`{key}` is {}: {}",
-                text::line(&value.to_string(), 60),
-                text::line(&error.to_string(), 120)
-            ))
-        })
-}
-
 fn not_an_object(error: &serde_json::Error) -> String {
     let said = error.to_string();
     format!(
@@ -254,21 +214,25 @@ fn not_an_object(error: &serde_json::Error) -> String {
     )
 }
 
-fn explain(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or_default();
-    if let Some(key) = said.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
-        let near = nearest(key, KEYS.iter().copied(), 1);
+fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let Some(Segment::Map { key }) = error.path().iter().next() else {
+        return "`title` is missing or empty; it is the one key that is required".to_owned();
+    };
+    let known = settings::keys::<ImportLine>();
+    if !known.contains(key) {
+        let near = nearest(key, known.iter().map(String::as_str), 1);
         let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         return format!(
             "`{}` is no key of an import line{hint} (schemas/import-line.json lists them)",
             text::line(key, 60)
         );
     }
-    if said.starts_with("missing field `title`") {
-        return "`title` is missing or empty; it is the one key that is required".to_owned();
-    }
-    text::line(said, 200)
+    let value = values.get(key).map(Value::to_string).unwrap_or_default();
+    format!(
+        "`{key}` is {}: {}",
+        text::line(&value, 60),
+        text::line(&error.inner().to_string(), 120)
+    )
 }
 
 #[cfg(test)]

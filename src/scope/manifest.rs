@@ -1,5 +1,6 @@
 //! `scope.toml`: what the owner of a scope says of it.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::project::Projects;
 use crate::config::SettingsError;
 use ack_api::memory::{Overviews, Unreviewed, Visibility, nearest};
+use ack_api::settings;
+use ack_api::text;
 use ack_sys::files;
 
 /// Most bytes of a file of settings.
@@ -44,26 +47,13 @@ pub struct Manifest {
     pub overviews: Option<Overviews>,
 }
 
-/// The keys, for the nearest one to a misspelt key; `aliases` is one of a project.
-pub const KEYS: [&str; 9] = [
-    "description",
-    "projects",
-    "aliases",
-    "paths",
-    "remotes",
-    "visibility",
-    "store",
-    "unreviewed",
-    "overviews",
-];
-
 impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
     /// [`SettingsError`] when the file cannot be read, is not TOML, or has an unknown key or a value that is not allowed.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        load_toml(path, &KEYS)
+        load_toml(path, settings::keys::<Self>)
     }
 }
 
@@ -71,46 +61,53 @@ impl Manifest {
 ///
 /// # Errors
 /// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
-pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: &[&str]) -> Result<T, SettingsError> {
+pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: fn() -> Vec<String>) -> Result<T, SettingsError> {
     let text = files::read_text(path, LARGEST).map_err(|source| SettingsError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
-    toml::from_str(&text).map_err(|error| {
-        let line = error
-            .span()
-            .map_or(1, |span| text.get(..span.start).unwrap_or_default().lines().count().max(1));
-        let line = match error.span() {
-            Some(span) if text.get(..span.start).is_some_and(|before| before.ends_with('\n')) => line + 1,
-            _ => line,
-        };
-        let said = error.message().lines().next().unwrap_or_default().to_owned();
-        let key = said.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
-        let near = key.map(|key| nearest(key, keys.iter().copied(), 1)).unwrap_or_default();
-        // What stands there, for a message that does not say.
-        let there = error
-            .span()
-            .and_then(|span| text.get(span))
-            .map(|there| ack_api::text::line(there, 40))
-            .filter(|there| !said.contains(there.as_str()));
-        let there = there.map_or_else(String::new, |there| format!(" (`{there}`)"));
-        // A message about a value does not name its key.
-        let at = text
-            .lines()
-            .nth(line - 1)
-            .and_then(|line| line.split_once('='))
-            .map(|(key, _)| key.trim().to_owned());
-        let at = at
-            .filter(|key| !key.is_empty() && !said.contains(key.as_str()))
-            .map_or_else(String::new, |key| format!("`{}`: ", ack_api::text::line(&key, 40)));
-        let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let parsed = toml::Deserializer::parse(&text).map_err(|error| (None, error));
+    let read = parsed
+        .and_then(|input| serde_path_to_error::deserialize(input).map_err(|error| (Some(error.path().to_string()), error.into_inner())));
+    read.map_err(|(key, error)| {
+        let known = keys();
+        let (message, nearest) = explain(&text, key, &error, &known);
         SettingsError::Invalid {
             path: path.to_owned(),
-            nearest: near,
-            known: keys.iter().map(|key| (*key).to_owned()).collect(),
-            message: format!("line {line}: {at}{said}{there}{hint}"),
+            message,
+            nearest,
+            known,
         }
     })
+}
+
+/// What is wrong, with the line and the key, and the nearest known key to an unknown one.
+fn explain(source: &str, key: Option<String>, error: &toml::de::Error, known: &[String]) -> (String, Vec<String>) {
+    let problem = error.message().lines().next().unwrap_or_default();
+    let span = error.span().unwrap_or_default();
+    let line = source.get(..span.start).unwrap_or_default().matches('\n').count();
+    let quoted = source.get(span).unwrap_or_default();
+    // What is no TOML has no keys yet; its line may begin with one.
+    let assigned = || Some(source.lines().nth(line)?.split_once('=')?.0.trim().to_owned());
+    let key = key.or_else(assigned).unwrap_or_default();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    let is_unknown = !last.is_empty() && quoted == last && !known.iter().any(|known| known == last);
+    let candidates = known.iter().map(String::as_str).filter(|_| is_unknown);
+    let nearest = nearest(last, candidates, 1);
+    // The library names the key of an unknown field, and the value in some messages.
+    let mut message = format!("line {}: ", line + 1);
+    if !last.is_empty() && !problem.contains(&format!("`{last}`")) {
+        let _ = write!(message, "`{}`: ", text::line(&key, 80));
+    }
+    message.push_str(problem);
+    let quoted = text::line(quoted, 40);
+    if !problem.contains(&quoted) {
+        let _ = write!(message, " (`{quoted}`)");
+    }
+    if let Some(near) = nearest.first() {
+        let _ = write!(message, "; did you mean `{near}`?");
+    }
+    (message, nearest)
 }
 
 /// The line of the last of some keys, each in the table of the one before; of the nearest one before it that is there, where

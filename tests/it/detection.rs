@@ -533,7 +533,8 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
             "alias",
             Some("aliases"),
         ),
-        ("number for a string", "\ndescription = 5\n", 2, "", None),
+        ("number for a string", "\ndescription = 5\n", 2, "`description`", None),
+        ("number in a list", "paths = [\n    'a=b', 5,\n]\n", 2, "`paths[1]`", None),
         ("cut off", "projects = ['a'\n", 1, "", None),
         ("twice", "description = 'a'\ndescription = 'b'\n", 2, "description", None),
         ("table", "[limits]\nresults = 5\n", 1, "limits", None),
@@ -610,7 +611,7 @@ fn a_wrong_configuration_is_refused_with_line_and_key_and_a_right_one_is_taken()
         ("[limits]\nresults = 51", 2, "results", ""),
         ("[limits]\ntokens = 199", 2, "tokens", ""),
         ("[limits]\nresults = -1", 2, "", ""),
-        ("[limits]\nresults = '5'", 2, "", ""),
+        ("[limits]\nresults = '5'", 2, "`limits.results`", ""),
         ("default_scope = 5", 1, "", ""),
         ("default_scope = ", 1, "", ""),
     ];

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ack_api::{ErrorCode, NoteKind};
+use ack_api::{ErrorCode, NoteKind, settings};
 use ack_memory::cli::args::Cli;
-use ack_memory::config::{self, ConfigFile, ENVIRONMENT};
-use ack_memory::scope::manifest::{self, Manifest};
+use ack_memory::config::{ConfigFile, ENVIRONMENT};
+use ack_memory::scope::manifest::Manifest;
 use clap::{CommandFactory, Parser};
 use serde_json::Value;
 
@@ -189,8 +189,8 @@ fn the_docs_name_every_environment_variable() {
 
 #[test]
 fn the_docs_name_every_key_of_the_config_file_and_of_a_manifest() {
-    check("these keys of config.toml", config::KEYS.map(str::to_owned));
-    check("these keys of scope.toml", manifest::KEYS.map(str::to_owned));
+    check("these keys of config.toml", settings::keys::<ConfigFile>());
+    check("these keys of scope.toml", settings::keys::<Manifest>());
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! What the readers of settings files share: a problem with the keys that lead to it, numbers within bounds, values of TOML
 //! as JSON, and which names and descriptions of tools clients take.
 
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -85,6 +88,20 @@ pub fn described(raw: &str) -> Result<String, String> {
         return Err("it is empty".to_owned());
     }
     Ok(safe)
+}
+
+/// The keys of a settings file, with those of the tables in it.
+pub fn keys<T: JsonSchema>() -> Vec<String> {
+    let schema = schemars::schema_for!(T).to_value();
+    let tables = schema.get("$defs").and_then(Value::as_object);
+    let all = std::iter::once(&schema).chain(tables.into_iter().flat_map(Map::values));
+    let properties = all.filter_map(|table| table.get("properties")?.as_object());
+    properties
+        .flat_map(Map::keys)
+        .cloned()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 /// A number within bounds; the error names them.
