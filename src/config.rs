@@ -2,6 +2,7 @@
 //! effective value keeps where it came from.
 
 mod error;
+mod file;
 pub mod tools;
 
 use std::collections::BTreeMap;
@@ -16,8 +17,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::SettingsError;
+pub use self::file::{LARGEST, line_of, load_toml};
 use self::tools::ToolsTable;
-use crate::scope::manifest::load_toml;
 
 /// The scope root.
 pub const ENV_ROOT: &str = "ACK_MEM_PATH";

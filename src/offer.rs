@@ -6,8 +6,7 @@ use ack_api::settings::Problem;
 use ack_gateway::settings::{self, Connection, Upstream};
 use ack_sys::files;
 
-use crate::config::{Config, ConfigFile, SettingsError};
-use crate::scope::manifest::{LARGEST, line_of, load_toml};
+use crate::config::{Config, ConfigFile, LARGEST, SettingsError, line_of, load_toml};
 use crate::toolset::{Toolset, ToolsetPreset};
 
 /// What `serve` offers.

@@ -5,6 +5,7 @@
 pub(crate) mod answer;
 pub(crate) mod bounds;
 pub mod context;
+mod engine;
 mod error;
 mod evidence;
 mod explain;
@@ -19,8 +20,6 @@ pub(crate) mod search;
 pub(crate) mod validate;
 
 use std::collections::HashSet;
-use std::path::Path;
-use std::sync::Arc;
 
 use ack_api::{
     Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest,
@@ -28,49 +27,17 @@ use ack_api::{
 };
 
 use self::context::brief::{Brief, BriefRequest};
+pub use self::engine::Service;
 pub use self::error::Error;
-use self::open::OpenScope;
-pub(crate) use self::open::OpenScopes;
+use self::open::{OpenScope, OpenScopes};
 pub use self::resources::Listed;
 pub use self::validate::arguments;
-use crate::config::Config;
-use crate::live::LiveIndexes;
-use crate::scope::resolve::{Selection, select};
-use crate::scope::{Registry, Scope};
 use ack_search::inverted::Index;
 
 /// How many large scopes may lose their tables during one request.
 const TRIES: usize = 4;
-/// The service over one configuration.
-#[derive(Debug)]
-pub struct Service {
-    /// The settings in force.
-    pub config: Config,
-    /// The scopes.
-    pub registry: Registry,
-    /// The live index of each scope.
-    pub(crate) indexes: LiveIndexes,
-}
 
 impl Service {
-    /// A service. Nothing is opened or read until the first request.
-    pub fn new(config: Config) -> Self {
-        let registry = Registry::new(&config);
-        let indexes = LiveIndexes::new(config.resident.value as usize);
-        Self { config, registry, indexes }
-    }
-
-    /// A service that lives as long as the process. Taking a large index apart at the end would only delay the exit; what
-    /// must go, the private copies of stores, [`Service::close`] removes.
-    pub fn for_the_process(config: Config) -> &'static Self {
-        Box::leak(Box::new(Self::new(config)))
-    }
-
-    /// Removes what lies outside the process's memory.
-    pub fn close(&self) {
-        self.registry.close();
-    }
-
     /// Searches memories, or lists the newest.
     ///
     /// # Errors
@@ -188,17 +155,5 @@ impl Service {
             }
         }
         request()
-    }
-
-    /// About how many bytes the index of a scope takes in memory; 0 where there is none.
-    pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
-        self.indexes.of(scope).bytes()
-    }
-
-    pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
-        let selection = select(&self.config, &self.registry, named, folder)?;
-        let bound = usize::try_from(self.config.memory.value).map_or(usize::MAX, |mebibytes| mebibytes << 20);
-        self.indexes.keep_within(bound, &selection.scopes);
-        Ok(selection)
     }
 }

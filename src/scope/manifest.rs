@@ -1,20 +1,14 @@
 //! `scope.toml`: what the owner of a scope says of it.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::project::Projects;
-use crate::config::SettingsError;
-use ack_api::memory::{Overviews, Unreviewed, Visibility, nearest};
+use crate::config::{SettingsError, load_toml};
+use ack_api::memory::{Overviews, Unreviewed, Visibility};
 use ack_api::settings;
-use ack_api::text;
-use ack_sys::files;
-
-/// Most bytes of a file of settings.
-pub const LARGEST: u64 = 1 << 20;
 
 /// The keys of `scope.toml`. All are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,75 +49,4 @@ impl Manifest {
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
         load_toml(path, settings::keys::<Self>)
     }
-}
-
-/// Reads a TOML file into a type that refuses unknown keys; the error names the line, the key and the nearest known one.
-///
-/// # Errors
-/// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
-pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: fn() -> Vec<String>) -> Result<T, SettingsError> {
-    let text = files::read_text(path, LARGEST).map_err(|source| SettingsError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
-    let parsed = toml::Deserializer::parse(&text).map_err(|error| (None, error));
-    let read = parsed
-        .and_then(|input| serde_path_to_error::deserialize(input).map_err(|error| (Some(error.path().to_string()), error.into_inner())));
-    read.map_err(|(key, error)| {
-        let known = keys();
-        let (message, nearest) = explain(&text, key, &error, &known);
-        SettingsError::Invalid {
-            path: path.to_owned(),
-            message,
-            nearest,
-            known,
-        }
-    })
-}
-
-/// What is wrong, with the line and the key, and the nearest known key to an unknown one.
-fn explain(source: &str, key: Option<String>, error: &toml::de::Error, known: &[String]) -> (String, Vec<String>) {
-    let problem = error.message().lines().next().unwrap_or_default();
-    let span = error.span().unwrap_or_default();
-    let line = source.get(..span.start).unwrap_or_default().matches('\n').count();
-    let quoted = source.get(span).unwrap_or_default();
-    // What is no TOML has no keys yet; its line may begin with one.
-    let assigned = || Some(source.lines().nth(line)?.split_once('=')?.0.trim().to_owned());
-    let key = key.or_else(assigned).unwrap_or_default();
-    let last = key.rsplit('.').next().unwrap_or_default();
-    let is_unknown = !last.is_empty() && quoted == last && !known.iter().any(|known| known == last);
-    let candidates = known.iter().map(String::as_str).filter(|_| is_unknown);
-    let nearest = nearest(last, candidates, 1);
-    // The library names the key of an unknown field, and the value in some messages.
-    let mut message = format!("line {}: ", line + 1);
-    if !last.is_empty() && !problem.contains(&format!("`{last}`")) {
-        let _ = write!(message, "`{}`: ", text::line(&key, 80));
-    }
-    message.push_str(problem);
-    let quoted = text::line(quoted, 40);
-    if !problem.contains(&quoted) {
-        let _ = write!(message, " (`{quoted}`)");
-    }
-    if let Some(near) = nearest.first() {
-        let _ = write!(message, "; did you mean `{near}`?");
-    }
-    (message, nearest)
-}
-
-/// The line of the last of some keys, each in the table of the one before; of the nearest one before it that is there, where
-/// it stands nowhere.
-pub fn line_of(text: &str, path: &[String]) -> usize {
-    let Ok(document) = toml_edit::Document::parse(text) else { return 1 };
-    let mut table: Option<&dyn toml_edit::TableLike> = Some(document.as_table());
-    let mut at = 0;
-    for key in path {
-        let Some((found, item)) = table.and_then(|table| Some((table.key(key)?, table.get(key)?))) else {
-            break;
-        };
-        if let Some(span) = found.span() {
-            at = span.start;
-        }
-        table = item.as_table_like();
-    }
-    text.get(..at).unwrap_or_default().matches('\n').count() + 1
 }

@@ -14,9 +14,11 @@ use std::path::PathBuf;
 
 use self::choose::{Chooser, Wanted};
 use self::signals::Signals;
-use crate::service::Error;
+use crate::service::engine::Service;
+use crate::service::error::Error;
+use crate::service::open::OpenScopes;
 use crate::service::validate::{max_tokens, number, short};
-use crate::service::{OpenScopes, Service, answer, bounds, scopes};
+use crate::service::{answer, bounds, scopes};
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo, SessionEntry};

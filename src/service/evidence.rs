@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::OpenScopes;
+use super::open::OpenScopes;
 use ack_search::analysis::{self, Kind, Side};
 use ack_search::filter::Filters;
 use ack_search::inverted::{DocId, Index};

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::OpenScopes;
+use super::answer;
+use super::engine::Service;
 use super::open::OpenScope;
+use super::open::OpenScopes;
 use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::validate::{QuerySpec, number, short};
-use super::{Service, answer};
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
-use crate::service::Error;
+use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
 use ack_api::source::RowKey;

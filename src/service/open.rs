@@ -12,7 +12,9 @@ use ack_api::{Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::{DocId, Index};
 use ack_store::{PATIENCE, StoreError};
 
-use super::{Error, Service, scopes};
+use super::engine::Service;
+use super::error::Error;
+use super::scopes;
 use crate::live::{IndexGuard, LiveIndex, TableState};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};

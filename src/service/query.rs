@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::engine::Service;
+use super::open::OpenScopes;
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
-use super::{OpenScopes, Service, answer, bounds};
+use super::{answer, bounds};
 use crate::scope::resolve::Selection;
-use crate::service::Error;
+use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
 use ack_api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};

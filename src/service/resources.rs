@@ -5,12 +5,12 @@ use crate::scope::ScopeError;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::OpenScopes;
-use super::Service;
+use super::engine::Service;
+use super::open::OpenScopes;
 use super::open::Wanted;
 use super::validate::short;
 use crate::scope::resolve::current_by_manifests;
-use crate::service::Error;
+use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;

@@ -1,13 +1,14 @@
 //! The memories that wait for a curator, each with the approved ones it resembles. Reads, as everything here; what is
 //! decided about them is decided elsewhere.
 
-use super::OpenScopes;
+use super::engine::Service;
+use super::open::OpenScopes;
 use super::open::{OpenScope, Wanted};
 use super::search::Search;
 use super::validate::{QuerySpec, short};
-use super::{Service, answer, bounds};
+use super::{answer, bounds};
 use crate::scope::resolve::Selection;
-use crate::service::Error;
+use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};

@@ -8,12 +8,13 @@ use std::path::Path;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
+use super::engine::Service;
 use super::validate::{max_tokens, short};
-use super::{Service, answer, bounds};
+use super::{answer, bounds};
 use crate::live::TableState;
 use crate::scope::Scope;
 use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
-use crate::service::Error;
+use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::text;

@@ -3,14 +3,14 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use super::OpenScopes;
 use super::answer;
 use super::evidence::{self, Evidence};
 use super::open;
+use super::open::OpenScopes;
 use super::same_id::{self, Holder};
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
-use crate::service::Error;
+use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Mode, Note};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::same_id::address;
 use crate::config::Config;
-use crate::service::Error;
+use crate::service::error::Error;
 use ack_api::memory::{StatusFilter, nearest};
 use ack_api::time;
 use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};

@@ -405,6 +405,20 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
 }
 
+#[cfg(not(feature = "transformer"))]
+#[test]
+fn a_build_without_the_transformer_says_so() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(3));
+    let output = index(root.path(), &["--all", "--model", "somewhere"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("this build of ack-memory has no transformer"), "{said}");
+    assert!(said.contains("--features transformer"), "{said}");
+    build(&root);
+    assert_eq!(info(&root.service())["index"]["rows"], 3, "the table itself can be built");
+}
+
+#[cfg(feature = "transformer")]
 #[test]
 fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_text_is_the_same() {
     let wrong = Root::new();
