@@ -4,7 +4,7 @@
 //! decoded here, handed to [`crate::service`] on a blocking thread, and answered with structured content and the same JSON as
 //! text (a line instead where the client shows its model both, see `client.rs`); a failure is an error result whose text is the error body. A panic is caught and answered, because rmcp would leave the
 //! client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) go the same way; there a failure is an error
-//! of the protocol. The tools of other servers ([`upstream`]) are called there and answered as they answer (`raw.rs`).
+//! of the protocol. The tools of other servers (`ack_gateway`) are called there and answered as they answer (`raw.rs`).
 
 mod client;
 pub mod http;

@@ -1,7 +1,7 @@
 //! Which tools agents see: the four, renamed, described, hidden or joined by aliases with mapped and preset arguments.
 //!
 //! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It begins with a built-in
-//! [`ToolsetPreset`], itself a file in the form of `[tools]` ([`mod@file`]), and is checked against the schemas of the four while it is
+//! [`ToolsetPreset`], itself a file in the form of `[tools]` ([`crate::config::tools`]), and is checked against the schemas of the four while it is
 //! built ([`build`]), so that nothing about it can fail later. [`call`] translates: arguments on their way in, the names of
 //! tools and arguments in errors and notes on their way out. The engine knows nothing of it; nothing here does input or output.
 

@@ -8,7 +8,7 @@
 //!   and their fusion goes between the legs and [`order`];
 //! - [`order`] makes the order total, [`page`] finds the place where a page begins, [`fold`] folds near-duplicates.
 //!
-//! Records are read from SQLite afterwards, by [`crate::service`].
+//! Records are read from SQLite afterwards.
 
 pub mod analysis;
 pub mod dictionary;
