@@ -14,7 +14,7 @@ use ack_api::memory::Status;
 use ack_api::text;
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
-use ack_search::inverted::follow::Listing;
+use ack_search::inverted::sync::Listing;
 use ack_search::remote::TableInfo;
 use ack_store::open::Stamp;
 use ack_store::projects::RecordedProjects;
@@ -148,7 +148,7 @@ impl LiveIndex {
     /// everything is read from the store.
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
-        if let Some(indexed) = slot.take_if(|indexed| indexed.index.searcher().is_some()) {
+        if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             *refused = Some((indexed.table_stamp, text::line(reason, 300)));
         }

@@ -89,7 +89,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         ("files", files.as_str()),
     ];
     for (name, field) in fields {
-        let mut words = matcher.matched(field);
+        let mut words = matcher.matching_words(field);
         words.retain(|(_, word)| {
             !told
                 .iter()
@@ -101,7 +101,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
             let shown: Vec<String> = words.iter().map(|(_, word)| text::line(word, 60)).collect();
             // A word that is merely like one of the query is no evidence of the same weight.
             let list = words.iter().zip(&shown).map(|((_, word), shown)| {
-                if matcher.stands_in(word) {
+                if matcher.is_expansion(word) {
                     format!("{shown} (similar)")
                 } else {
                     shown.clone()

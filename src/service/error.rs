@@ -6,7 +6,7 @@ use std::path::Path;
 use ack_api::cancel::Stopped;
 use ack_api::memory::{Status, nearest};
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
-use ack_search::page::InvalidCursor;
+use ack_search::cursor::InvalidCursor;
 use ack_search::remote::RemoteError;
 use ack_store::StoreError;
 

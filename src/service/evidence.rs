@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::open::OpenScopes;
-use ack_search::analysis::{self, Kind, Side};
+use ack_search::analysis::{self, TextRole, TokenKind};
+use ack_search::analyzer::term_key;
 use ack_search::filter::Filters;
+use ack_search::interner::NameId;
 use ack_search::inverted::{DocId, Index};
-use ack_search::lexical::{Terms, rarest};
-use ack_search::names::Name;
-use ack_search::prepare::term_key;
-use ack_search::view::{Judge, Verdict, View};
+use ack_search::lexical::{QueryTerms, max_idf};
+use ack_search::view::{Eligibility, EligibilityRules, View};
 
 /// What a word of the session weighs beside the same word in the memory itself.
 const SHARE: f32 = 0.3;
@@ -42,13 +42,15 @@ pub(super) struct Evidence {
 type Held = BTreeMap<String, String>;
 
 /// Finds the memories whose sessions hold words of a question that no memory holds which passes the filters.
-pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &Terms, filters: &Filters) -> Vec<Evidence> {
-    let judges: Vec<Judge<'_>> = views.iter().map(|view| Judge::new(view, filters)).collect();
-    let is_candidate = |judge: &Judge<'_>, doc: DocId| matches!(judge.judge(doc), Verdict::Candidate);
+pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &QueryTerms, filters: &Filters) -> Vec<Evidence> {
+    let rules: Vec<EligibilityRules<'_>> = views.iter().map(|view| EligibilityRules::new(view, filters)).collect();
+    let is_candidate = |rules: &EligibilityRules<'_>, doc: DocId| matches!(rules.check(doc), Eligibility::Eligible);
     let is_met = |key: &str| {
-        views.iter().zip(&judges).any(|(View { index, .. }, judge)| {
-            let outside = index.searcher().is_some_and(|searcher| searcher.holders(key, filters.status) > 0);
-            outside || index.postings(key).any(|(doc, _)| is_candidate(judge, doc))
+        views.iter().zip(&rules).any(|(View { index, .. }, rules)| {
+            let in_remote = index
+                .remote()
+                .is_some_and(|remote| remote.document_frequency(key, filters.status) > 0);
+            in_remote || index.postings(key).any(|(doc, _)| is_candidate(rules, doc))
         })
     };
     let mut wanted = BTreeMap::new();
@@ -59,16 +61,16 @@ pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &Terms, filte
     if wanted.is_empty() {
         return Vec::new();
     }
-    let each = SHARE * rarest(views, filters.status);
+    let each = SHARE * max_idf(views, filters.status);
     let mut evidence = Vec::new();
-    for (number, (open, (view, judge))) in opened.iter().zip(views.iter().zip(&judges)).enumerate() {
+    for (number, (open, (view, rules))) in opened.iter().zip(views.iter().zip(&rules)).enumerate() {
         let index = view.index;
         if !index.live().any(|(_, doc)| doc.session != 0 || doc.session_id != 0) {
             continue;
         }
         // A store that cannot be read now is named where its memories are read.
         let told = open.scope.store.snapshot(|snapshot| {
-            let mut told: FxHashMap<Name, Held> = FxHashMap::default();
+            let mut told: FxHashMap<NameId, Held> = FxHashMap::default();
             snapshot.session_texts(|names, text| {
                 let held = held(text, &wanted);
                 if !held.is_empty() {
@@ -86,7 +88,7 @@ pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &Terms, filte
         for (doc, row) in index.live() {
             let sessions = [told.get(&row.session), told.get(&row.session_id)];
             let held: BTreeMap<&String, &String> = sessions.into_iter().flatten().flatten().collect();
-            if held.is_empty() || !is_candidate(judge, doc) {
+            if held.is_empty() || !is_candidate(rules, doc) {
                 continue;
             }
             let weights = held.keys().filter_map(|key| wanted.get(key.as_str()));
@@ -105,7 +107,7 @@ pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &Terms, filte
 }
 
 /// The session of this name, if a memory was learned in it.
-fn known(index: &Index, name: &str) -> Option<Name> {
+fn known(index: &Index, name: &str) -> Option<NameId> {
     index.lookup(name).filter(|name| *name != 0)
 }
 
@@ -122,8 +124,8 @@ fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
     if !wanted.keys().any(beginning) {
         return held;
     }
-    analysis::tokenize(text, Side::Document, &mut |token| {
-        if token.kind == Kind::Word && analysis::is_stop_word(&token.text) {
+    analysis::tokenize(text, TextRole::Document, &mut |token| {
+        if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
             return;
         }
         let key = term_key(token.kind, &token.text);

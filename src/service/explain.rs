@@ -5,16 +5,16 @@ use ack_api::memory::Status;
 use ack_api::text;
 use ack_api::{Expected, Explanation, LegExplanation, Stage};
 use ack_search::inverted::DocId;
-use ack_search::retrieve::{NEAREST, Question, Scored, fusion};
-use ack_search::{order, retrieve};
+use ack_search::retrieve::{Candidate, MAX_NEAREST, Query, explain_fusion};
+use ack_search::{ranking::order, retrieve};
 
 impl Search<'_> {
     /// What the stages made of a candidate.
-    pub(super) fn explanation(&self, scored: &Scored, rank: usize, candidates: &[Scored]) -> Explanation {
-        let ahead = |better: &dyn Fn(&Scored) -> bool| 1 + candidates.iter().filter(|other| better(other)).count() as u64;
+    pub(super) fn explanation(&self, scored: &Candidate, rank: usize, candidates: &[Candidate]) -> Explanation {
+        let ahead = |better: &dyn Fn(&Candidate) -> bool| 1 + candidates.iter().filter(|other| better(other)).count() as u64;
         let mut legs = Vec::new();
-        if let (Some(statistics), Some(view)) = (self.statistics(), self.views.get(scored.scope)) {
-            let parts = statistics.explain(view, scored.doc).into_iter();
+        if let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(scored.scope)) {
+            let parts = bm25.explain(view, scored.doc).into_iter();
             let session = self.session_words(scored).filter(|_| parts.len() == 0);
             legs.push(LegExplanation {
                 leg: "lexical".to_owned(),
@@ -38,7 +38,7 @@ impl Search<'_> {
             rank: rank as u64,
             fusion: self
                 .question()
-                .map_or_else(String::new, |question| fusion(question, scored, self.top(candidates))),
+                .map_or_else(String::new, |question| explain_fusion(question, scored, self.top(candidates))),
             legs,
         }
     }
@@ -75,7 +75,7 @@ impl Search<'_> {
             expected.message = format!("it is {status}, and `status: \"{}\"` leaves that out", filters.status.as_str());
             return expected;
         }
-        if let Some(filter) = view.filter.refusal(doc) {
+        if let Some(filter) = view.filter.failed_filter(doc) {
             expected.stage = Stage::Filtered;
             expected.message = format!("`{filter}` leaves it out");
             return expected;
@@ -96,11 +96,11 @@ impl Search<'_> {
             let near = self.cosine_of(place);
             expected.stage = Stage::NotRetrieved;
             expected.message = match self.question() {
-                Some(Question::Words(_)) => "it shares no term with the query".to_owned(),
-                Some(Question::Both(..)) => {
-                    format!("it shares no term with the query, and {NEAREST} memories are nearer in meaning (its cosine is {near:.2})")
+                Some(Query::Lexical(_)) => "it shares no term with the query".to_owned(),
+                Some(Query::Hybrid(..)) => {
+                    format!("it shares no term with the query, and {MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})")
                 }
-                _ => format!("{NEAREST} memories are nearer in meaning (its cosine is {near:.2})"),
+                _ => format!("{MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})"),
             };
             return;
         };
@@ -111,7 +111,9 @@ impl Search<'_> {
             |scope, doc| self.is_mine(scope, doc),
             self.wanted(None),
         );
-        let position = ranked.iter().position(|other| (other.scored.scope, other.scored.doc) == place);
+        let position = ranked
+            .iter()
+            .position(|other| (other.candidate.scope, other.candidate.doc) == place);
         let rank = position.map_or(0, |position| position + 1);
         expected.explanation = Some(self.explanation(&scored, rank, &found.candidates));
         let hits = page.hits.iter();
@@ -131,10 +133,10 @@ impl Search<'_> {
         }
     }
 
-    fn top(&self, candidates: &[Scored]) -> f32 {
-        self.statistics()
-            .and_then(|statistics| statistics.top)
-            .unwrap_or_else(|| retrieve::top(self.statistics(), candidates))
+    fn top(&self, candidates: &[Candidate]) -> f32 {
+        self.bm25()
+            .and_then(|bm25| bm25.frozen_norm)
+            .unwrap_or_else(|| retrieve::score_norm(self.bm25(), candidates))
     }
 }
 

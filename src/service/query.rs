@@ -12,7 +12,7 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
 use ack_api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
-use ack_search::page::Cursor;
+use ack_search::cursor::Cursor;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -82,7 +82,7 @@ fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryRespon
     page.end_before(fitting);
     loop {
         response.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
-        response.next_cursor = page.cursor(request, search.statistics()).map(|cursor| cursor.encode());
+        response.next_cursor = page.cursor(request, search.bm25()).map(|cursor| cursor.encode());
         let kept = page.hits.len();
         let notes = response.notes.len();
         if kept < wanted {

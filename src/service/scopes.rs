@@ -2,7 +2,7 @@
 
 use crate::scope::ScopeError;
 use ack_api::Diagnostic;
-use ack_search::page::InvalidCursor;
+use ack_search::cursor::InvalidCursor;
 use std::path::Path;
 
 use base64::Engine;

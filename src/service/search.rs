@@ -14,18 +14,18 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Mode, Note};
+use ack_search::cursor::Cursor;
+use ack_search::dedup::{self, Signature};
 use ack_search::encoder::Encoder;
-use ack_search::filter::Resolved;
-use ack_search::fold::{self, Signature};
+use ack_search::filter::ResolvedFilters;
 use ack_search::inverted::DocId;
 use ack_search::inverted::docs::Doc;
-use ack_search::lexical::{self, Matcher, Statistics, Terms};
-use ack_search::page::Cursor;
+use ack_search::lexical::{self, Bm25Weights, Matcher, QueryTerms};
+use ack_search::ranking::{OrderOptions, Ranked, order, resume};
 use ack_search::remote::RemoteError;
-use ack_search::retrieve::{Beside, Found, Question, Scored, retrieve};
-use ack_search::semantic::Code;
+use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
+use ack_search::semantic::QuantizedVector;
 use ack_search::view::View;
-use ack_search::{Ranked, Wanted, order, resume};
 
 /// A result with its place in the order.
 pub(crate) struct Hit {
@@ -98,11 +98,10 @@ impl Page {
     }
 
     /// Where the next page begins, if there is one.
-    pub fn cursor(&self, request: &ack_api::QueryRequest, statistics: Option<&Statistics>) -> Option<Cursor> {
+    pub fn cursor(&self, request: &ack_api::QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
-        let Ranked { rank, mine, created, .. } = last.ranked;
-        let weights = statistics.map(|statistics| statistics.freeze(self.top));
-        Some(Cursor::new(request, (&last.scope, &last.id), (rank, mine, created), weights))
+        let weights = bm25.map(|bm25| bm25.freeze(self.top));
+        Some(Cursor::after(request, &last.ranked, &last.scope, &last.id, weights))
     }
 }
 
@@ -116,9 +115,9 @@ pub(crate) struct Search<'a> {
     /// The current scope.
     own_scope: Option<String>,
     pub(super) spec: &'a QuerySpec,
-    terms: Option<(Terms, Statistics)>,
+    terms: Option<(QueryTerms, Bm25Weights)>,
     /// The vector of what is asked for.
-    code: Option<Code>,
+    code: Option<QuantizedVector>,
     /// The memory whose neighbours are asked for: it is not its own neighbour.
     pub(super) like: Option<(usize, DocId)>,
     /// What sessions say for memories whose own text does not meet the question.
@@ -144,7 +143,7 @@ impl<'a> Search<'a> {
                 let asked = spec.filters.project.as_deref().map(|project| selection.rows_of(project, scope));
                 asked_for.extend(asked.iter().flat_map(|rows| rows.names.iter().cloned()));
                 let own = selection.current.rows_in(scope);
-                Some(View::new(index, Resolved::new(index, &spec.filters, asked.as_ref(), &own)))
+                Some(View::new(index, ResolvedFilters::new(index, &spec.filters, asked.as_ref(), &own)))
             })
             .collect();
         let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
@@ -163,27 +162,28 @@ impl<'a> Search<'a> {
         if let Some((scope, doc)) = like
             && let Some(view) = views.get_mut(scope)
         {
-            view.fetch(&[doc], None).map_err(lost(scope))?;
+            view.fetch_remote_docs(&[doc], None).map_err(lost(scope))?;
         }
         let code = match (spec.mode, like) {
             (Mode::Lexical, _) => None,
-            (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.code(doc)),
+            (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.vector(doc)),
             _ => spec.text.as_deref().and_then(encode),
         };
         let words = spec.text.as_deref().filter(|_| spec.mode != Mode::Semantic || code.is_none());
         let terms = words.map(|text| {
-            let terms = Terms::parse(text);
-            let mut statistics = lexical::statistics(&views, &terms, &spec.filters);
+            let terms = QueryTerms::parse(text);
+            let mut bm25 = lexical::bm25_weights(&views, &terms, &spec.filters);
             // A later page weighs as the first one did, so that what was written meanwhile moves nothing.
             if let Some(frozen) = cursor.and_then(|cursor| cursor.weights.as_deref()) {
-                statistics.restore(frozen);
+                bm25.restore(frozen);
             }
-            (terms, statistics)
+            (terms, bm25)
         });
-        let statistics = terms.as_ref().map(|(_, statistics)| statistics);
+        let bm25 = terms.as_ref().map(|(_, bm25)| bm25);
         for (number, view) in views.iter_mut().enumerate() {
             cancel::check()?;
-            view.look_outside(statistics, code.as_ref(), &spec.filters).map_err(lost(number))?;
+            view.fetch_remote_candidates(bm25, code.as_ref(), &spec.filters)
+                .map_err(lost(number))?;
         }
         cancel::check()?;
         let evidence = match &terms {
@@ -210,13 +210,13 @@ impl<'a> Search<'a> {
     }
 
     /// What the legs are asked; `None` where nothing can be found.
-    pub(super) fn question(&self) -> Option<Question<'_>> {
-        let statistics = self.terms.as_ref().map(|(_, statistics)| statistics);
-        match (statistics, &self.code) {
-            (Some(statistics), Some(code)) => Some(Question::Both(statistics, code)),
-            (Some(statistics), None) => Some(Question::Words(statistics)),
-            (None, Some(code)) => Some(Question::Meaning(code)),
-            (None, None) if self.spec.like.is_none() => Some(Question::Everything),
+    pub(super) fn question(&self) -> Option<Query<'_>> {
+        let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
+        match (bm25, &self.code) {
+            (Some(bm25), Some(code)) => Some(Query::Hybrid(bm25, code)),
+            (Some(bm25), None) => Some(Query::Lexical(bm25)),
+            (None, Some(code)) => Some(Query::Semantic(code)),
+            (None, None) if self.spec.like.is_none() => Some(Query::All),
             (None, None) => None,
         }
     }
@@ -226,17 +226,17 @@ impl<'a> Search<'a> {
         self.code.is_some()
     }
 
-    fn code_of(&self, scored: &Scored) -> Option<Code> {
-        self.views.get(scored.scope)?.code(scored.doc)
+    fn code_of(&self, scored: &Candidate) -> Option<QuantizedVector> {
+        self.views.get(scored.scope)?.vector(scored.doc)
     }
 
-    pub(super) fn has_vector(&self, scored: &Scored) -> bool {
-        self.views.get(scored.scope).is_some_and(|view| view.has_code(scored.doc))
+    pub(super) fn has_vector(&self, scored: &Candidate) -> bool {
+        self.views.get(scored.scope).is_some_and(|view| view.has_vector(scored.doc))
     }
 
     /// The cosine of a memory with the question.
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
-        let own = self.views.get(scope).and_then(|view| view.code(doc));
+        let own = self.views.get(scope).and_then(|view| view.vector(doc));
         own.zip(self.code.as_ref()).map_or(0.0, |(own, code)| own.cosine(code))
     }
 
@@ -281,11 +281,18 @@ impl<'a> Search<'a> {
         self.names.get(scope).map(String::as_str)
     }
 
-    pub(super) fn retrieve(&self) -> Found {
-        let Some(question) = self.question() else { return Found::default() };
-        let top = self.statistics().and_then(|statistics| statistics.top);
-        let beside: Vec<Beside> = self.evidence.iter().map(|found| (found.scope, found.doc, found.weight)).collect();
-        let mut found = retrieve(&self.views, question, &self.spec.filters, &beside, top);
+    pub(super) fn retrieve(&self) -> CandidateSet {
+        let Some(question) = self.question() else {
+            return CandidateSet::default();
+        };
+        let top = self.bm25().and_then(|bm25| bm25.frozen_norm);
+        let session_matches = self.evidence.iter().map(|found| ContextMatch {
+            scope: found.scope,
+            doc: found.doc,
+            lexical: found.weight,
+        });
+        let session_matches: Vec<ContextMatch> = session_matches.collect();
+        let mut found = retrieve(&self.views, question, &self.spec.filters, &session_matches, top);
         let floor = self.spec.floor.filter(|_| self.has_meaning());
         found
             .candidates
@@ -312,30 +319,30 @@ impl<'a> Search<'a> {
         }
         page.more |= ranked.len() < total;
         page.total = total as u64;
-        page.top = found.top;
+        page.top = found.score_norm;
         page.hidden = found.hidden;
         page.only_stop_words = self.terms.as_ref().is_some_and(|(terms, _)| terms.only_stop_words);
         Ok(page)
     }
 
     /// What is wanted of the order: the oldest first only in lists.
-    pub(super) fn wanted(&self, places: Option<usize>) -> Wanted {
-        Wanted {
-            places,
-            oldest: self.spec.oldest && !self.searches(),
+    pub(super) fn wanted(&self, places: Option<usize>) -> OrderOptions {
+        OrderOptions {
+            limit: places,
+            oldest_first: self.spec.oldest && !self.searches(),
         }
     }
 
     pub(super) fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
-        self.views.get(scope).is_some_and(|view| view.filter.is_own(doc))
+        self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
     }
 
     /// Reads records in order, folds near-duplicates, and stops when the page is full.
-    fn read(&self, ranked: &[Ranked], candidates: &[Scored], cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
+    fn read(&self, ranked: &[Ranked], candidates: &[Candidate], cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
         let mut page = Page::default();
         let mut known: Vec<Known> = Vec::new();
-        let mut matcher = self.terms.as_ref().map(|(_, statistics)| Matcher::new(statistics));
+        let mut matcher = self.terms.as_ref().map(|(_, bm25)| Matcher::new(bm25));
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
         'page: while !rest.is_empty() {
@@ -346,13 +353,13 @@ impl<'a> Search<'a> {
             for place in batch {
                 let (scope, id) = self.identity(place);
                 rank += 1;
-                let Some(memory) = records.remove(&(place.scored.scope, id)) else {
+                let Some(memory) = records.remove(&(place.candidate.scope, id)) else {
                     page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
                 let own = Known {
-                    code: if self.searches() { self.code_of(&place.scored) } else { None },
+                    code: if self.searches() { self.code_of(&place.candidate) } else { None },
                     signature: OnceCell::new(),
                 };
                 let same = if self.searches() {
@@ -390,20 +397,20 @@ impl<'a> Search<'a> {
 
     fn identity(&self, place: &Ranked) -> (String, String) {
         (
-            self.names.get(place.scored.scope).cloned().unwrap_or_default(),
+            self.names.get(place.candidate.scope).cloned().unwrap_or_default(),
             self.id(place).to_owned(),
         )
     }
 
     /// The statistics of this search, for the cursor.
-    pub fn statistics(&self) -> Option<&Statistics> {
-        self.terms.as_ref().map(|(_, statistics)| statistics)
+    pub fn bm25(&self) -> Option<&Bm25Weights> {
+        self.terms.as_ref().map(|(_, bm25)| bm25)
     }
 
     fn id(&self, place: &Ranked) -> &str {
         self.views
-            .get(place.scored.scope)
-            .map_or("", |view| view.index.id(place.scored.doc))
+            .get(place.candidate.scope)
+            .map_or("", |view| view.index.id(place.candidate.doc))
     }
 
     /// Reads the records of some places from their stores; the status allow-list is applied to what SQLite says now.
@@ -412,10 +419,10 @@ impl<'a> Search<'a> {
     /// error.
     fn records(&self, places: &[Ranked], failed: &mut Vec<(String, String)>) -> Result<HashMap<(usize, String), Memory>, Error> {
         let name = |number: usize| self.names.get(number).map(String::as_str).unwrap_or_default();
-        let readable = |place: &&Ranked| !failed.iter().any(|(other, _)| other == name(place.scored.scope));
+        let readable = |place: &&Ranked| !failed.iter().any(|(other, _)| other == name(place.candidate.scope));
         let wanted = places.iter().filter(readable).map(|place| open::Wanted {
-            scope: place.scored.scope,
-            doc: place.scored.doc,
+            scope: place.candidate.scope,
+            doc: place.candidate.doc,
         });
         let records = self.opened.read(wanted, self.spec.filters.status);
         for (number, error) in records.failed {
@@ -429,7 +436,7 @@ impl<'a> Search<'a> {
     }
 
     /// The words of the question that the session of a memory holds, where its own text holds none.
-    pub(super) fn session_words(&self, scored: &Scored) -> Option<&str> {
+    pub(super) fn session_words(&self, scored: &Candidate) -> Option<&str> {
         let mut evidence = self.evidence.iter();
         let found = evidence.find(|found| (found.scope, found.doc) == (scored.scope, scored.doc))?;
         Some(found.words.as_str())
@@ -440,22 +447,26 @@ impl<'a> Search<'a> {
         memory: &Memory,
         place: &Ranked,
         scope: &str,
-        (rank, candidates): (usize, &[Scored]),
+        (rank, candidates): (usize, &[Candidate]),
         matcher: &mut Option<Matcher<'_>>,
     ) -> MemoryHit {
         let mut hit = answer::hit(memory, scope, self.spec.detail);
-        let Some(view) = self.views.get(place.scored.scope) else {
+        let Some(view) = self.views.get(place.candidate.scope) else {
             return hit;
         };
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.searches() {
-            hit.score = Some(f64::from((place.scored.score * 1000.0).round()) / 1000.0);
+            hit.score = Some(f64::from((place.candidate.score * 1000.0).round()) / 1000.0);
             let words = matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
-            let words = words.or_else(|| self.session_words(&place.scored).map(|words| format!("session: {words}")));
-            hit.why = words.or_else(|| self.code.as_ref().map(|_| format!("near in meaning ({:.2})", place.scored.cosine)));
+            let words = words.or_else(|| self.session_words(&place.candidate).map(|words| format!("session: {words}")));
+            hit.why = words.or_else(|| {
+                self.code
+                    .as_ref()
+                    .map(|_| format!("near in meaning ({:.2})", place.candidate.cosine))
+            });
         }
         if self.spec.explain && self.searches() {
-            hit.explanation = Some(self.explanation(&place.scored, rank, candidates));
+            hit.explanation = Some(self.explanation(&place.candidate, rank, candidates));
         }
         hit
     }
@@ -494,7 +505,7 @@ impl<'a> Places<'a> {
 
 /// What a memory is compared with others by.
 struct Known {
-    code: Option<Code>,
+    code: Option<QuantizedVector>,
     /// Made when it is asked for: most memories of a page are far from each other.
     signature: OnceCell<Signature>,
 }
@@ -512,17 +523,17 @@ impl Known {
             .collect();
         let others = || known.iter().zip(hits).zip(&cosines);
         let near = others().position(|((other, hit), cosine)| {
-            cosine.is_none_or(|cosine| cosine >= fold::NEAR) && other.signature(&hit.memory).is_near(self.signature(memory))
+            cosine.is_none_or(|cosine| cosine >= dedup::MIN_NEAR_COSINE) && other.signature(&hit.memory).is_near(self.signature(memory))
         });
         near.or_else(|| {
             others().position(|((_, hit), cosine)| {
-                cosine.is_some_and(|cosine| cosine >= fold::REWORDED) && fold::is_reworded(&hit.memory, memory)
+                cosine.is_some_and(|cosine| cosine >= dedup::MIN_REWORDED_COSINE) && dedup::is_reworded(&hit.memory, memory)
             })
         })
     }
 }
 
 /// The vector of a query, if the encoder knows a word of it.
-fn encode(text: &str) -> Option<Code> {
-    Encoder::embedded()?.query(text).as_deref().and_then(Code::quantize)
+fn encode(text: &str) -> Option<QuantizedVector> {
+    Encoder::embedded()?.query(text).as_deref().and_then(QuantizedVector::quantize)
 }

@@ -415,7 +415,7 @@ impl QuerySpec {
                     .filter(|session| !session.is_empty()),
                 since,
                 until,
-                own: None,
+                current_project: None,
                 status: request.status.unwrap_or_default(),
             },
             limit: number("limit", request.limit, 1, i64::from(MAX_LIMIT), config.limit.value)?,

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use ack_api::memory::{Memory, Status};
+use ack_search::analyzer::Analyzer;
+use ack_search::dedup::{MIN_NEAR_COSINE, MIN_REWORDED_COSINE, Signature, is_reworded};
 use ack_search::encoder::Encoder;
-use ack_search::fold::{NEAR, REWORDED, Signature, is_reworded};
-use ack_search::prepare::Analyst;
-use ack_search::semantic::{Code, Vectors};
+use ack_search::semantic::{QuantizedVector, Vectors};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
@@ -206,10 +206,10 @@ fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
         let text = std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
         let documents: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let memories: Vec<_> = documents.iter().map(record).collect();
-        let mut analyst = Analyst::default();
-        let codes: Vec<Option<Code>> = memories
+        let mut analyzer = Analyzer::default();
+        let codes: Vec<Option<QuantizedVector>> = memories
             .iter()
-            .map(|memory| analyst.prepare(memory, Some(encoder)).code())
+            .map(|memory| analyzer.analyze(memory, Some(encoder)).quantized_vector())
             .collect();
         let mut vectors = Vectors::default();
         codes.iter().for_each(|code| vectors.push(code.as_ref()));
@@ -217,7 +217,7 @@ fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
         for (number, code) in codes.iter().enumerate() {
             let Some(code) = code else { continue };
             for (other, cosine) in vectors.cosines(code).into_iter().enumerate().skip(number + 1) {
-                if cosine >= REWORDED {
+                if cosine >= MIN_REWORDED_COSINE {
                     near += 1;
                     if is_reworded(&memories[number], &memories[other]) {
                         folded.push((&memories[number].id, &memories[other].id));
@@ -225,7 +225,7 @@ fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
                 }
             }
         }
-        println!("{set}: {near} pairs of a cosine of {REWORDED} or more");
+        println!("{set}: {near} pairs of a cosine of {MIN_REWORDED_COSINE} or more");
         assert!(folded.is_empty(), "{set}: {folded:?}");
     }
 }
@@ -236,7 +236,7 @@ fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
 fn what_is_nearly_the_same_text_lies_nearer_than_the_bound_below_which_words_are_not_compared() {
     let Some(folder) = outside("ACK_TEST_EVALS") else { return };
     let encoder = Encoder::embedded().unwrap();
-    let mut analyst = Analyst::default();
+    let mut analyzer = Analyzer::default();
     let mut cosines: Vec<f32> = Vec::new();
     for set in ["til-jb", "clippy", "solutions-open", "precisionmembench", "devbench"] {
         let text = std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
@@ -249,7 +249,7 @@ fn what_is_nearly_the_same_text_lies_nearer_than_the_bound_below_which_words_are
             }) else {
                 continue;
             };
-            let mut code = |memory: &Memory| analyst.prepare(memory, Some(encoder)).code();
+            let mut code = |memory: &Memory| analyzer.analyze(memory, Some(encoder)).quantized_vector();
             if let (Some(one), Some(other)) = (code(&memory), code(&other)) {
                 cosines.push(one.cosine(&other));
             }
@@ -262,7 +262,7 @@ fn what_is_nearly_the_same_text_lies_nearer_than_the_bound_below_which_words_are
         cosines.len(),
         cosines[cosines.len() / 100]
     );
-    assert!(cosines.len() > 2_000 && least >= NEAR, "{least}");
+    assert!(cosines.len() > 2_000 && least >= MIN_NEAR_COSINE, "{least}");
 }
 
 /// A memory without its tags and without so large a share of its words, those of the most weight.

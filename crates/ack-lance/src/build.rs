@@ -24,8 +24,8 @@ use super::indexes::{compact, update_indexes};
 use super::terms::LEXICON;
 use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
 use ack_api::source::{Records, RowKey};
+use ack_search::analyzer::analyzer_threads;
 use ack_search::encoder::{EmbedError, Embedder, Encoder};
-use ack_search::prepare::threads;
 use ack_store::StoreError;
 use ack_store::{PATIENCE, Snapshot};
 
@@ -170,7 +170,7 @@ fn write(
 
 /// Rows of a batch, so that every thread prepares as many.
 fn batch_of(rows: usize) -> usize {
-    let threads = threads();
+    let threads = analyzer_threads();
     let rounds = rows.div_ceil(BATCH * threads).max(2);
     rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
 }

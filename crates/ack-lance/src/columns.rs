@@ -20,11 +20,11 @@ use super::TableError;
 use super::terms::{self, LEXICON};
 use ack_api::memory::{Memory, Status};
 use ack_api::source::RowKey;
+use ack_search::analyzer::AnalyzedDoc;
 use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
-use ack_search::inverted::Entry;
-use ack_search::prepare::Prepared;
-use ack_search::semantic::Code;
+use ack_search::inverted::DocEntry;
+use ack_search::semantic::QuantizedVector;
 
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
 pub const VERSION: &str = "3";
@@ -111,7 +111,7 @@ pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
         (META_VERSION, VERSION.to_owned()),
         (META_ENCODER, encoder.name().to_owned()),
-        (META_WEIGHTS, encoder.weights().to_owned()),
+        (META_WEIGHTS, encoder.weights_hash().to_owned()),
         (META_DIMENSION, encoder.dimension().to_string()),
         (META_TEMPLATE, TEMPLATE.to_owned()),
     ]
@@ -146,11 +146,11 @@ pub struct Written<'a> {
     /// The memory.
     pub memory: &'a Memory,
     /// Its terms and vector.
-    pub prepared: &'a Prepared,
+    pub doc: &'a AnalyzedDoc,
     /// Hash of the transformer that took part in the vector.
     pub model: Option<&'a str>,
-    /// Who numbered its terms.
-    pub analyst: usize,
+    /// The analyzer whose lexicon numbers its terms.
+    pub analyzer: usize,
     /// What the numbers of its terms mean.
     pub lexicon: Option<&'a Dictionary>,
 }
@@ -195,7 +195,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
         row.append_value(written.key.rowid);
         fingerprint.append_value(written.fingerprint);
         content.append_value(content_hash(memory));
-        length.append_value(written.prepared.length);
+        length.append_value(written.doc.length);
         let whole = text(memory);
         let values = [
             Some(memory.id.as_str()),
@@ -221,7 +221,7 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
         }
         created.append_option(memory.created_at.map(jiff::Timestamp::as_millisecond));
         updated.append_option(memory.updated_at.map(jiff::Timestamp::as_millisecond));
-        let vector = written.prepared.vector.as_deref().filter(|vector| vector.len() == dimension);
+        let vector = written.doc.vector.as_deref().filter(|vector| vector.len() == dimension);
         known.push(vector.is_some());
         match vector {
             Some(vector) => components.extend_from_slice(vector),
@@ -313,7 +313,7 @@ pub enum Detail<'a> {
     /// The lexicon of the batch of this number: its terms, and for [`super::terms::read_holders`].
     Lexicon(u32, &'a str, &'a [u8]),
     /// A memory: the number of its batch, its vector, and its terms for [`super::terms::read`].
-    Memory(u32, Option<Code>, &'a [u8]),
+    Memory(u32, Option<QuantizedVector>, &'a [u8]),
 }
 
 impl<'a> Rows<'a> {
@@ -380,7 +380,7 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
-    pub fn memories(&self, mut each: impl FnMut(usize, &Entry<'_>)) -> Result<(), TableError> {
+    pub fn memories(&self, mut each: impl FnMut(usize, &DocEntry<'_>)) -> Result<(), TableError> {
         let source = self.numbers::<UInt8Type>("source")?;
         let row = self.numbers::<Int64Type>("row")?;
         let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
@@ -401,7 +401,7 @@ impl<'a> Rows<'a> {
             if source.value(place) == LEXICON {
                 continue;
             }
-            let entry = Entry {
+            let entry = DocEntry {
                 key: RowKey {
                     source: source.value(place),
                     rowid: row.value(place),

@@ -12,7 +12,7 @@ use super::columns::{self, COLUMNS, Detail, META_ENCODER, Rows};
 use super::search::Searcher;
 use super::{TableError, TableStamp, each_batch, open_published, published, terms, wait};
 use ack_search::encoder::Encoder;
-use ack_search::inverted::grow::{Columns, Contents};
+use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
 use ack_search::inverted::{DocId, Index};
 use ack_search::remote::{RemoteDocs, TableInfo};
 
@@ -43,7 +43,7 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
     let mut index = Index::new();
     let searched = searcher.is_some();
     let mut read = Read::default();
-    let (mut columns, contents) = index.parts();
+    let (mut columns, contents) = index.writers();
     if searched {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
             let places = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
@@ -55,7 +55,7 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
         };
         wait(read.columns(&dataset, &COLUMNS, &mut columns, rows))?;
     } else {
-        columns.expect(rows);
+        columns.reserve(rows);
         let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
         std::thread::scope(|scope| {
             let (given, taken) = sync_channel(0);
@@ -102,7 +102,7 @@ impl Read {
         &mut self,
         dataset: &Dataset,
         names: &[&str],
-        columns: &mut Columns<'_>,
+        columns: &mut ColumnWriter<'_>,
         mut give: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
@@ -121,8 +121,8 @@ impl Read {
 }
 
 /// Adds what every memory says.
-fn said(batches: Receiver<Given>, mut contents: Contents<'_>, (rows, dimension): (usize, usize)) -> Result<(), TableError> {
-    contents.expect(rows, dimension);
+fn said(batches: Receiver<Given>, mut contents: ContentWriter<'_>, (rows, dimension): (usize, usize)) -> Result<(), TableError> {
+    contents.reserve(rows, dimension);
     // What the index calls the terms of each batch that was written.
     let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut numbered: Vec<(u32, u32)> = Vec::new();
@@ -133,12 +133,12 @@ fn said(batches: Receiver<Given>, mut contents: Contents<'_>, (rows, dimension):
             match detail {
                 Detail::Lexicon(batch, lexicon, holders) => {
                     let terms = lexicon.split(' ').filter(|term| !term.is_empty());
-                    let terms: Vec<u32> = terms.map(|term| contents.term(term)).collect();
+                    let terms: Vec<u32> = terms.map(|term| contents.intern_term(term)).collect();
                     for (term, holders) in terms.iter().zip(terms::read_holders(holders)) {
                         let [served, staging] = holders.ok_or(TableError::Damaged)?;
                         let postings = served.saturating_add(staging) as usize;
                         if postings <= room.min(rows) {
-                            contents.expect_postings(*term, postings);
+                            contents.reserve_postings(*term, postings);
                             room -= postings;
                         }
                     }

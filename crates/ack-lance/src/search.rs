@@ -23,10 +23,11 @@ use super::{TableError, next, wait};
 use ack_api::MatchTags;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::dictionary::Dictionary;
-use ack_search::filter::Condition;
+use ack_search::filter::PushdownFilter;
 use ack_search::inverted::DocId;
-use ack_search::remote::{Answer, Ask, RemoteDocs, RemoteError, Row};
-use ack_search::view::Verdict;
+use ack_search::lexical::WeightedTerm;
+use ack_search::remote::{RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
+use ack_search::view::Eligibility;
 
 /// Parts that memories are read in, at the same time.
 const PARTS: usize = 2;
@@ -72,7 +73,7 @@ impl RemoteDocs for Searcher {
         Box::new(self.lexicon.terms.iter())
     }
 
-    fn holders(&self, key: &str, filter: StatusFilter) -> usize {
+    fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize {
         let number = self.lexicon.terms.find(key);
         let holders = number.and_then(|number| self.lexicon.holders.get(number as usize));
         let [served, staging] = holders.copied().unwrap_or_default();
@@ -86,12 +87,12 @@ impl RemoteDocs for Searcher {
         size_of_val(self.rows.as_slice()) + self.lexicon.terms.bytes() + size_of_val(self.lexicon.holders.as_slice()) + batches
     }
 
-    fn search(&self, ask: &Ask<'_>) -> Result<Answer, RemoteError> {
-        self.named(ask).map_err(|error| RemoteError(Box::new(error)))
+    fn search(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, RemoteError> {
+        self.named(query).map_err(|error| RemoteError(Box::new(error)))
     }
 
-    fn fetch(&self, wanted: &[DocId], keys: &[(String, f32)]) -> Result<Vec<Row>, RemoteError> {
-        self.details(wanted, keys).map_err(|error| RemoteError(Box::new(error)))
+    fn fetch(&self, docs: &[DocId], terms: &[WeightedTerm]) -> Result<Vec<RemoteDoc>, RemoteError> {
+        self.details(docs, terms).map_err(|error| RemoteError(Box::new(error)))
     }
 }
 
@@ -135,28 +136,28 @@ impl Searcher {
     ///
     /// # Errors
     /// Why the table cannot be searched.
-    fn named(&self, ask: &Ask<'_>) -> Result<Answer, TableError> {
-        let dense = ask.share >= DENSE;
-        let share = if dense { ask.share.min(1.0) } else { 1.0 };
+    fn named(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
+        let dense = query.eligible_share >= DENSE;
+        let share = if dense { query.eligible_share.min(1.0) } else { 1.0 };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             clippy::cast_precision_loss,
             reason = "at most a hundred times a small number"
         )]
-        let enough = |most: usize| (most as f32 * ask.widened as f32 / share).ceil() as usize;
-        let only = |allowed: bool| (!dense).then(|| condition(&ask.condition, (ask.status, allowed)));
+        let enough = |most: usize| (most as f32 * query.widening as f32 / share).ceil() as usize;
+        let only = |allowed: bool| (!dense).then(|| condition(&query.filter, (query.status, allowed)));
         let (allowed, others) = (only(true), only(false));
-        let words: Vec<&str> = ask.keys.iter().map(|(key, _)| key.as_str()).collect();
+        let words: Vec<&str> = query.terms.iter().map(|term| term.key.as_str()).collect();
         let mut searches = vec![(words.join(" "), enough(BY_WORDS), allowed.clone())];
         // Among many words, the full-text index may rank the holder of an identifier low.
-        if ask.anchors.len() < words.len() {
-            searches.push((ask.anchors.join(" "), enough(BY_ANCHORS), allowed.clone()));
+        if query.required_identifiers.len() < words.len() {
+            searches.push((query.required_identifiers.join(" "), enough(BY_ANCHORS), allowed.clone()));
         }
         if others.is_some() {
             searches.push((words.join(" "), KEPT_OUT, others));
         }
-        let meaning = ask.code.map(|code| (code.vector(), enough(BY_MEANING), allowed));
+        let meaning = query.vector.map(|vector| (vector.to_f32(), enough(BY_MEANING), allowed));
         let (lists, near) = wait(async {
             // Each is a task of its own: planning a query takes about as long as the search itself.
             let searches = searches
@@ -172,17 +173,17 @@ impl Searcher {
             Ok((lists?, near))
         })?;
         let every_word = lists.first().is_some_and(|found| found.len() < enough(BY_WORDS));
-        let complete = ask.code.is_none() && every_word;
+        let complete = query.vector.is_none() && every_word;
         let exhausted = every_word && near.len() < enough(BY_MEANING);
         let most = [BY_WORDS, BY_ANCHORS, KEPT_OUT];
         let mut docs: Vec<DocId> = Vec::new();
         for (list, most) in lists.into_iter().zip(most).chain([(near, BY_MEANING)]) {
             let (mut shown, mut kept_out) = (0, 0);
             for doc in list.into_iter().filter_map(|(_, row)| self.doc(row)) {
-                let (count, most) = match (ask.verdict)(doc) {
-                    Verdict::Candidate => (&mut shown, if complete { usize::MAX } else { most }),
-                    Verdict::ByStatus | Verdict::Superseded => (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT }),
-                    Verdict::Filtered => continue,
+                let (count, most) = match (query.eligibility)(doc) {
+                    Eligibility::Eligible => (&mut shown, if complete { usize::MAX } else { most }),
+                    Eligibility::HiddenByStatus | Eligibility::Superseded => (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT }),
+                    Eligibility::Excluded => continue,
                 };
                 *count += 1;
                 if *count <= most {
@@ -192,14 +193,14 @@ impl Searcher {
         }
         docs.sort_unstable();
         docs.dedup();
-        Ok(Answer { docs, complete, exhausted })
+        Ok(RemoteHits { docs, complete, exhausted })
     }
 
     /// Reads memories.
     ///
     /// # Errors
     /// Why the table cannot be read.
-    fn details(&self, wanted: &[DocId], keys: &[(String, f32)]) -> Result<Vec<Row>, TableError> {
+    fn details(&self, wanted: &[DocId], terms: &[WeightedTerm]) -> Result<Vec<RemoteDoc>, TableError> {
         let rows: Vec<u64> = wanted.iter().filter_map(|doc| self.rows.get(*doc as usize).copied()).collect();
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -207,8 +208,8 @@ impl Searcher {
         if rows.len() != wanted.len() {
             return Err(TableError::Damaged);
         }
-        let asked = keys.iter().enumerate();
-        let asked = asked.filter_map(|(place, (key, _))| Some((self.lexicon.terms.find(key)?, place)));
+        let asked = terms.iter().enumerate();
+        let asked = asked.filter_map(|(place, term)| Some((self.lexicon.terms.find(&term.key)?, place)));
         let asked: Arc<Asked> = Arc::new(asked.collect());
         let each = rows.len().div_ceil(PARTS);
         let parts = wait(async {
@@ -228,7 +229,7 @@ impl Searcher {
             });
             try_join_all(parts.collect::<Vec<_>>()).await.map_err(|_| TableError::Damaged)
         })?;
-        let read: Result<Vec<Vec<Row>>, TableError> = parts.into_iter().collect();
+        let read: Result<Vec<Vec<RemoteDoc>>, TableError> = parts.into_iter().collect();
         Ok(read?.into_iter().flatten().collect())
     }
 
@@ -310,7 +311,7 @@ struct Part {
 }
 
 impl Part {
-    async fn read(self, dataset: Dataset, columns: Schema) -> Result<Vec<Row>, TableError> {
+    async fn read(self, dataset: Dataset, columns: Schema) -> Result<Vec<RemoteDoc>, TableError> {
         let batch = dataset.take_rows(&self.rows, columns).await;
         let batch = batch.map_err(TableError::reading("read memories"))?;
         let details = Rows::new(&batch).bytes("detail")?;
@@ -325,8 +326,8 @@ impl Part {
 
 impl Lexicon {
     /// What a score needs of a memory, from its detail.
-    fn row(&self, doc: DocId, detail: &[u8], asked: &Asked) -> Result<Row, TableError> {
-        let (batch, code, held) = terms::memory(detail).ok_or(TableError::Damaged)?;
+    fn row(&self, doc: DocId, detail: &[u8], asked: &Asked) -> Result<RemoteDoc, TableError> {
+        let (batch, vector, held) = terms::memory(detail).ok_or(TableError::Damaged)?;
         let lexicon = self.batches.get(&batch).ok_or(TableError::Damaged)?;
         let mut frequencies = Vec::new();
         for term in terms::read(held) {
@@ -337,7 +338,7 @@ impl Lexicon {
                 frequencies.push((*place, weight as f32 / 2.0));
             }
         }
-        Ok(Row { doc, frequencies, code })
+        Ok(RemoteDoc { doc, frequencies, vector })
     }
 
     /// Takes the lexicon of a batch.
@@ -346,7 +347,7 @@ impl Lexicon {
         let mut holders = terms::read_holders(holders);
         let mut places = Vec::new();
         for term in terms.split(' ').filter(|term| !term.is_empty()) {
-            let number = self.terms.number(term);
+            let number = self.terms.intern(term);
             if self.holders.len() <= number as usize {
                 self.holders.resize(self.terms.len(), [0, 0]);
             }
@@ -371,18 +372,18 @@ fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
 
 /// A condition of SQL: memories of the statuses that a filter allows, or of the others. Texts are quoted; everything else is a
 /// number. Lexicons have neither words nor a vector and are never found.
-fn condition(filters: &Condition<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
+fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
     let served = [Status::Approved, Status::Promoted, Status::Staging];
     let statuses = served.into_iter().filter(|status| filter.allows(*status) == allowed);
     let mut parts = vec![among("status", &statuses.map(|status| status.as_str()).collect::<Vec<_>>())];
-    if let Some((names, unnamed)) = &filters.project {
-        let mut either = vec![among("project", names), among("alias", names)];
-        if *unnamed {
+    if let Some(project) = &filters.project {
+        let mut either = vec![among("project", &project.names), among("alias", &project.names)];
+        if project.unnamed {
             either.push("project IS NULL OR project = ''".to_owned());
         }
         parts.push(either.join(" OR "));
     }
-    if let Some(kinds) = &filters.kind {
+    if let Some(kinds) = &filters.kinds {
         parts.push(among("type", kinds));
     }
     let tags: Vec<String> = filters

@@ -17,8 +17,8 @@
 
 use super::columns::Written;
 use ack_api::memory::Status;
-use ack_search::prepare::unpack;
-use ack_search::semantic::Code;
+use ack_search::analyzer::unpack_term;
+use ack_search::semantic::QuantizedVector;
 
 /// The `source` of a row that holds a lexicon.
 pub const LEXICON: u8 = u8::MAX;
@@ -37,7 +37,7 @@ pub struct Spelled {
 pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     let mut lexicon = String::new();
     let mut count = 0u32;
-    // What this lexicon calls the terms of each analyst, by their numbers.
+    // What this lexicon calls the terms of each analyzer, by their numbers.
     let mut numbers: Vec<Vec<Option<u32>>> = Vec::new();
     let mut spelled = Vec::with_capacity(rows.len());
     let mut words = Vec::with_capacity(rows.len());
@@ -45,13 +45,13 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     let mut pairs: Vec<(u32, u8)> = Vec::new();
     for row in rows {
         pairs.clear();
-        let mut line = String::with_capacity(row.prepared.terms.len() * 10);
-        if numbers.len() <= row.analyst {
-            numbers.resize_with(row.analyst + 1, Vec::new);
+        let mut line = String::with_capacity(row.doc.terms.len() * 10);
+        if numbers.len() <= row.analyzer {
+            numbers.resize_with(row.analyzer + 1, Vec::new);
         }
-        let Some(numbers) = numbers.get_mut(row.analyst) else { continue };
-        for weighted in &row.prepared.terms {
-            let (term, weight) = unpack(*weighted);
+        let Some(numbers) = numbers.get_mut(row.analyzer) else { continue };
+        for weighted in &row.doc.terms {
+            let (term, weight) = unpack_term(*weighted);
             // A term never holds a blank: analysis cuts there.
             let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
             if text.is_empty() || text.contains(' ') {
@@ -80,7 +80,7 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
             pairs.push((number, u8::try_from(weight).unwrap_or(u8::MAX)));
         }
         pairs.sort_unstable();
-        let code = row.prepared.code().map(|code| code.to_bytes()).unwrap_or_default();
+        let code = row.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
         let length = u16::try_from(code.len()).unwrap_or_default();
         let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
         bytes.extend_from_slice(&batch.to_le_bytes());
@@ -140,11 +140,15 @@ pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
 }
 
 /// The number of the batch, the vector and the terms of a memory's detail. `None` as in [`read`].
-pub fn memory(detail: &[u8]) -> Option<(u32, Option<Code>, &[u8])> {
+pub fn memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
     let (code, terms) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-    let code = if code.is_empty() { None } else { Some(Code::from_bytes(code)?) };
+    let code = if code.is_empty() {
+        None
+    } else {
+        Some(QuantizedVector::from_bytes(code)?)
+    };
     Some((u32::from_le_bytes(*batch), code, terms))
 }
 

@@ -1,10 +1,11 @@
-//! Text to terms: the same analysis for memories and for queries, so that what is typed meets what was written.
+//! From text to terms: the same analysis for memories and for queries.
 //!
-//! A text is cut at white space, brackets, quotes and the like into *chunks*. A chunk with inner punctuation is an
-//! *identifier*: it is kept whole (`err_pnpm_outdated_lockfile`, `tokio::select`, `src/store/ack.rs`) and also split into
-//! its words. A word in camel case is kept whole and split too. Words are lower-cased, freed of diacritics, dropped if they are stop
-//! words and stemmed (Snowball's English stemmer). Scripts without spaces between words (Chinese, Japanese, Thai and
-//! others; also Korean) become pairs of neighbouring characters.
+//! White space, brackets, quotes and the like separate *chunks*. A chunk with inner punctuation is
+//! an *identifier*: it is a term as a whole (`err_pnpm_outdated_lockfile`, `tokio::select`,
+//! `src/store/ack.rs`), and its words are terms too. A word in camel case is also split. Words are
+//! lower-cased, stripped of diacritics, dropped if they are stop words, and stemmed (Snowball,
+//! English). Text in scripts without spaces between words (Chinese, Japanese, Thai and others; also
+//! Korean) becomes pairs of adjacent characters.
 
 use std::borrow::Cow;
 
@@ -14,81 +15,101 @@ use unicode_normalization::char::is_combining_mark;
 
 /// Words that say nothing about a text's subject.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "but",
-    "by", "can", "could", "did", "do", "does", "doing", "dont", "each", "for", "from", "had", "has", "have", "having", "he", "her", "here",
-    "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "only",
-    "or", "other", "our", "out", "over", "own", "same", "she", "should", "so", "some", "such", "than", "that", "the", "their", "them",
-    "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "use", "used", "using",
-    "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with", "would", "you", "your",
+    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
+    "because", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does",
+    "doing", "dont", "each", "for", "from", "had", "has", "have", "having", "he", "her", "here",
+    "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "more", "most", "my",
+    "no", "nor", "not", "of", "on", "only", "or", "other", "our", "out", "over", "own", "same",
+    "she", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there",
+    "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "use",
+    "used", "using", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who",
+    "why", "will", "with", "would", "you", "your",
 ];
 
-/// Longest word or identifier that is indexed, in bytes; longer ones are noise (encoded data, minified code).
-const LONGEST: usize = 120;
+/// The longest word or identifier that is indexed. Longer ones are noise (encoded data, minified
+/// code).
+const MAX_TOKEN_BYTES: usize = 120;
+/// The longest ASCII chunk that is analyzed.
+const MAX_CHUNK_BYTES: usize = 4 * MAX_TOKEN_BYTES;
+/// The longest run of other scripts that is analyzed.
+const MAX_SCRIPT_BYTES: usize = 200 * MAX_TOKEN_BYTES;
 
-/// What a term is made of.
+/// What kind of term a token becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A word, stemmed.
+pub enum TokenKind {
+    /// A word, which is stemmed.
     Word,
-    /// An identifier, whole.
+    /// An identifier, as a whole.
     Identifier,
 }
 
-/// A piece of text before stemming.
+/// A token, before stemming.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// Word or identifier.
-    pub kind: Kind,
-    /// Lower case, normalised.
+    /// Whether it is a word or an identifier.
+    pub kind: TokenKind,
+    /// The text in lower case, normalized.
     pub text: Cow<'a, str>,
 }
 
-/// Whether the text is written down or asked for: a question about one ideograph should find it inside words.
+/// Whether a text is a memory or a query. They differ for ideographs: a query for a single one has
+/// to match it inside of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Text of a memory.
+pub enum TextRole {
+    /// A memory.
     Document,
-    /// Text of a query.
+    /// A query.
     Query,
 }
 
 /// A fixed set of lower-case words.
 #[derive(Debug)]
-pub struct Words {
+pub struct WordSet {
     words: &'static [&'static str],
-    /// For each first letter, a bit for every length that a word with it has: most strangers are told by that alone.
+    /// For each first letter, a bit for every length of a word with it. It rules out most words
+    /// without a search.
     lengths: [u32; 26],
 }
 
-impl Words {
-    /// A set of words, which must be sorted, of `a` to `z` in their first place and shorter than 32 bytes.
-    #[expect(clippy::indexing_slicing, reason = "for constants: what does not fit does not compile")]
+impl WordSet {
+    /// A set of words. They must be sorted, begin with `a` to `z`, and be shorter than 32 bytes.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "evaluated at compile time: an invalid word does not compile"
+    )]
     pub const fn new(words: &'static [&'static str]) -> Self {
         let mut lengths = [0; 26];
-        let mut place = 0;
-        while place < words.len() {
-            let word = words[place].as_bytes();
+        let mut index = 0;
+        while index < words.len() {
+            let word = words[index].as_bytes();
             lengths[(word[0] - b'a') as usize] |= 1 << word.len();
-            place += 1;
+            index += 1;
         }
         Self { words, lengths }
     }
 
     /// Whether a word is in the set.
     pub fn contains(&self, word: &str) -> bool {
-        let first = word.bytes().next().map_or(u8::MAX, |byte| byte.wrapping_sub(b'a'));
-        let lengths = self.lengths.get(usize::from(first)).copied().unwrap_or_default();
+        let first = word
+            .bytes()
+            .next()
+            .map_or(u8::MAX, |byte| byte.wrapping_sub(b'a'));
+        let lengths = self
+            .lengths
+            .get(usize::from(first))
+            .copied()
+            .unwrap_or_default();
         word.len() < 32 && lengths >> word.len() & 1 == 1 && self.words.binary_search(&word).is_ok()
     }
 }
 
 /// Whether a word is a stop word.
 pub fn is_stop_word(word: &str) -> bool {
-    const STOPS: &Words = &Words::new(STOP_WORDS);
+    const STOPS: &WordSet = &WordSet::new(STOP_WORDS);
     STOPS.contains(word)
 }
 
-/// The stem of a normalised word.
+/// The stem of a normalized word.
 pub fn stem(word: &str) -> Cow<'_, str> {
     thread_local! {
         static STEMMER: Stemmer = Stemmer::create(Algorithm::English);
@@ -99,25 +120,37 @@ pub fn stem(word: &str) -> Cow<'_, str> {
     STEMMER.with(|stemmer| Cow::Owned(stemmer.stem(word).into_owned()))
 }
 
-/// Whether an identifier is so specific that a memory which holds it is what was asked for: an error code, a path, a
-/// qualified name, a flag, a version; not a hyphenated word.
+/// Whether an identifier is so specific that a query for it asks for the memories that contain it:
+/// an error code, a path, a qualified name, a flag, a version, but not a hyphenated word.
 pub fn is_specific(identifier: &str) -> bool {
-    let digit = identifier.bytes().any(|byte| byte.is_ascii_digit());
-    let letter = identifier.chars().any(char::is_alphabetic);
-    let joined = identifier.contains(['_', '/', '\\', ':', '@', '.', '$', '#', '+']);
-    (digit && letter) || joined || identifier.starts_with('-') || (identifier.contains('-') && identifier.matches('-').count() > 1)
+    let has_digit = identifier.bytes().any(|byte| byte.is_ascii_digit());
+    let has_letter = identifier.chars().any(char::is_alphabetic);
+    let has_joiner = identifier.contains(['_', '/', '\\', ':', '@', '.', '$', '#', '+']);
+    (has_digit && has_letter)
+        || has_joiner
+        || identifier.starts_with('-')
+        || (identifier.contains('-') && identifier.matches('-').count() > 1)
 }
 
 /// Calls `emit` for every token of `text`, in order.
-pub fn tokenize<'a>(text: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
+pub fn tokenize<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
     if text.is_ascii() {
-        let separates = |byte: &u8| ASCII_SEPARATORS.get(usize::from(*byte)).copied().unwrap_or(false);
+        let separates = |byte: &u8| {
+            ASCII_SEPARATORS
+                .get(usize::from(*byte))
+                .copied()
+                .unwrap_or(false)
+        };
         let mut rest = text;
         while !rest.is_empty() {
-            let end = rest.as_bytes().iter().position(separates).unwrap_or(rest.len());
-            let (raw, behind) = rest.split_at(end);
+            let end = rest
+                .as_bytes()
+                .iter()
+                .position(separates)
+                .unwrap_or(rest.len());
+            let (raw, after) = rest.split_at(end);
             ascii_chunk(raw, emit);
-            rest = behind.get(1..).unwrap_or_default();
+            rest = after.get(1..).unwrap_or_default();
         }
         return;
     }
@@ -125,7 +158,7 @@ pub fn tokenize<'a>(text: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>))
         if raw.is_ascii() {
             ascii_chunk(raw, emit)
         } else {
-            unicode_chunk(raw, side, emit)
+            unicode_chunk(raw, role, emit)
         }
     }
 }
@@ -133,11 +166,11 @@ pub fn tokenize<'a>(text: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>))
 /// [`is_separator`] of the first 128 characters.
 const ASCII_SEPARATORS: [bool; 128] = {
     let mut table = [false; 128];
-    // White space, as Unicode has it, and the rest.
+    // Includes the white space that Unicode defines.
     let mut separators: &[u8] = b"\t\n\x0b\x0c\r ()[]{}<>=\"`,;|";
     while let Some((first, rest)) = separators.split_first() {
-        if let Some((_, [place, ..])) = table.split_at_mut_checked(*first as usize) {
-            *place = true;
+        if let Some((_, [separates, ..])) = table.split_at_mut_checked(*first as usize) {
+            *separates = true;
         }
         separators = rest;
     }
@@ -177,7 +210,7 @@ fn is_separator(c: char) -> bool {
         )
 }
 
-/// A chunk without the punctuation around it.
+/// Strips the punctuation around a chunk.
 fn trim(chunk: &str) -> &str {
     let chunk = chunk
         .trim_matches(['\'', '*', '!', '?', ':', '~', '^', '&', '’', '‘'])
@@ -187,43 +220,48 @@ fn trim(chunk: &str) -> &str {
 }
 
 fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
-    // Most of a text: nothing to trim, to split or to write in lower case.
-    if !raw.is_empty() && raw.len() <= LONGEST && raw.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    // The fast path for most words: there is nothing to trim, to split or to lower-case.
+    if !raw.is_empty()
+        && raw.len() <= MAX_TOKEN_BYTES
+        && raw.bytes().all(|byte| byte.is_ascii_lowercase())
+    {
         emit(Token {
-            kind: Kind::Word,
+            kind: TokenKind::Word,
             text: Cow::Borrowed(raw),
         });
         return;
     }
     let chunk = trim(raw);
-    if chunk.is_empty() || chunk.len() > LONGEST * 4 {
+    if chunk.is_empty() || chunk.len() > MAX_CHUNK_BYTES {
         return;
     }
     let bytes = chunk.as_bytes();
-    let plain = bytes.iter().all(u8::is_ascii_alphabetic);
-    if plain {
-        camel_word(chunk, emit);
+    if bytes.iter().all(u8::is_ascii_alphabetic) {
+        emit_camel_case(chunk, emit);
         return;
     }
-    let parts = chunk.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
-    let single = chunk.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let numeric = chunk.bytes().all(|byte| byte.is_ascii_digit());
-    let possessive = chunk.contains('\'');
-    if !possessive && !numeric && !single {
+    let parts = chunk
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|part| !part.is_empty());
+    let is_alphanumeric = chunk.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_numeric = chunk.bytes().all(|byte| byte.is_ascii_digit());
+    let has_apostrophe = chunk.contains('\'');
+    if !has_apostrophe && !is_numeric && !is_alphanumeric {
         emit_identifier(chunk, emit);
         // `src/a.rs:42:7` is about `src/a.rs`.
-        let place = chunk.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
-        let bare = if place.len() < chunk.len() && chunk.as_bytes().get(place.len()) == Some(&b':') {
-            place
+        let path = chunk.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
+        let has_position = chunk.as_bytes().get(path.len()) == Some(&b':');
+        let bare = if path.len() < chunk.len() && has_position {
+            path
         } else {
             chunk
         };
-        // The last part of a path, of a qualified name, of a package with its version.
+        // The last part of a path, of a qualified name, or of a package with its version.
         let tail = bare.rsplit(['/', '@']).next().unwrap_or(bare);
         let tail = tail.rsplit("::").next().unwrap_or(tail);
         for name in [bare, tail] {
-            let whole = name.bytes().any(|byte| !byte.is_ascii_alphanumeric());
-            if name.len() > 2 && name.len() < chunk.len() && whole {
+            let has_punctuation = name.bytes().any(|byte| !byte.is_ascii_alphanumeric());
+            if name.len() > 2 && name.len() < chunk.len() && has_punctuation {
                 emit_identifier(name, emit);
             }
             if name == tail {
@@ -233,38 +271,44 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     }
     let mut first = true;
     for part in parts {
-        let digits = part.trim_start_matches(['v', 'V']).bytes().all(|byte| byte.is_ascii_digit());
-        // What follows an apostrophe (`s`, `t`, `re`) and lone digits of a version say nothing on their own.
-        let useful = single || (part.len() > 1 && !(digits && part.len() < 3)) && (first || !possessive || part.len() > 2);
-        if useful {
-            camel_word(part, emit);
+        let is_number = part
+            .trim_start_matches(['v', 'V'])
+            .bytes()
+            .all(|byte| byte.is_ascii_digit());
+        // What follows an apostrophe (`s`, `t`, `re`) and the single digits of a version mean
+        // nothing on their own.
+        let is_useful = is_alphanumeric
+            || (part.len() > 1 && !(is_number && part.len() < 3))
+                && (first || !has_apostrophe || part.len() > 2);
+        if is_useful {
+            emit_camel_case(part, emit);
         }
         first = false;
     }
 }
 
-fn word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
-    if part.len() <= LONGEST {
+fn emit_word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
+    if part.len() <= MAX_TOKEN_BYTES {
         emit(Token {
-            kind: Kind::Word,
+            kind: TokenKind::Word,
             text: lower(part),
         });
     }
 }
 
-/// A word, and where it is in camel case its parts too.
-fn camel_word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
-    word(part, emit);
-    // Nearly every word is written in one case.
+/// Emits a word and, if it is in camel case, its parts.
+fn emit_camel_case<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
+    emit_word(part, emit);
+    // The fast path: nearly every word is in one case.
     if !part.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
         return;
     }
-    let camel = camel_parts(part);
-    if camel.len() > 1 {
-        camel
+    let pieces = camel_parts(part);
+    if pieces.len() > 1 {
+        pieces
             .into_iter()
             .filter(|piece| piece.len() > 1)
-            .for_each(|piece| word(piece, emit));
+            .for_each(|piece| emit_word(piece, emit));
     }
 }
 
@@ -278,21 +322,26 @@ fn lower(text: &str) -> Cow<'_, str> {
 
 fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     let bare = chunk.trim_start_matches('-');
-    // `-i` keeps its dash, `--frozen-lockfile` meets `frozen-lockfile`, `v1.2.3` meets `1.2.3`.
+    // `-i` keeps its dash; `--frozen-lockfile` matches `frozen-lockfile`, `v1.2.3` matches `1.2.3`.
     let kept = if bare.len() > 1 { bare } else { chunk };
     let kept = match kept.strip_prefix(['v', 'V']) {
-        Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.') => version,
+        Some(version)
+            if version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.') =>
+        {
+            version
+        }
         _ => kept,
     };
-    if (2..=LONGEST).contains(&kept.len()) {
+    if (2..=MAX_TOKEN_BYTES).contains(&kept.len()) {
         emit(Token {
-            kind: Kind::Identifier,
+            kind: TokenKind::Identifier,
             text: lower(kept),
         });
     }
 }
 
-/// `useEffect` is `use`, `Effect`; `XMLHttpRequest` is `XML`, `Http`, `Request`; a plain word is itself.
+/// Splits camel case: `useEffect` into `use` and `Effect`, `XMLHttpRequest` into `XML`, `Http` and
+/// `Request`. Any other word is returned as it is.
 fn camel_parts(word: &str) -> Vec<&str> {
     let bytes = word.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
@@ -300,14 +349,15 @@ fn camel_parts(word: &str) -> Vec<&str> {
     let mut start = 0;
     for index in 1..bytes.len() {
         let boundary = at(index).is_ascii_uppercase()
-            && (at(index - 1).is_ascii_lowercase() || (at(index - 1).is_ascii_uppercase() && at(index + 1).is_ascii_lowercase()));
+            && (at(index - 1).is_ascii_lowercase()
+                || (at(index - 1).is_ascii_uppercase() && at(index + 1).is_ascii_lowercase()));
         if boundary {
             parts.extend(word.get(start..index));
             start = index;
         }
     }
     parts.extend(word.get(start..));
-    // A plural such as `IDs` or `URLs` is no compound.
+    // A plural such as `IDs` or `URLs` is not a compound.
     if parts.len() == 2 && parts.last().is_some_and(|last| last.len() <= 2) {
         vec![word]
     } else {
@@ -315,40 +365,52 @@ fn camel_parts(word: &str) -> Vec<&str> {
     }
 }
 
-/// A chunk with characters beyond ASCII: what lies between those that join no words (ideographs, kana, typographic marks) is
-/// looked at on its own, so that an identifier is found within Japanese text and in any quotation marks.
-fn unicode_chunk<'a>(raw: &'a str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
-    let parts =
-        |c: char| !c.is_ascii() && (is_unspaced(c) || !(c.is_alphanumeric() || is_combining_mark(c) || c == '\u{200d}' || c == '\u{200c}'));
+/// Tokenizes a chunk with characters beyond ASCII. Ideographs, kana and typographic marks separate
+/// it into parts, so that identifiers are found in Japanese text and in any quotation marks.
+fn unicode_chunk<'a>(raw: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
+    let separates = |c: char| {
+        !c.is_ascii()
+            && (is_unspaced(c)
+                || !(c.is_alphanumeric()
+                    || is_combining_mark(c)
+                    || c == '\u{200d}'
+                    || c == '\u{200c}'))
+    };
     let mut rest = raw;
     while !rest.is_empty() {
-        let parting = rest.starts_with(parts);
-        let end = rest.find(|c: char| parts(c) != parting).unwrap_or(rest.len());
-        let (piece, behind) = rest.split_at(end);
-        rest = behind;
+        let is_separator = rest.starts_with(separates);
+        let end = rest
+            .find(|c: char| separates(c) != is_separator)
+            .unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        rest = after;
         if piece.is_ascii() {
             ascii_chunk(piece, emit)
         } else {
-            script(piece, side, emit)
+            unicode_words(piece, role, emit)
         }
     }
 }
 
-/// Words and pairs of characters of any script.
-fn script<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
+/// Emits the words of a text in any script, or its pairs of characters.
+fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
     let normal: String = trim(raw).nfkc().flat_map(char::to_lowercase).collect();
-    if normal.len() > LONGEST * 200 {
+    if normal.len() > MAX_SCRIPT_BYTES {
         return;
     }
     let mut run = String::new();
     let mut pairs: Vec<char> = Vec::new();
     let flush_word = |run: &mut String, emit: &mut dyn FnMut(Token<'a>)| {
         if !run.is_empty() {
-            // Nothing is left of a word that is nothing but marks.
-            let word = if run.len() <= LONGEST { fold(run) } else { String::new() };
+            // A word of combining marks only becomes empty.
+            let word = if run.len() <= MAX_TOKEN_BYTES {
+                strip_diacritics(run)
+            } else {
+                String::new()
+            };
             if !word.is_empty() {
                 emit(Token {
-                    kind: Kind::Word,
+                    kind: TokenKind::Word,
                     text: Cow::Owned(word),
                 });
             }
@@ -358,14 +420,14 @@ fn script<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
     let flush_pairs = |pairs: &mut Vec<char>, emit: &mut dyn FnMut(Token<'a>)| {
         for pair in pairs.windows(2) {
             emit(Token {
-                kind: Kind::Word,
+                kind: TokenKind::Word,
                 text: Cow::Owned(pair.iter().collect()),
             });
         }
-        if pairs.len() == 1 || side == Side::Document {
+        if pairs.len() == 1 || role == TextRole::Document {
             for single in pairs.iter() {
                 emit(Token {
-                    kind: Kind::Word,
+                    kind: TokenKind::Word,
                     text: Cow::Owned(single.to_string()),
                 });
             }
@@ -390,12 +452,17 @@ fn script<'a>(raw: &str, side: Side, emit: &mut impl FnMut(Token<'a>)) {
     flush_pairs(&mut pairs, emit);
 }
 
-/// A word without diacritics, so that `Größe` meets `grosse` and `naïve` meets `naive`.
-fn fold(word: &str) -> String {
-    word.replace('ß', "ss").nfd().filter(|c| !is_combining_mark(*c)).nfc().collect()
+/// Strips diacritics, so that `Größe` matches `grosse` and `naïve` matches `naive`.
+fn strip_diacritics(word: &str) -> String {
+    word.replace('ß', "ss")
+        .nfd()
+        .filter(|c| !is_combining_mark(*c))
+        .nfc()
+        .collect()
 }
 
-/// Characters of scripts that are written without spaces, or with particles glued on.
+/// Whether a character belongs to a script without spaces between words, or with attached
+/// particles.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
@@ -407,34 +474,46 @@ fn is_unspaced(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn tokens(text: &str, side: Side) -> Vec<String> {
+    fn tokens(text: &str, role: TextRole) -> Vec<String> {
         let mut out = Vec::new();
-        tokenize(text, side, &mut |token| {
+        tokenize(text, role, &mut |token| {
             out.push(match token.kind {
-                Kind::Word => token.text.into_owned(),
-                Kind::Identifier => format!("={}", token.text),
+                TokenKind::Word => token.text.into_owned(),
+                TokenKind::Identifier => format!("={}", token.text),
             });
         });
         out
     }
 
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(tokens(text, Side::Query), expected, "{text}");
+        assert_eq!(tokens(text, TextRole::Query), expected, "{text}");
     }
 
     #[test]
     fn identifiers_are_kept_whole_and_split() {
         check(
             "ERR_PNPM_OUTDATED_LOCKFILE",
-            &["=err_pnpm_outdated_lockfile", "err", "pnpm", "outdated", "lockfile"],
+            &[
+                "=err_pnpm_outdated_lockfile",
+                "err",
+                "pnpm",
+                "outdated",
+                "lockfile",
+            ],
         );
         check("`tokio::select!`", &["=tokio::select", "tokio", "select"]);
-        check("--frozen-lockfile", &["=frozen-lockfile", "frozen", "lockfile"]);
+        check(
+            "--frozen-lockfile",
+            &["=frozen-lockfile", "frozen", "lockfile"],
+        );
         check("-i", &["=-i"]);
         check("v1.2.3", &["=1.2.3"]);
         check("useEffect(", &["useeffect", "use", "effect"]);
         check("E0382.", &["e0382"]);
-        check("./src/store/ack.rs", &["=src/store/ack.rs", "=ack.rs", "src", "store", "ack", "rs"]);
+        check(
+            "./src/store/ack.rs",
+            &["=src/store/ack.rs", "=ack.rs", "src", "store", "ack", "rs"],
+        );
         check("key=value", &["key", "value"]);
         check("error[E0382]:", &["error", "e0382"]);
         check("C", &["c"]);
@@ -460,8 +539,8 @@ mod tests {
     fn other_scripts_are_found() {
         check("Größe naïve", &["grosse", "naive"]);
         check("データ", &["デー", "ータ"]);
-        assert_eq!(tokens("鍵", Side::Query), ["鍵"]);
-        assert!(tokens("鍵盤", Side::Document).contains(&"鍵".to_owned()));
+        assert_eq!(tokens("鍵", TextRole::Query), ["鍵"]);
+        assert!(tokens("鍵盤", TextRole::Document).contains(&"鍵".to_owned()));
         check("שלום", &["שלום"]);
         check("WALファイル", &["wal", "ファ", "ァイ", "イル"]);
     }

@@ -1,86 +1,84 @@
-//! Strings that are numbered in the order in which they come, one behind the other in memory: about a dozen bytes each besides
-//! the text.
+//! Numbered strings, concatenated in memory: about a dozen bytes each besides the text.
 
-use super::numbers::{Numbers, hash};
+use super::id_table::{IdTable, hash};
 
-/// Numbered strings.
+/// Strings, numbered from 0 in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Dictionary {
     text: String,
     /// Where each string ends.
     ends: Vec<u32>,
-    numbers: Numbers,
+    ids: IdTable,
 }
 
 impl Dictionary {
-    /// How many there are.
+    /// The number of strings.
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The string of a number; the empty one where there is none.
-    pub fn get(&self, number: u32) -> &str {
-        get(&self.text, &self.ends, number)
+    /// The string with a number; the empty string if there is none.
+    pub fn get(&self, id: u32) -> &str {
+        get(&self.text, &self.ends, id)
     }
 
-    /// The number of a string that is there.
+    /// The number of a string, if the dictionary has it.
     pub fn find(&self, text: &str) -> Option<u32> {
-        self.numbers.find(hash(text), |number| self.get(number) == text)
+        self.ids.find(hash(text), |id| self.get(id) == text)
     }
 
-    /// The number of a string, a new one if need be. Past 4 GiB of text nothing new is taken in: such strings all get the
-    /// number behind the last one, which stands for no string.
-    pub fn number(&mut self, text: &str) -> u32 {
-        let hash_of = hash(text);
-        if let Some(number) = self.numbers.find(hash_of, |number| self.get(number) == text) {
-            return number;
+    /// The number of a string, which is added if it is new.
+    ///
+    /// After 4 GiB of text, nothing more is added: every new string gets [`Dictionary::len`], which
+    /// is the number of no string.
+    pub fn intern(&mut self, text: &str) -> u32 {
+        let text_hash = hash(text);
+        if let Some(id) = self.ids.find(text_hash, |id| self.get(id) == text) {
+            return id;
         }
-        let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         let Ok(end) = u32::try_from(self.text.len() + text.len()) else {
-            return number;
+            return id;
         };
         self.text.push_str(text);
         self.ends.push(end);
-        let Self { text, ends, numbers } = self;
-        numbers.insert(hash_of, number, |other| Some(hash(get(text, ends, other))));
-        number
+        let Self { text, ends, ids } = self;
+        ids.insert(text_hash, id, |other| Some(hash(get(text, ends, other))));
+        id
     }
 
     /// The strings from a number on.
-    pub fn from(&self, first: usize) -> impl Iterator<Item = &str> {
-        (first..self.len()).map(|number| self.get(u32::try_from(number).unwrap_or(u32::MAX)))
+    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = &str> {
+        (first..self.len()).map(|id| self.get(u32::try_from(id).unwrap_or(u32::MAX)))
     }
 
     /// Every string, in the order of the numbers.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.from(0)
+        self.iter_from(0)
     }
 
-    /// How many bytes of memory it takes.
+    /// The bytes of memory it takes.
     pub fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * size_of::<u32>() + self.numbers.bytes()
+        self.text.capacity() + self.ends.capacity() * size_of::<u32>() + self.ids.bytes()
     }
 
-    /// Gives back memory that growth left over.
+    /// Releases memory that growth left over.
     pub fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 }
 
-fn get<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
-    let number = number as usize;
-    let start = number
-        .checked_sub(1)
-        .and_then(|before| ends.get(before))
-        .copied()
-        .unwrap_or_default();
-    let end = ends.get(number).copied().unwrap_or(start);
+fn get<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
+    let id = id as usize;
+    let previous = id.checked_sub(1).and_then(|previous| ends.get(previous));
+    let start = previous.copied().unwrap_or_default();
+    let end = ends.get(id).copied().unwrap_or(start);
     text.get(start as usize..end as usize).unwrap_or_default()
 }
 
@@ -91,19 +89,26 @@ mod tests {
     #[test]
     fn strings_keep_their_numbers_as_the_dictionary_grows() {
         let mut dictionary = Dictionary::default();
-        let words: Vec<String> = (0..5_000).map(|number: u32| format!("w{}é", number * 7)).collect();
+        let words: Vec<String> = (0..5_000)
+            .map(|number: u32| format!("w{}é", number * 7))
+            .collect();
         for (number, word) in words.iter().enumerate() {
-            assert_eq!(dictionary.number(word) as usize, number);
+            assert_eq!(dictionary.intern(word) as usize, number);
         }
         for (number, word) in words.iter().enumerate() {
             assert_eq!(dictionary.find(word), u32::try_from(number).ok());
-            assert_eq!(dictionary.number(word) as usize, number);
+            assert_eq!(dictionary.intern(word) as usize, number);
         }
         assert_eq!(dictionary.find("w"), None);
         assert_eq!(dictionary.find(""), None);
-        assert_eq!(dictionary.number(""), 5_000);
+        assert_eq!(dictionary.intern(""), 5_000);
         assert_eq!(dictionary.find(""), Some(5_000));
-        assert!(dictionary.iter().take(5_000).eq(words.iter().map(String::as_str)));
+        assert!(
+            dictionary
+                .iter()
+                .take(5_000)
+                .eq(words.iter().map(String::as_str))
+        );
         assert_eq!(dictionary.get(9_999), "");
     }
 }

@@ -1,47 +1,49 @@
-//! Filters, decided on the columns of the in-memory index, inside retrieval: a filter never costs results that exist.
+//! Filters, evaluated on the columns of the index during retrieval, so that filtering never costs a
+//! result that exists.
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use super::interner::NameId;
 use super::inverted::docs::Doc;
 use super::inverted::{DocId, Index};
-use super::names::Name;
 use ack_api::MatchTags;
 use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
 
-/// The filters of a request, checked and parsed.
+/// The filters of a request, validated and parsed.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
     /// Folded tags.
     pub tags: Vec<String>,
     /// How tags combine.
     pub match_tags: MatchTags,
-    /// The folded name of the project asked for.
+    /// Folded name of the project.
     pub project: Option<String>,
-    /// Folded types, one of which it must be; none asks for nothing.
+    /// Folded types, one of which the memory must have; any if empty.
     pub kinds: Vec<String>,
-    /// Folded words of which one must be the type or a tag; none asks for nothing.
+    /// Folded words, one of which must be the type or a tag; any if empty.
     pub labels: Vec<String>,
     /// File patterns.
     pub files: Vec<FilePattern>,
     /// Session name or id.
     pub session: Option<String>,
-    /// First instant, milliseconds since 1970.
+    /// First instant, in milliseconds since 1970.
     pub since: Option<i64>,
-    /// First instant no longer included.
+    /// End of the time range (exclusive), in milliseconds since 1970.
     pub until: Option<i64>,
-    /// Whose memories: the current project's, or everybody else's.
-    pub own: Option<bool>,
+    /// Only memories of the current project (true), or only of others (false).
+    pub current_project: Option<bool>,
     /// Which statuses may be returned.
     pub status: StatusFilter,
 }
 
-/// A project's rows in the numbers of an index.
-struct Rows {
-    names: Vec<Name>,
+/// The names of a project, resolved for one index.
+struct ProjectNames {
+    names: Vec<NameId>,
+    /// Whether memories without a project belong to it.
     unnamed: bool,
 }
 
-impl Rows {
+impl ProjectNames {
     fn resolve(rows: &ProjectRows, index: &Index) -> Self {
         let names = rows.names.iter().filter_map(|name| index.lookup(name));
         Self {
@@ -50,20 +52,20 @@ impl Rows {
         }
     }
 
-    fn hold(&self, index: &Index, doc: &Doc) -> bool {
-        let named = |name: Name| name != 0 && self.names.contains(&index.fold(name));
+    fn contains(&self, index: &Index, doc: &Doc) -> bool {
+        let named = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
         named(doc.project) || named(doc.alias) || (doc.project == 0 && self.unnamed)
     }
 }
 
-/// One entry of `files`: a piece of a path, which may be meant as a glob.
+/// An entry of `files`: a part of a path, or a glob.
 #[derive(Debug, Clone)]
 pub struct FilePattern {
-    /// Lower case; matches where it stands in the path.
+    /// Lower case. It matches anywhere in the path, unless `suffix_only` is set.
     part: String,
     glob: Option<Box<GlobMatcher>>,
-    /// It matches only as the path's last folders and name.
-    last: bool,
+    /// It matches only the last components of the path.
+    suffix_only: bool,
 }
 
 impl FilePattern {
@@ -90,105 +92,138 @@ impl FilePattern {
         Ok(Self {
             part: text.to_lowercase(),
             glob,
-            last: false,
+            suffix_only: false,
         })
     }
 
-    /// What matches paths that end with `path`, whole names compared. The case of ASCII letters does not matter.
+    /// A pattern for paths that end with `path`, by whole components. The case of ASCII letters
+    /// does not matter.
     pub fn ending(path: &str) -> Self {
         Self {
             part: path.to_lowercase(),
             glob: None,
-            last: true,
+            suffix_only: true,
         }
     }
 
     fn matches(&self, path: &str) -> bool {
-        if self.last {
-            // Every file of every memory is asked, so nothing is copied.
+        if self.suffix_only {
+            // This runs for every file of every memory, so it must not allocate.
             let (path, part) = (path.as_bytes(), self.part.as_bytes());
-            let parts = path.len().checked_sub(part.len()).and_then(|start| path.split_at_checked(start));
-            return parts.is_some_and(|(before, end)| {
-                end.eq_ignore_ascii_case(part) && before.last().is_none_or(|byte| matches!(byte, b'/' | b'\\'))
-            });
+            let start = path.len().checked_sub(part.len());
+            return start
+                .and_then(|start| path.split_at_checked(start))
+                .is_some_and(|(before, end)| {
+                    end.eq_ignore_ascii_case(part)
+                        && before
+                            .last()
+                            .is_none_or(|byte| matches!(byte, b'/' | b'\\'))
+                });
         }
-        // A path may itself hold what looks like a glob (`app/[id]/page.tsx`).
-        self.glob.as_ref().is_some_and(|glob| glob.is_match(path)) || path.to_lowercase().contains(&self.part)
+        // A path may itself contain what looks like a glob (`app/[id]/page.tsx`).
+        self.glob.as_ref().is_some_and(|glob| glob.is_match(path))
+            || path.to_lowercase().contains(&self.part)
     }
 }
 
-/// What of a request's filters a database can decide by itself, in the spellings that one scope knows. Every memory that passes
-/// the filters passes this; the rest is decided afterwards.
+/// The filters that a database can evaluate, in the spellings of one scope. Every memory that
+/// passes all filters passes these; the others have to be evaluated afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Condition<'a> {
-    /// Spellings of the project, and whether memories without one belong to it.
-    pub project: Option<(Vec<&'a str>, bool)>,
+pub struct PushdownFilter<'a> {
+    /// The project.
+    pub project: Option<ProjectSpellings<'a>>,
     /// Spellings of the types.
-    pub kind: Option<Vec<&'a str>>,
+    pub kinds: Option<Vec<&'a str>>,
     /// Spellings of each tag.
     pub tags: Vec<Vec<&'a str>>,
     /// How tags combine.
     pub match_tags: MatchTags,
     /// Session name or id.
     pub session: Option<&'a str>,
-    /// First instant, milliseconds since 1970.
+    /// First instant, in milliseconds since 1970.
     pub since: Option<i64>,
-    /// First instant no longer included.
+    /// End of the time range (exclusive), in milliseconds since 1970.
     pub until: Option<i64>,
 }
 
-/// Filters resolved against one scope: names became numbers, patterns became sets.
-pub struct Resolved<'a> {
-    index: &'a Index,
-    filters: &'a Filters,
-    tags: Vec<Option<Name>>,
-    /// Those of the project asked for.
-    project: Option<Rows>,
-    /// Those of the current project.
-    own: Rows,
-    kinds: Option<Vec<Name>>,
-    labels: Option<Vec<Name>>,
-    session: Option<Option<Name>>,
+/// How one scope spells a project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectSpellings<'a> {
+    /// The spellings.
+    pub names: Vec<&'a str>,
+    /// Whether memories without a project belong to it.
+    pub unnamed: bool,
 }
 
-impl<'a> Resolved<'a> {
-    /// Resolves filters for a scope: `project` are its rows of the project asked for, `own` those of the current project.
-    pub fn new(index: &'a Index, filters: &'a Filters, project: Option<&ProjectRows>, own: &ProjectRows) -> Self {
+/// Filters resolved for one scope, with ids instead of names.
+pub struct ResolvedFilters<'a> {
+    index: &'a Index,
+    filters: &'a Filters,
+    tags: Vec<Option<NameId>>,
+    requested_project: Option<ProjectNames>,
+    current_project: ProjectNames,
+    kinds: Option<Vec<NameId>>,
+    labels: Option<Vec<NameId>>,
+    session: Option<Option<NameId>>,
+}
+
+impl<'a> ResolvedFilters<'a> {
+    /// Resolves filters for a scope. `requested` and `current` are the scope's names of the
+    /// requested project and of the current one.
+    pub fn new(
+        index: &'a Index,
+        filters: &'a Filters,
+        requested: Option<&ProjectRows>,
+        current: &ProjectRows,
+    ) -> Self {
+        let any_of = |names: &[String]| -> Option<Vec<NameId>> {
+            let known = names.iter().filter_map(|name| index.lookup(name));
+            (!names.is_empty()).then(|| known.collect())
+        };
         Self {
             index,
             filters,
             tags: filters.tags.iter().map(|tag| index.lookup(tag)).collect(),
-            project: project.map(|project| Rows::resolve(project, index)),
-            own: Rows::resolve(own, index),
-            kinds: (!filters.kinds.is_empty()).then(|| filters.kinds.iter().filter_map(|kind| index.lookup(kind)).collect()),
-            labels: (!filters.labels.is_empty()).then(|| filters.labels.iter().filter_map(|label| index.lookup(label)).collect()),
-            session: filters.session.as_ref().map(|session| index.lookup(session)),
+            requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
+            current_project: ProjectNames::resolve(current, index),
+            kinds: any_of(&filters.kinds),
+            labels: any_of(&filters.labels),
+            session: filters
+                .session
+                .as_ref()
+                .map(|session| index.lookup(session)),
         }
     }
 
-    /// Whether every document passes, as far as this goes.
-    pub fn is_open(&self) -> bool {
-        !self.filters.restricts() && self.filters.own.is_none()
+    /// Whether every document passes, apart from its status.
+    pub fn is_unrestricted(&self) -> bool {
+        !self.filters.restricts() && self.filters.current_project.is_none()
     }
 
-    /// Whether a document is the current project's.
-    pub fn is_own(&self, doc: &Doc) -> bool {
-        self.own.hold(self.index, doc)
+    /// Whether a document belongs to the current project.
+    pub fn in_current_project(&self, doc: &Doc) -> bool {
+        self.current_project.contains(self.index, doc)
     }
 
-    /// What a database can decide of it.
-    pub fn condition(&self) -> Condition<'_> {
-        let spellings = |name: Option<Name>| name.map_or_else(Vec::new, |name| self.index.spellings(name));
-        let project = self.project.as_ref().map(|rows| {
-            let spelled = rows.names.iter().flat_map(|name| self.index.spellings(*name));
-            (spelled.collect(), rows.unnamed)
-        });
-        Condition {
-            project,
-            kind: self
-                .kinds
+    /// The filters that a database can evaluate.
+    pub fn pushdown(&self) -> PushdownFilter<'_> {
+        let spellings =
+            |name: Option<NameId>| name.map_or_else(Vec::new, |name| self.index.spellings(name));
+        let all_spellings = |names: &[NameId]| -> Vec<&str> {
+            names
+                .iter()
+                .flat_map(|name| self.index.spellings(*name))
+                .collect()
+        };
+        PushdownFilter {
+            project: self
+                .requested_project
                 .as_ref()
-                .map(|kinds| kinds.iter().flat_map(|kind| self.index.spellings(*kind)).collect()),
+                .map(|project| ProjectSpellings {
+                    names: all_spellings(&project.names),
+                    unnamed: project.unnamed,
+                }),
+            kinds: self.kinds.as_ref().map(|kinds| all_spellings(kinds)),
             tags: self.tags.iter().map(|tag| spellings(*tag)).collect(),
             match_tags: self.filters.match_tags,
             session: self.filters.session.as_deref(),
@@ -197,39 +232,56 @@ impl<'a> Resolved<'a> {
         }
     }
 
-    /// Whether a document passes every filter but the one on status.
-    pub fn passes(&self, number: DocId) -> bool {
-        self.refusal(number).is_none()
+    /// Whether a document passes every filter, apart from its status.
+    pub fn matches(&self, doc: DocId) -> bool {
+        self.failed_filter(doc).is_none()
     }
 
-    /// The first filter that a document does not pass, by the name of its argument; the one on status is not asked.
-    pub fn refusal(&self, number: DocId) -> Option<&'static str> {
-        let belongs = |doc: &&Doc| self.filters.own.is_none_or(|own| self.is_own(doc) == own);
-        let Some(doc) = self.index.doc(number).filter(belongs) else {
+    /// The first filter that a document does not pass, by the name of its argument. The status
+    /// filter is not evaluated.
+    pub fn failed_filter(&self, doc: DocId) -> Option<&'static str> {
+        let (index, filters) = (self.index, self.filters);
+        let is_whose = |row: &&Doc| {
+            filters
+                .current_project
+                .is_none_or(|current| self.in_current_project(row) == current)
+        };
+        let Some(row) = index.doc(doc).filter(is_whose) else {
             return Some("project");
         };
-        if self.project.as_ref().is_some_and(|project| !project.hold(self.index, doc)) {
+        if self
+            .requested_project
+            .as_ref()
+            .is_some_and(|project| !project.contains(index, row))
+        {
             return Some("project");
         }
-        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&self.index.fold(doc.kind))) {
+        if self
+            .kinds
+            .as_ref()
+            .is_some_and(|kinds| !kinds.contains(&index.fold(row.kind)))
+        {
             return Some("type");
         }
         if let Some(session) = self.session
-            && session.is_none_or(|session| session != doc.session && session != doc.session_id)
+            && session.is_none_or(|session| session != row.session && session != row.session_id)
         {
             return Some("session");
         }
-        if self.filters.since.is_some_and(|since| doc.created < since) {
+        if filters.since.is_some_and(|since| row.created < since) {
             return Some("since");
         }
-        let late = |until: i64| doc.created >= until || doc.created == i64::MIN;
-        if self.filters.until.is_some_and(late) {
+        let is_late = |until: i64| row.created >= until || row.created == i64::MIN;
+        if filters.until.is_some_and(is_late) {
             return Some("until");
         }
-        // Lists lie elsewhere in memory, and looking there costs more than everything above.
+        // The lists come last: they are elsewhere in memory, and reading them costs more than all
+        // of the above.
         if !self.tags.is_empty() {
-            let has = |tag: &Option<Name>| tag.is_some_and(|tag| self.index.tags(number).iter().any(|own| self.index.fold(*own) == tag));
-            let pass = match self.filters.match_tags {
+            let has = |tag: &Option<NameId>| {
+                tag.is_some_and(|tag| index.tags(doc).iter().any(|name| index.fold(*name) == tag))
+            };
+            let pass = match filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),
                 MatchTags::Any => self.tags.iter().any(has),
             };
@@ -238,18 +290,23 @@ impl<'a> Resolved<'a> {
             }
         }
         if let Some(labels) = &self.labels {
-            let is_label = |name: Name| labels.contains(&self.index.fold(name));
-            if !is_label(doc.kind) && !self.index.tags(number).iter().any(|tag| is_label(*tag)) {
+            let is_label = |name: NameId| labels.contains(&index.fold(name));
+            if !is_label(row.kind) && !index.tags(doc).iter().any(|tag| is_label(*tag)) {
                 return Some("type");
             }
         }
-        let about = |file: &Name| self.filters.files.iter().any(|pattern| pattern.matches(self.index.name(*file)));
-        (!self.filters.files.is_empty() && !self.index.files(number).iter().any(about)).then_some("files")
+        let matches_any = |file: &NameId| {
+            filters
+                .files
+                .iter()
+                .any(|pattern| pattern.matches(index.name(*file)))
+        };
+        (!filters.files.is_empty() && !index.files(doc).iter().any(matches_any)).then_some("files")
     }
 }
 
 impl Filters {
-    /// Whether anything but the status restricts the answer.
+    /// Whether anything but the status and the current project restricts the result.
     pub fn restricts(&self) -> bool {
         !self.tags.is_empty()
             || self.project.is_some()

@@ -1,135 +1,154 @@
-//! The in-memory index of one scope: an inverted index over analysed text, with the columns that filters need.
+//! The in-memory index of one scope: an inverted index over analyzed text, with the columns that
+//! filters and ordering need.
 //!
-//! It is derived from the store and kept in step with it row by row: a row whose fingerprint changed is indexed anew, the
-//! rest stays ([`follow`]). Rejected rows are never indexed; only their ids are known, to tell a rejected successor from a
-//! missing one. The index orders and filters; what an answer shows is read from SQLite afterwards, status included.
+//! The index is derived from the store and synchronized with it row by row ([`sync`]). It orders
+//! and filters; the caller reads what an answer shows from the store. Rejected rows are not
+//! indexed: the index only keeps their ids, to tell a rejected successor from a missing one.
 //!
-//! A large scope keeps the terms and vectors of its memories in the vector table: of those documents, the first ones, only the
-//! columns are here, and [`RemoteDocs`] answers for the rest ([`super::view`]).
+//! A large scope keeps the terms and vectors of its first documents in a vector table. The index
+//! has only the columns of these; [`RemoteDocs`] searches the rest. All other documents are
+//! *resident*.
 
 mod builder;
 pub mod docs;
-pub mod follow;
-pub mod grow;
+pub mod sync;
+pub mod writers;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use self::docs::{Doc, Docs};
+use self::docs::{Doc, DocTable};
 use super::dictionary::Dictionary;
-use super::names::{Name, Names};
-use super::numbers::{Numbers, hash};
-use super::postings::{Posting, Postings};
-use super::semantic::{Code, Vectors};
+use super::id_table::{IdTable, hash};
+use super::interner::{Interner, NameId};
+use super::postings::{Posting, Postings, unpack_posting};
+use super::semantic::{QuantizedVector, Vectors};
 use crate::remote::RemoteDocs;
 use ack_api::memory::{self, Status, StatusFilter, Successor};
 use ack_api::source::RowKey;
 
-/// Bytes that a short string takes on the heap and in a map, about.
-const STRING: usize = 80;
+/// Estimated bytes of a short string on the heap, with its entry in a map.
+const STRING_BYTES: usize = 80;
 
 /// Number of a document within one index.
 pub type DocId = u32;
 
-/// What decides about a document at a glance: a bit for its status, none where it is dead, and [`SUCCEEDED`].
-pub type Mark = u8;
-/// The document names a successor; [`Index::is_superseded`] tells whether that one stands in for it.
-pub const SUCCEEDED: Mark = 1 << 7;
+/// What the legs check first about a document: one bit for its status, none if it is dead, and
+/// [`HAS_SUCCESSOR`].
+pub type DocFlags = u8;
+/// The document names a successor. [`Index::is_superseded`] tells whether that one replaces it.
+pub const HAS_SUCCESSOR: DocFlags = 1 << 7;
 
-/// The marks of live documents that a status filter allows: `mark & allowed != 0`.
-pub fn allowed(filter: StatusFilter) -> Mark {
-    let served = SERVED.iter().enumerate().filter(|(_, status)| filter.allows(**status));
-    served.fold(0, |allowed, (place, _)| allowed | 1 << place)
+/// The flags of live documents that a status filter allows: `flags & allowed != 0`.
+pub fn allowed_flags(filter: StatusFilter) -> DocFlags {
+    let allowed = INDEXED_STATUSES
+        .iter()
+        .enumerate()
+        .filter(|(_, status)| filter.allows(**status));
+    allowed.fold(0, |flags, (bit, _)| flags | 1 << bit)
 }
 
 /// The statuses that are indexed.
-const SERVED: [Status; 3] = [Status::Approved, Status::Promoted, Status::Staging];
+const INDEXED_STATUSES: [Status; 3] = [Status::Approved, Status::Promoted, Status::Staging];
 
-fn mark(status: Status, succeeded: bool) -> Mark {
-    let place = SERVED.iter().position(|served| *served == status);
-    place.map_or(0, |place| 1 << place) | if succeeded { SUCCEEDED } else { 0 }
+fn doc_flags(status: Status, has_successor: bool) -> DocFlags {
+    let bit = INDEXED_STATUSES
+        .iter()
+        .position(|indexed| *indexed == status);
+    bit.map_or(0, |bit| 1 << bit) | if has_successor { HAS_SUCCESSOR } else { 0 }
 }
 
 /// The index of one scope.
 #[derive(Debug, Default)]
 pub struct Index {
-    docs: Docs,
+    docs: DocTable,
     /// The live documents, by their ids and by their rows.
-    by_id: Numbers,
-    by_row: Numbers,
+    by_id: IdTable,
+    by_row: IdTable,
     rejected: HashSet<Box<str>>,
     terms: Dictionary,
     postings: Vec<Postings>,
-    /// What the legs need of each document, beside the rest of it: its mark and its number of tokens.
-    marks: Vec<Mark>,
+    /// The flags and the number of tokens of each document, apart from its other columns because
+    /// the legs read them for every match.
+    flags: Vec<DocFlags>,
     lengths: Vec<u32>,
-    /// The vector of each document from [`Index::first_resident`] on.
+    /// The vector of each resident document.
     vectors: Vectors,
-    /// Where the terms and vectors of the first documents lie, and how many documents these are.
-    outside: Option<Outside>,
-    names: Names,
+    /// The first documents, if their terms and vectors are not in memory.
+    remote: Option<RemotePart>,
+    names: Interner,
     dead: usize,
-    /// So many documents came from the vector table; the others were read from the store.
+    /// How many documents came from the vector table; the others were read from the store.
     loaded: usize,
-    /// Live documents of each status, and their tokens.
-    sizes: HashMap<Status, (u64, u64)>,
+    /// The live documents of each status.
+    sizes: HashMap<Status, Size>,
     bytes: usize,
-    /// Ids that stand twice in the store; the first row is the one that counts.
+    /// Rows with an id that an earlier row has. The first row counts.
     pub duplicate_ids: usize,
     /// Rows without an id, which cannot be served.
     pub without_id: usize,
-    /// Whether the store says which memories were reviewed.
+    /// Whether the store tells which memories were reviewed.
     pub has_status: bool,
 }
 
-/// The vector table that holds the terms and vectors of the first documents of an index.
+/// The first documents of an index, whose terms and vectors are in a vector table.
 #[derive(Debug)]
-struct Outside {
-    searcher: Box<dyn RemoteDocs>,
-    documents: DocId,
+struct RemotePart {
+    docs: Box<dyn RemoteDocs>,
+    count: DocId,
+}
+
+/// How large a set of documents is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Number of documents.
+    pub documents: u64,
+    /// Number of tokens in them.
+    pub tokens: u64,
 }
 
 impl Index {
-    /// An index of nothing.
+    /// An empty index.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gives back memory that growth left over.
+    /// Releases memory that growth left over.
     pub fn shrink(&mut self) {
         self.postings.iter_mut().for_each(Postings::shrink);
         self.postings.shrink_to_fit();
         self.terms.shrink();
         self.docs.shrink();
-        self.marks.shrink_to_fit();
+        self.flags.shrink_to_fit();
         self.lengths.shrink_to_fit();
         self.vectors.shrink();
         self.bytes = self.measure();
     }
 
-    /// Says that everything so far came from the vector table; with a searcher, that terms and vectors are still there.
-    pub fn set_loaded(&mut self, searcher: Option<Box<dyn RemoteDocs>>) {
+    /// Records that all documents so far came from the vector table. With `remote`, their terms
+    /// and vectors are still there.
+    pub fn set_loaded(&mut self, remote: Option<Box<dyn RemoteDocs>>) {
         self.loaded = self.docs.count();
-        self.outside = searcher.map(|searcher| {
+        self.remote = remote.map(|docs| {
             self.vectors = Vectors::default();
-            Outside {
-                searcher,
-                documents: DocId::try_from(self.docs.count()).unwrap_or(DocId::MAX),
+            RemotePart {
+                docs,
+                count: DocId::try_from(self.docs.count()).unwrap_or(DocId::MAX),
             }
         });
         self.shrink();
     }
 
-    /// What searches the documents before [`Index::first_resident`].
-    pub fn searcher(&self) -> Option<&dyn RemoteDocs> {
-        self.outside.as_ref().map(|outside| &*outside.searcher)
+    /// The documents before [`Index::first_resident`].
+    pub fn remote(&self) -> Option<&dyn RemoteDocs> {
+        self.remote.as_ref().map(|remote| &*remote.docs)
     }
 
     /// The first document whose terms and vector are in memory.
     pub fn first_resident(&self) -> DocId {
-        self.outside.as_ref().map_or(0, |outside| outside.documents)
+        self.remote.as_ref().map_or(0, |remote| remote.count)
     }
 
-    /// About how many bytes of memory it took when it was built or brought up to date.
+    /// The estimated bytes of memory that the index took when it was last built or synchronized.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -138,96 +157,115 @@ impl Index {
         let postings: usize = self
             .postings
             .iter()
-            .map(|list| size_of::<Postings>() + size_of_val(list.as_slice()))
+            .map(|postings| size_of::<Postings>() + size_of_val(postings.as_slice()))
             .sum();
-        // Strings lie on the heap, each with an entry in a map or a list.
-        let strings = self.terms.bytes() + self.names.bytes() + self.rejected.len() * STRING;
-        let documents = self.docs.bytes() + self.by_id.bytes() + self.by_row.bytes() + self.lengths.len() * 5;
-        let outside = self.searcher().map_or(0, RemoteDocs::bytes);
-        postings + strings + documents + self.vectors.bytes() + outside
+        let strings = self.terms.bytes() + self.names.bytes() + self.rejected.len() * STRING_BYTES;
+        let documents = self.docs.bytes()
+            + self.by_id.bytes()
+            + self.by_row.bytes()
+            + self.lengths.len() * (size_of::<u32>() + size_of::<DocFlags>());
+        let remote = self.remote().map_or(0, RemoteDocs::bytes);
+        postings + strings + documents + self.vectors.bytes() + remote
     }
 
-    /// Share of the memories that came from the vector table as they are, 0 to 1.
+    /// The share of the memories that the vector table has in their current state, from 0 to 1.
     pub fn coverage(&self) -> f64 {
-        let live = |docs: usize| self.docs.iter().take(docs).filter(|(_, doc)| !doc.dead).count();
+        let live = |docs: usize| {
+            self.docs
+                .iter()
+                .take(docs)
+                .filter(|(_, doc)| !doc.dead)
+                .count()
+        };
         let (loaded, all) = (live(self.loaded), live(self.docs.count()));
         #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
-        let share = if all == 0 { 1.0 } else { loaded as f64 / all as f64 };
+        let share = if all == 0 {
+            1.0
+        } else {
+            loaded as f64 / all as f64
+        };
         share
     }
 
-    /// The number of an interned string, if any document has it.
-    pub fn lookup(&self, text: &str) -> Option<Name> {
-        self.names.lookup(text)
+    /// The id of a name, if the index has it.
+    pub fn lookup(&self, name: &str) -> Option<NameId> {
+        self.names.lookup(name)
     }
 
-    /// The string behind a number.
-    pub fn name(&self, name: Name) -> &str {
+    /// The name with an id.
+    pub fn name(&self, name: NameId) -> &str {
         self.names.name(name)
     }
 
-    /// The folded name of a name: what comparisons go by.
-    pub fn fold(&self, name: Name) -> Name {
+    /// The folded form of a name, which comparisons use.
+    pub fn fold(&self, name: NameId) -> NameId {
         self.names.fold(name)
     }
 
-    /// See [`Names::spellings`].
-    pub fn spellings(&self, folded: Name) -> Vec<&str> {
+    /// See [`Interner::spellings`].
+    pub fn spellings(&self, folded: NameId) -> Vec<&str> {
         self.names.spellings(folded)
     }
 
-    /// See [`Names::counted`].
-    pub fn counted(&self, names: impl Iterator<Item = Name>) -> Vec<(&str, u64)> {
+    /// See [`Interner::counted`].
+    pub fn counted(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
         self.names.counted(names)
     }
 
-    /// A document by number, dead ones too.
-    pub fn doc(&self, number: DocId) -> Option<&Doc> {
-        self.docs.get(number)
+    /// A document, dead or live.
+    pub fn doc(&self, doc: DocId) -> Option<&Doc> {
+        self.docs.get(doc)
     }
 
-    /// Public id of a document.
-    pub fn id(&self, number: DocId) -> &str {
-        self.docs.id(number)
+    /// The public id of a document.
+    pub fn id(&self, doc: DocId) -> &str {
+        self.docs.id(doc)
     }
 
-    /// Tags of a document, as written.
-    pub fn tags(&self, number: DocId) -> &[Name] {
-        self.docs.tags(number)
+    /// The tags of a document, as written.
+    pub fn tags(&self, doc: DocId) -> &[NameId] {
+        self.docs.tags(doc)
     }
 
-    /// Files of a document, as stored.
-    pub fn files(&self, number: DocId) -> &[Name] {
-        self.docs.files(number)
+    /// The files of a document, as stored.
+    pub fn files(&self, doc: DocId) -> &[NameId] {
+        self.docs.files(doc)
     }
 
-    /// A live document by its public id.
+    /// The live document with a public id.
     pub fn find(&self, id: &str) -> Option<(DocId, &Doc)> {
-        let number = self.number(id)?;
-        Some((number, self.doc(number)?))
+        let doc = self.doc_with_id(id)?;
+        Some((doc, self.doc(doc)?))
     }
 
-    /// The live document of an id.
-    fn number(&self, id: &str) -> Option<DocId> {
-        self.by_id.find(hash(id), |number| self.docs.id(number) == id)
+    fn doc_with_id(&self, id: &str) -> Option<DocId> {
+        self.by_id.find(hash(id), |doc| self.docs.id(doc) == id)
     }
 
     /// The live document of a row.
-    fn at(&self, key: RowKey) -> Option<DocId> {
-        self.by_row
-            .find(hash(&key), |number| self.doc(number).is_some_and(|doc| doc.key == key))
+    fn doc_of_row(&self, key: RowKey) -> Option<DocId> {
+        self.by_row.find(hash(&key), |doc| {
+            self.doc(doc).is_some_and(|doc| doc.key == key)
+        })
     }
 
-    /// As [`Index::at`], for rows in the order of the store: nearly always the document behind the last one that was found.
-    fn next_at(&self, last: &mut Option<DocId>, key: RowKey) -> Option<DocId> {
+    /// As [`Index::doc_of_row`], for rows in the order of the store: there, a row's document is
+    /// nearly always the one after the last one that was found.
+    fn next_doc_of_row(&self, last: &mut Option<DocId>, key: RowKey) -> Option<DocId> {
         let next = last.map_or(0, |last| last + 1);
-        let is_it = self.doc(next).is_some_and(|doc| !doc.dead && doc.key == key && key.rowid != 0);
-        let found = if is_it { Some(next) } else { self.at(key) };
+        let next_fits = self
+            .doc(next)
+            .is_some_and(|doc| !doc.dead && doc.key == key && key.rowid != 0);
+        let found = if next_fits {
+            Some(next)
+        } else {
+            self.doc_of_row(key)
+        };
         *last = found.or(*last);
         found
     }
 
-    /// Whether the store holds a rejected row of this id.
+    /// Whether the store has a rejected row with this id.
     pub fn is_rejected(&self, id: &str) -> bool {
         self.rejected.contains(id)
     }
@@ -239,45 +277,59 @@ impl Index {
 
     /// The ids of the live documents that a filter allows.
     pub fn live_ids(&self, filter: StatusFilter) -> impl Iterator<Item = &str> {
-        let allowed = self.live().filter(move |(_, doc)| filter.allows(doc.status));
-        allowed.map(|(number, _)| self.id(number))
+        let allowed = self
+            .live()
+            .filter(move |(_, doc)| filter.allows(doc.status));
+        allowed.map(|(doc, _)| self.id(doc))
     }
 
     /// How many live documents a filter allows, and how many tokens they have.
-    pub fn size(&self, filter: StatusFilter) -> (u64, u64) {
-        let allowed = self.sizes.iter().filter(|(status, _)| filter.allows(**status));
-        allowed.fold((0, 0), |sum, (_, size)| (sum.0 + size.0, sum.1 + size.1))
+    pub fn size(&self, filter: StatusFilter) -> Size {
+        let allowed = self
+            .sizes
+            .iter()
+            .filter(|(status, _)| filter.allows(**status));
+        allowed.fold(Size::default(), |sum, (_, size)| Size {
+            documents: sum.documents + size.documents,
+            tokens: sum.tokens + size.tokens,
+        })
     }
 
-    /// Number of documents, dead ones too: document numbers lie below it.
-    pub fn capacity(&self) -> usize {
-        self.docs.count()
-    }
-
-    /// Every indexed word (identifiers apart), for a look at words like a misspelt one.
+    /// Every indexed word, in memory or remote, without identifiers.
     pub fn words(&self) -> impl Iterator<Item = &str> {
-        let outside = self.searcher().into_iter().flat_map(RemoteDocs::terms);
-        let terms = self.terms.iter().chain(outside);
+        let remote = self.remote().into_iter().flat_map(RemoteDocs::terms);
+        let terms = self.terms.iter().chain(remote);
         terms.filter(|term| !term.starts_with('='))
     }
 
-    /// Whether a live document that the filter allows holds a term.
-    pub fn holds(&self, key: &str, filter: StatusFilter) -> bool {
-        let allowed = allowed(filter);
-        self.list(key).iter().any(|posting| self.mark(posting >> 8) & allowed != 0)
-            || self.searcher().is_some_and(|searcher| searcher.holders(key, filter) > 0)
+    /// Whether a live document that the filter allows contains a term.
+    pub fn contains_term(&self, key: &str, filter: StatusFilter) -> bool {
+        self.resident_docs_with(key, filter).next().is_some()
+            || self
+                .remote()
+                .is_some_and(|remote| remote.document_frequency(key, filter) > 0)
     }
 
-    /// How many live documents that the filter allows hold a term.
+    /// How many live documents that the filter allows contain a term.
     pub fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize {
-        let allowed = allowed(filter);
-        let own = self.list(key).iter().filter(|posting| self.mark(**posting >> 8) & allowed != 0);
-        own.count() + self.searcher().map_or(0, |searcher| searcher.holders(key, filter))
+        self.resident_docs_with(key, filter).count()
+            + self
+                .remote()
+                .map_or(0, |remote| remote.document_frequency(key, filter))
     }
 
-    /// The mark of a document.
-    pub fn mark(&self, doc: DocId) -> Mark {
-        self.marks.get(doc as usize).copied().unwrap_or_default()
+    fn resident_docs_with(&self, key: &str, filter: StatusFilter) -> impl Iterator<Item = DocId> {
+        let allowed = allowed_flags(filter);
+        let docs = self
+            .posting_list(key)
+            .iter()
+            .map(|posting| unpack_posting(*posting).0);
+        docs.filter(move |doc| self.flags(*doc) & allowed != 0)
+    }
+
+    /// The flags of a document.
+    pub fn flags(&self, doc: DocId) -> DocFlags {
+        self.flags.get(doc as usize).copied().unwrap_or_default()
     }
 
     /// The number of tokens of every document, dead ones too.
@@ -285,56 +337,64 @@ impl Index {
         &self.lengths
     }
 
-    fn list(&self, key: &str) -> &[Posting] {
-        let list = self.terms.find(key).and_then(|term| self.postings.get(term as usize));
-        list.map_or(&[], Postings::as_slice)
+    fn posting_list(&self, key: &str) -> &[Posting] {
+        let postings = self
+            .terms
+            .find(key)
+            .and_then(|term| self.postings.get(term as usize));
+        postings.map_or(&[], Postings::as_slice)
     }
 
-    /// The documents that hold a term (as [`super::prepare::term_key`] writes it), with the weighted frequency; dead documents too.
+    /// The resident documents that contain a term (see [`crate::analyzer::term_key`]), dead ones
+    /// too, with its weighted frequency.
     pub fn postings(&self, key: &str) -> impl Iterator<Item = (DocId, f32)> {
-        #[expect(clippy::cast_precision_loss, reason = "at most 255")]
-        self.list(key).iter().map(|posting| (posting >> 8, (posting & 0xff) as f32 / 2.0))
+        self.posting_list(key)
+            .iter()
+            .map(|posting| unpack_posting(*posting))
     }
 
-    /// The vectors of the documents from [`Index::first_resident`] on, in the order of their numbers.
+    /// The vectors of the resident documents, starting with [`Index::first_resident`].
     pub const fn vectors(&self) -> &Vectors {
         &self.vectors
     }
 
-    /// The vector of a document, where it is in memory.
-    pub fn code(&self, doc: DocId) -> Option<Code> {
+    /// The vector of a resident document.
+    pub fn vector(&self, doc: DocId) -> Option<QuantizedVector> {
         self.vectors.get(doc.checked_sub(self.first_resident())?)
     }
 
-    /// Whether a document in memory has a vector.
-    pub fn has_code(&self, doc: DocId) -> bool {
-        doc.checked_sub(self.first_resident()).is_some_and(|place| self.vectors.has(place))
+    /// Whether [`Index::vector`] returns a vector.
+    pub fn has_vector(&self, doc: DocId) -> bool {
+        let resident = doc.checked_sub(self.first_resident());
+        resident.is_some_and(|resident| self.vectors.has(resident))
     }
 
-    /// The weighted frequency of a term in one document whose terms are in memory.
+    /// The weighted frequency of a term in a resident document.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
-        let list = self.list(key);
-        let position = list.binary_search_by_key(&doc, |posting| posting >> 8).ok()?;
-        #[expect(clippy::cast_precision_loss, reason = "at most 255")]
-        list.get(position).map(|posting| (posting & 0xff) as f32 / 2.0)
+        let list = self.posting_list(key);
+        let position = list
+            .binary_search_by_key(&doc, |posting| unpack_posting(*posting).0)
+            .ok()?;
+        list.get(position).map(|posting| unpack_posting(*posting).1)
     }
 
-    /// Whether a newer memory stands in for this one, see [`memory::is_superseded`].
+    /// Whether a newer memory replaces this one, see [`memory::is_superseded`].
     pub fn is_superseded(&self, doc: DocId, filter: StatusFilter) -> bool {
-        memory::is_superseded(self.id(doc), self.docs.successor(doc), filter, |id| match self.find(id) {
+        let lookup = |id: &str| match self.find(id) {
             _ if self.rejected.contains(id) => Successor::Rejected,
-            Some((number, found)) => Successor::There {
-                status: found.status,
-                next: self.docs.successor(number),
+            Some((found, row)) => Successor::There {
+                status: row.status,
+                next: self.docs.successor(found),
             },
             None => Successor::Gone,
-        })
+        };
+        memory::is_superseded(self.id(doc), self.docs.successor(doc), filter, lookup)
     }
 }
 
-/// What the index keeps of a memory, before it is numbered.
-pub struct Entry<'a> {
-    /// Where the row lies.
+/// A memory as the index stores it, before it has a number.
+pub struct DocEntry<'a> {
+    /// Its row in the store.
     pub key: RowKey,
     /// Hash of the row.
     pub fingerprint: u64,
@@ -348,7 +408,7 @@ pub struct Entry<'a> {
     pub length: u32,
     /// Curation status.
     pub status: Status,
-    /// Empty where unknown, as the next four.
+    /// The project, or the empty string if unknown. The same holds for the next four.
     pub project: &'a str,
     /// The project's second name.
     pub alias: &'a str,

@@ -1,10 +1,13 @@
-//! The lexical leg: BM25 over the in-memory indexes of every scope searched, as if they were one.
+//! The lexical leg: BM25 over the indexes of all scopes of a search, as if they were one.
 //!
-//! Each word of the query counts on its own (OR), weighted by how rare it is; statistics are taken over all scopes of the
-//! request and over the memories that the status filter lets through, so that scores of different scopes compare and an
-//! unreviewed memory changes nothing. The score is Okapi BM25 (Robertson and Zaragoza, "The Probabilistic Relevance
-//! Framework", 2009) over weighted frequencies, k1 = 1.2, b = 0.75. An identifier that stands in the query as a whole adds
-//! its weight once more, multiplied, so that the memory which holds it comes first.
+//! Each term of the query counts on its own (OR). The score is Okapi BM25 (Robertson and Zaragoza,
+//! "The Probabilistic Relevance Framework", 2009) over weighted frequencies. Document frequencies
+//! and the mean length are taken over all scopes of the request and over the memories that the
+//! status filter allows, so scores of different scopes compare and an unreviewed memory changes
+//! nothing. A specific identifier in the query weighs more than a word, so that the memory that
+//! contains it comes first.
+//!
+//! See `docs/retrieval.md` for the constants.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,249 +16,341 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use rustc_hash::FxHashMap;
 
-use super::analysis::{self, Kind, Side};
+use super::analysis::{self, TextRole, TokenKind};
+use super::analyzer::term_key;
 use super::filter::Filters;
 use super::inverted::DocId;
-use super::prepare::term_key;
-use super::view::{Values, View};
+use super::view::{DocScores, View};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
+/// BM25's saturation of a term's frequency.
 const K1: f32 = 1.2;
+/// BM25's normalization by length.
 const B: f32 = 0.75;
 
-/// How much more a specific identifier weighs than a word of the same rarity, where it is all that was asked for.
-const IDENTIFIER: f32 = 4.0;
-/// The same among other words: an error message holds several identifiers, and not each of them is its point.
-const AMONG_WORDS: f32 = 1.5;
-/// Up to this many words are a question about an identifier.
-const BARE: usize = 2;
-/// Among other words, an identifier that more memories hold is a word of the trade and no question with one answer.
-const FEW_HOLDERS: u32 = 2;
-/// The unit of weights.
-const UNIT: f32 = 1.0 / 512.0;
-/// The unit of the best score: whole multiples of it, so that a cursor carries it exactly.
-const TOP_UNIT: f32 = 1.0 / 64.0;
-/// Weight of a term that stands in for one that no memory holds.
-const STAND_IN: f32 = 0.5;
+/// Weight of a specific identifier in a short query, relative to a word of the same rarity.
+const IDENTIFIER_BOOST: f32 = 4.0;
+/// The same in a longer query: an error message contains several identifiers, and not each of them
+/// is its point.
+const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
+/// A query of at most this many words is short: an identifier in it is all that it asks for.
+const MAX_SHORT_QUERY_WORDS: usize = 2;
+/// In a longer query, an identifier that more memories contain than this is ordinary vocabulary and
+/// not required.
+const MAX_REQUIRED_DF: u32 = 2;
+/// Weights are multiples of this unit, so a cursor can carry them exactly.
+const WEIGHT_UNIT: f32 = 1.0 / 512.0;
+/// The score norm is a multiple of this unit, for the same reason.
+const NORM_UNIT: f32 = 1.0 / 64.0;
+/// Weight of an expansion, relative to a term of the query.
+const EXPANSION_WEIGHT: f32 = 0.5;
+/// Expansions of one unmatched term.
+const MAX_EXPANSIONS: usize = 3;
 
-/// One term of a query.
+/// A term of a query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Term {
-    /// As the index writes it.
+pub struct QueryTerm {
+    /// The term as the index writes it, see [`term_key`].
     pub key: String,
-    /// Multiplies its part of the score.
+    /// Multiplies its inverse document frequency.
     pub weight: f32,
-    /// It is a specific identifier.
+    /// Whether it is a specific identifier, see [`analysis::is_specific`].
     pub specific: bool,
 }
 
-/// Whether an identifier is written as a command-line flag in the query: with a dash before it.
+/// Whether the query writes an identifier as a command-line flag, with a dash in front.
 fn is_flag(query: &str, identifier: &str) -> bool {
     let lower = query.to_lowercase();
-    lower
-        .match_indices(identifier)
-        .any(|(start, _)| lower.get(..start).is_some_and(|before| before.ends_with('-')))
+    lower.match_indices(identifier).any(|(start, _)| {
+        lower
+            .get(..start)
+            .is_some_and(|before| before.ends_with('-'))
+    })
 }
 
 /// A query after analysis.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Terms {
+pub struct QueryTerms {
     /// Every distinct term, in a fixed order.
-    pub terms: Vec<Term>,
-    /// All words were stop words and are searched as they stand.
+    pub terms: Vec<QueryTerm>,
+    /// Whether all words are stop words. These are then searched after all.
     pub only_stop_words: bool,
-    /// Nothing but an identifier was asked for.
-    pub bare: bool,
+    /// Whether the query has at most two words.
+    pub is_short: bool,
 }
 
-impl Terms {
-    /// Analyses the text of a query.
+impl QueryTerms {
+    /// Analyzes the text of a query.
     pub fn parse(query: &str) -> Self {
         let mut weights: BTreeMap<String, (f32, bool)> = BTreeMap::new();
-        let mut stops: BTreeMap<String, (f32, bool)> = BTreeMap::new();
-        let bare = query.split_whitespace().count() <= BARE;
-        let identifier = if bare { IDENTIFIER } else { AMONG_WORDS };
-        analysis::tokenize(query, Side::Query, &mut |token| {
+        let mut stop_words: BTreeMap<String, (f32, bool)> = BTreeMap::new();
+        let is_short = query.split_whitespace().count() <= MAX_SHORT_QUERY_WORDS;
+        let boost = if is_short {
+            IDENTIFIER_BOOST
+        } else {
+            IDENTIFIER_BOOST_IN_TEXT
+        };
+        analysis::tokenize(query, TextRole::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
-            if token.kind == Kind::Word && analysis::is_stop_word(&token.text) {
-                stops.insert(key, (1.0, false));
+            if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
+                stop_words.insert(key, (1.0, false));
             } else {
-                let specific = analysis::is_specific(&token.text) || (token.kind == Kind::Identifier && is_flag(query, &token.text));
-                weights.insert(key, if specific { (identifier, true) } else { (1.0, false) });
+                let specific = analysis::is_specific(&token.text)
+                    || (token.kind == TokenKind::Identifier && is_flag(query, &token.text));
+                weights.insert(
+                    key,
+                    if specific {
+                        (boost, true)
+                    } else {
+                        (1.0, false)
+                    },
+                );
             }
         });
-        let only_stop_words = weights.is_empty() && !stops.is_empty();
-        let chosen = if only_stop_words { stops } else { weights };
+        let only_stop_words = weights.is_empty() && !stop_words.is_empty();
+        let terms = if only_stop_words { stop_words } else { weights };
         Self {
-            terms: chosen
+            terms: terms
                 .into_iter()
-                .map(|(key, (weight, specific))| Term { key, weight, specific })
+                .map(|(key, (weight, specific))| QueryTerm {
+                    key,
+                    weight,
+                    specific,
+                })
                 .collect(),
             only_stop_words,
-            bare,
+            is_short,
         }
     }
 }
 
-/// Weight of each term over all scopes, and the mean length of a memory.
-#[derive(Debug)]
-pub struct Statistics {
-    /// Terms with their inverse document frequency (times the term's weight), in the order of the query.
-    pub terms: Vec<(String, f32)>,
-    mean_length: f32,
-    /// The specific identifiers of the query that are a question with one answer: all that was asked for, or held by few.
-    pub anchors: Vec<String>,
-    /// Their share of the weights, 0 to 1.
-    pub identifiers: f32,
-    /// The best score of the first page, which fusion divides by; not set until then.
-    pub top: Option<f32>,
-    /// Terms that stand in for words which no memory holds.
-    pub stand_ins: BTreeSet<String>,
-    /// What those words would weigh if a memory held them: a memory that holds nothing but stand-ins is no full match.
-    pub missed: f32,
+/// A term with its weight in BM25: inverse document frequency times [`QueryTerm::weight`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightedTerm {
+    /// The term as the index writes it, see [`term_key`].
+    pub key: String,
+    /// Its weight.
+    pub weight: f32,
 }
 
-/// Counts what the score needs: how many memories there are, how long they are, how many hold each term. A term that no
-/// memory holds is replaced by terms like it, for a misspelt or cut-off word.
-pub fn statistics(views: &[View<'_>], terms: &Terms, filters: &Filters) -> Statistics {
+/// The weights of a query's terms over all scopes of a search, and what else BM25 needs.
+#[derive(Debug)]
+pub struct Bm25Weights {
+    /// The terms that are searched, in the order of the query.
+    pub terms: Vec<WeightedTerm>,
+    /// The mean number of tokens of a memory.
+    mean_length: f32,
+    /// The specific identifiers that an answer has to contain: those of a short query, or those
+    /// that hardly any memory contains.
+    pub required_identifiers: Vec<String>,
+    /// Their share of the weights, from 0 to 1.
+    pub identifier_share: f32,
+    /// The first page's [`Bm25Weights::score_norm`], on later pages.
+    pub frozen_norm: Option<f32>,
+    /// Terms that replace words of the query that no memory contains.
+    pub expansions: BTreeSet<String>,
+    /// What the replaced words would weigh if a memory contained them. It keeps a memory that
+    /// matches nothing but expansions from scoring as a full match.
+    pub unmatched_weight: f32,
+}
+
+/// Computes the weights of a query's terms from the number of memories, their lengths and how many
+/// contain each term.
+///
+/// A word that no memory contains is replaced by up to three similar terms, in case it is misspelt
+/// or cut off.
+pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
     let (documents, tokens) = views
         .iter()
         .map(|view| view.index.size(filters.status))
-        .fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
+        .fold((0, 0), |sum, size| {
+            (sum.0 + size.documents, sum.1 + size.tokens)
+        });
     #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
-    let (count, mean_length) = (documents as f32, (tokens as f32 / (documents.max(1)) as f32).max(1.0));
+    let (count, mean_length) = (
+        documents as f32,
+        (tokens as f32 / (documents.max(1)) as f32).max(1.0),
+    );
     let frequency = |key: &str| -> u32 {
-        let holding = |view: &View<'_>| view.index.document_frequency(key, filters.status);
-        u32::try_from(views.iter().map(holding).sum::<usize>()).unwrap_or(u32::MAX)
+        let in_view = |view: &View<'_>| view.index.document_frequency(key, filters.status);
+        u32::try_from(views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
     };
-    // A word that only unreviewed memories hold is no misspelt one: it counts what the status filter hides.
-    let known = |key: &str| views.iter().any(|view| view.index.holds(key, StatusFilter::All));
+    // A word that only unreviewed memories contain is not misspelt, so the status filter does not
+    // apply here.
+    let is_known = |key: &str| {
+        views
+            .iter()
+            .any(|view| view.index.contains_term(key, StatusFilter::All))
+    };
     #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
-    let mut weighted: Vec<(String, f32)> = Vec::with_capacity(terms.terms.len());
-    let mut anchors = Vec::new();
-    let (mut stand_ins, mut missed) = (BTreeSet::new(), 0.0);
-    let mut specific = 0.0;
-    for term in &terms.terms {
+    let mut terms: Vec<WeightedTerm> = Vec::with_capacity(query.terms.len());
+    let mut required_identifiers = Vec::new();
+    let (mut expansions, mut unmatched_weight) = (BTreeSet::new(), 0.0);
+    let mut required_weight = 0.0;
+    for term in &query.terms {
         if cancel::check().is_err() {
             break;
         }
-        if known(&term.key) {
-            let holders = frequency(&term.key);
-            let weight = idf(holders) * term.weight;
-            if term.specific && (terms.bare || holders <= FEW_HOLDERS) {
-                anchors.push(term.key.clone());
-                specific += weight;
+        let key = term.key.clone();
+        if is_known(&key) {
+            let df = frequency(&key);
+            let weight = idf(df) * term.weight;
+            if term.specific && (query.is_short || df <= MAX_REQUIRED_DF) {
+                required_identifiers.push(key.clone());
+                required_weight += weight;
             }
-            weighted.push((term.key.clone(), weight));
-        } else if !term.key.starts_with('=') {
-            let found = alike(views, &term.key, filters);
-            missed += if found.is_empty() { 0.0 } else { idf(0) };
-            for like in found {
-                let weight = idf(frequency(&like)) * STAND_IN;
-                stand_ins.insert(like.clone());
-                weighted.push((like, weight));
+            terms.push(WeightedTerm { key, weight });
+        } else if !key.starts_with('=') {
+            let similar = similar_terms(views, &key, filters);
+            unmatched_weight += if similar.is_empty() { 0.0 } else { idf(0) };
+            for key in similar {
+                let weight = idf(frequency(&key)) * EXPANSION_WEIGHT;
+                expansions.insert(key.clone());
+                terms.push(WeightedTerm { key, weight });
             }
         }
     }
-    // Weights are whole multiples of a small unit, so that a cursor can carry them exactly. A word that every memory of a large
-    // scope holds tells next to nothing, and what holds it matches all the same; unless the question is about an identifier, of
-    // which such a word is a part: `err` of `ERR_00042`.
-    let least = if anchors.is_empty() { 1.0 } else { 0.0 };
-    for (_, weight) in &mut weighted {
-        *weight = (*weight / UNIT).round().max(least) * UNIT;
+    // A word that every memory of a large scope contains weighs next to nothing, but still matches.
+    // If the query is about an identifier, such a word is only a part of it (`err` of `ERR_00042`)
+    // and may weigh 0.
+    let min_units = if required_identifiers.is_empty() {
+        1.0
+    } else {
+        0.0
+    };
+    for term in &mut terms {
+        term.weight = (term.weight / WEIGHT_UNIT).round().max(min_units) * WEIGHT_UNIT;
     }
-    let whole: f32 = weighted.iter().map(|(_, weight)| weight).sum();
-    Statistics {
-        anchors,
-        identifiers: if whole > 0.0 { (specific / whole).clamp(0.0, 1.0) } else { 0.0 },
-        terms: weighted,
+    let total: f32 = terms.iter().map(|term| term.weight).sum();
+    Bm25Weights {
+        required_identifiers,
+        identifier_share: if total > 0.0 {
+            (required_weight / total).clamp(0.0, 1.0)
+        } else {
+            0.0
+        },
+        terms,
         mean_length: mean_length.round(),
-        top: None,
-        stand_ins,
-        missed,
+        frozen_norm: None,
+        expansions,
+        unmatched_weight,
     }
 }
 
-/// What a term weighs that one memory in reach would hold, by [`statistics`].
-pub fn rarest(views: &[View<'_>], status: StatusFilter) -> f32 {
-    let documents: u64 = views.iter().map(|view| view.index.size(status).0).sum();
+/// The inverse document frequency of a term that one memory would contain, as in [`bm25_weights`].
+pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
+    let documents: u64 = views
+        .iter()
+        .map(|view| view.index.size(status).documents)
+        .sum();
     #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
     let count = documents as f32;
     (1.0 + (count - 0.5).max(0.5) / 1.5).ln()
 }
 
-/// At most three known words like an unknown one: one letter differs, or one begins with the other, or with all but one
-/// letter of it (the index knows stems: `dployment` meets `deploy`). Words are compared by their stems, and only words of memories that the filter allows count.
-fn alike(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
+/// Finds up to [`MAX_EXPANSIONS`] known words that are similar to an unknown one, the most similar
+/// first.
+///
+/// Two words are similar if one letter differs, if one is a prefix of the other, or if one begins
+/// with the other up to one letter (the index contains stems: `dployment` matches `deploy`). Words
+/// are compared by their stems, and only words of memories that the filter allows count.
+fn similar_terms(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
     let length = key.chars().count();
     if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
-    let mask = letters(key);
+    let key_bytes = byte_set(key);
+    // By distance, then alphabetically.
     let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
     for view in views {
         for word in cancel::guarded(view.index.words()) {
-            // Most words have other letters; that is seen without comparing them.
-            let strange = (letters(word) & !mask).count_ones();
-            if strange > 1 && !word.starts_with(key) {
+            // Most words have other letters, which is cheaper to see than an edit distance.
+            let foreign_bytes = (byte_set(word) & !key_bytes).count_ones();
+            if foreign_bytes > 1 && !word.starts_with(key) {
                 continue;
             }
             let other = word.chars().count();
             if other < 4 || other.abs_diff(length) > 8 {
                 continue;
             }
-            let cut_off = word.starts_with(key) || (other >= 5 && length - other.min(length) <= other + 1 && key.starts_with(word));
-            if cut_off {
+            let is_prefix = word.starts_with(key)
+                || (other >= 5 && length - other.min(length) <= other + 1 && key.starts_with(word));
+            if is_prefix {
                 found.insert((1, word));
-            } else if length >= 5 && other.abs_diff(length) <= 1 && strsim::osa_distance(word, key) <= 1 {
+            } else if length >= 5
+                && other.abs_diff(length) <= 1
+                && strsim::osa_distance(word, key) <= 1
+            {
                 found.insert((0, word));
-            } else if other >= 5 && length + 1 >= other && length <= other + 5 && begins_alike(key, word, other) {
+            } else if other >= 5
+                && length + 1 >= other
+                && length <= other + 5
+                && has_similar_prefix(key, word, other)
+            {
                 found.insert((2, word));
             }
         }
     }
-    let held = |word: &&str| views.iter().any(|view| view.index.holds(word, filters.status));
+    let is_held = |word: &&str| {
+        views
+            .iter()
+            .any(|view| view.index.contains_term(word, filters.status))
+    };
     found
         .into_iter()
         .map(|(_, word)| word)
-        .filter(held)
-        .take(3)
+        .filter(is_held)
+        .take(MAX_EXPANSIONS)
         .map(str::to_owned)
         .collect()
 }
 
 /// The set of a word's bytes, folded into 64 bits.
-fn letters(word: &str) -> u64 {
+fn byte_set(word: &str) -> u64 {
     word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
 }
 
-/// Whether a word begins with another one of `length` characters, one letter apart.
-fn begins_alike(word: &str, other: &str, length: usize) -> bool {
-    let beginning = |count: usize| word.char_indices().nth(count).and_then(|(end, _)| word.get(..end));
-    let alike = |beginning: &str| strsim::osa_distance(beginning, other) <= 1;
-    word.chars().next() == other.chars().next() && [length - 1, length, length + 1].into_iter().filter_map(beginning).any(alike)
+/// Whether a word begins with another one of `length` characters, up to one letter.
+fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
+    let prefix = |count: usize| {
+        let end = word.char_indices().nth(count).map(|(end, _)| end);
+        end.and_then(|end| word.get(..end))
+    };
+    let is_similar = |prefix: &str| strsim::osa_distance(prefix, other) <= 1;
+    word.chars().next() == other.chars().next()
+        && [length - 1, length, length + 1]
+            .into_iter()
+            .filter_map(prefix)
+            .any(is_similar)
 }
 
-impl Statistics {
-    /// The weights, the mean length and the best score in a few characters.
-    pub fn freeze(&self, top: f32) -> String {
+impl Bm25Weights {
+    /// Encodes the weights, the mean length and the score norm for a cursor: base64 of big-endian
+    /// 16-bit numbers.
+    pub fn freeze(&self, score_norm: f32) -> String {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "weights lie below 65536 units; a cast saturates"
+            reason = "weights are below 65536 units; a cast saturates"
         )]
         let units = |value: f32| value as u16;
-        let weights = self.terms.iter().map(|(_, weight)| units((weight / UNIT).round()));
-        let top = units((top / TOP_UNIT).round());
-        let numbers = [units(self.mean_length), top].into_iter().chain(weights);
+        let weights = self
+            .terms
+            .iter()
+            .map(|term| units((term.weight / WEIGHT_UNIT).round()));
+        let norm = units((score_norm / NORM_UNIT).round());
+        let numbers = [units(self.mean_length), norm].into_iter().chain(weights);
         STANDARD_NO_PAD.encode(numbers.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
     }
 
-    /// Takes the weights of [`Statistics::freeze`], where they belong to as many terms.
+    /// Restores the weights that [`Bm25Weights::freeze`] encoded, so that a later page ranks like
+    /// the first one. Weights of another number of terms are ignored.
     pub fn restore(&mut self, frozen: &str) {
-        let Ok(bytes) = STANDARD_NO_PAD.decode(frozen) else { return };
+        let Ok(bytes) = STANDARD_NO_PAD.decode(frozen) else {
+            return;
+        };
         let mut numbers = bytes.chunks_exact(2).map(|pair| {
             f32::from(u16::from_be_bytes([
                 pair.first().copied().unwrap_or(0),
@@ -266,89 +361,120 @@ impl Statistics {
             return;
         }
         self.mean_length = numbers.next().unwrap_or(1.0).max(1.0);
-        self.top = numbers.next().map(|top| top * TOP_UNIT).filter(|top| *top > 0.0);
-        for ((_, weight), frozen) in self.terms.iter_mut().zip(numbers) {
-            *weight = frozen * UNIT;
+        self.frozen_norm = numbers
+            .next()
+            .map(|norm| norm * NORM_UNIT)
+            .filter(|norm| *norm > 0.0);
+        for (term, frozen) in self.terms.iter_mut().zip(numbers) {
+            term.weight = frozen * WEIGHT_UNIT;
         }
     }
 
-    /// What fusion divides lexical scores by, from the best of them: at least what the query's misspelt or unknown words would
-    /// have weighed. Rounded up to the unit in which it is frozen.
-    pub fn whole(&self, best: f32) -> f32 {
-        (best.max(self.missed) / TOP_UNIT).ceil() * TOP_UNIT
+    /// What fusion divides lexical scores by: the best of them, or the weight of the query's
+    /// unmatched words if that is more. Rounded up to the unit that a cursor carries.
+    pub fn score_norm(&self, best: f32) -> f32 {
+        (best.max(self.unmatched_weight) / NORM_UNIT).ceil() * NORM_UNIT
     }
 
-    fn part(&self, weight: f32, frequency: f32, length: u32) -> f32 {
+    /// What a term contributes to the score of a document.
+    fn contribution(&self, weight: f32, frequency: f32, length: u32) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
         let norm = K1 * (1.0 - B + B * length as f32 / self.mean_length);
         weight * frequency * (K1 + 1.0) / (frequency + norm)
     }
 
-    /// The score of every document of a view, dead ones too; 0 for those that hold no term.
-    pub fn scores(&self, view: &View<'_>) -> Values {
-        view.sum(&self.terms, |weight, frequency, length| self.part(weight, frequency, length))
+    /// The score of every document of a view, dead ones too; 0 for those without any term.
+    pub fn scores(&self, view: &View<'_>) -> DocScores {
+        view.sum_terms(&self.terms, |weight, frequency, length| {
+            self.contribution(weight, frequency, length)
+        })
     }
 
     /// What each term contributes to the score of one document, largest first.
-    pub fn explain(&self, view: &View<'_>, number: DocId) -> Vec<(String, f32)> {
-        let length = view.index.lengths().get(number as usize).copied().unwrap_or_default();
-        let mut parts: Vec<(String, f32)> = self
+    pub fn explain(&self, view: &View<'_>, doc: DocId) -> Vec<(String, f32)> {
+        let length = view
+            .index
+            .lengths()
+            .get(doc as usize)
+            .copied()
+            .unwrap_or_default();
+        let mut contributions: Vec<(String, f32)> = self
             .terms
             .iter()
-            .filter_map(|(key, weight)| Some((key.clone(), self.part(*weight, view.frequency(key, number)?, length))))
+            .filter_map(|term| {
+                let frequency = view.frequency(&term.key, doc)?;
+                Some((
+                    term.key.clone(),
+                    self.contribution(term.weight, frequency, length),
+                ))
+            })
             .collect();
-        parts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        parts
+        contributions.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        contributions
     }
 }
 
-/// Finds the words of a text that a query's terms meet, as they are written there; for the answer's `why`. Remembers each
-/// word it has seen, so that a word is stemmed once a request.
+/// Finds the words of a text that match a query's terms, as the text spells them, for an answer's
+/// `why`. It caches every word, so each is stemmed once per request.
 pub struct Matcher<'a> {
-    statistics: &'a Statistics,
-    keys: FxHashMap<&'a str, f32>,
-    /// The first bytes of the keys of words: a stem begins as its word does.
-    first: [bool; 256],
-    seen: [FxHashMap<Box<str>, Option<f32>>; 2],
+    bm25: &'a Bm25Weights,
+    weights: FxHashMap<&'a str, f32>,
+    /// The first bytes of the terms. A stem begins like its word, so other words cannot match.
+    first_bytes: [bool; 256],
+    /// The weights of words and of identifiers that were looked up before.
+    cache: [FxHashMap<Box<str>, Option<f32>>; 2],
 }
 
 impl<'a> Matcher<'a> {
     /// A matcher for the terms of a search.
-    pub fn new(statistics: &'a Statistics) -> Self {
-        let mut first = [false; 256];
-        for (key, _) in &statistics.terms {
-            if let Some(known) = key.bytes().next().and_then(|byte| first.get_mut(usize::from(byte))) {
-                *known = true;
+    pub fn new(bm25: &'a Bm25Weights) -> Self {
+        let mut first_bytes = [false; 256];
+        for term in &bm25.terms {
+            let first = term.key.bytes().next();
+            if let Some(slot) = first.and_then(|byte| first_bytes.get_mut(usize::from(byte))) {
+                *slot = true;
             }
         }
         Self {
-            statistics,
-            first,
-            keys: statistics.terms.iter().map(|(key, weight)| (key.as_str(), *weight)).collect(),
-            seen: Default::default(),
+            bm25,
+            first_bytes,
+            weights: bm25
+                .terms
+                .iter()
+                .map(|term| (term.key.as_str(), term.weight))
+                .collect(),
+            cache: Default::default(),
         }
     }
 
-    /// The distinct matching words of a text with the weight of each.
-    pub fn matched<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
-        let Self { keys, first, seen, .. } = self;
-        let [words, identifiers] = seen;
+    /// The distinct words of a text that match, each with its weight.
+    pub fn matching_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
+        let Self {
+            weights,
+            first_bytes,
+            cache: [words, identifiers],
+            ..
+        } = self;
         let mut found: Vec<(f32, Cow<'t, str>)> = Vec::new();
-        analysis::tokenize(text, Side::Document, &mut |token| {
-            let begins = token
-                .text
-                .bytes()
-                .next()
-                .is_some_and(|byte| first.get(usize::from(byte)).copied().unwrap_or(false));
-            if token.kind == Kind::Word && !begins {
+        analysis::tokenize(text, TextRole::Document, &mut |token| {
+            let is_word = token.kind == TokenKind::Word;
+            let first = token.text.bytes().next();
+            let may_match = first
+                .is_some_and(|byte| first_bytes.get(usize::from(byte)).copied().unwrap_or(false));
+            if is_word && !may_match {
                 return;
             }
-            let seen = if token.kind == Kind::Word { &mut *words } else { &mut *identifiers };
-            let weight = match seen.get(token.text.as_ref()) {
+            let cache = if is_word {
+                &mut *words
+            } else {
+                &mut *identifiers
+            };
+            let weight = match cache.get(token.text.as_ref()) {
                 Some(weight) => *weight,
                 None => {
-                    let weight = keys.get(term_key(token.kind, &token.text).as_ref()).copied();
-                    seen.insert(token.text.as_ref().into(), weight);
+                    let key = term_key(token.kind, &token.text);
+                    let weight = weights.get(key.as_ref()).copied();
+                    cache.insert(token.text.as_ref().into(), weight);
                     weight
                 }
             };
@@ -360,9 +486,10 @@ impl<'a> Matcher<'a> {
         });
         found
     }
-    /// Whether a word of a memory only stands in for one of the query that no memory holds.
-    pub fn stands_in(&self, word: &str) -> bool {
-        let key = term_key(Kind::Word, word);
-        self.statistics.stand_ins.contains(key.as_ref())
+
+    /// Whether a word of a memory matches only as an expansion.
+    pub fn is_expansion(&self, word: &str) -> bool {
+        let key = term_key(TokenKind::Word, word);
+        self.bm25.expansions.contains(key.as_ref())
     }
 }

@@ -1,13 +1,28 @@
-//! The postings of one term: which documents hold it, and how often.
+//! The postings of one term: which documents contain it, and how often.
 
-/// A posting: the document in the upper 24 bits, the weighted frequency in half units (at most 255) in the lower 8.
+use super::inverted::DocId;
+
+/// A posting: the document in the upper 24 bits, and in the lower 8 the weighted frequency in half
+/// units, at most 255.
 pub type Posting = u32;
 
-/// Postings in the order of the documents. Most terms (identifiers, numbers, names) stand in one document only, and cost no
-/// memory of their own then.
+/// Packs a document and a weighted frequency in half units.
+pub fn pack_posting(doc: DocId, half_units: u32) -> Posting {
+    doc << 8 | half_units.min(255)
+}
+
+/// The document of a posting and its weighted frequency.
+pub const fn unpack_posting(posting: Posting) -> (DocId, f32) {
+    #[expect(clippy::cast_precision_loss, reason = "at most 255")]
+    let frequency = (posting & 0xff) as f32 / 2.0;
+    (posting >> 8, frequency)
+}
+
+/// Postings in the order of the documents. Most terms (identifiers, numbers, names) occur in a
+/// single document, which needs no heap memory.
 #[derive(Debug)]
 pub enum Postings {
-    /// One document holds the term.
+    /// One document contains the term.
     One(Posting),
     /// Any number of documents.
     Many(Vec<Posting>),
@@ -20,12 +35,14 @@ impl Default for Postings {
 }
 
 impl Postings {
-    /// Makes room for so many more. One by itself needs none.
-    pub fn reserve(&mut self, more: usize) {
+    /// Reserves room for `additional` more postings. A single one needs no room.
+    pub fn reserve(&mut self, additional: usize) {
         match self {
-            Self::Many(list) if !list.is_empty() || more > 1 => list.reserve_exact(more),
-            Self::One(first) if more > 0 => {
-                let mut list = Vec::with_capacity(1 + more);
+            Self::Many(list) if !list.is_empty() || additional > 1 => {
+                list.reserve_exact(additional)
+            }
+            Self::One(first) if additional > 0 => {
+                let mut list = Vec::with_capacity(1 + additional);
                 list.push(*first);
                 *self = Self::Many(list);
             }
@@ -42,7 +59,7 @@ impl Postings {
         }
     }
 
-    /// All of them.
+    /// All postings.
     pub fn as_slice(&self) -> &[Posting] {
         match self {
             Self::One(posting) => std::slice::from_ref(posting),
@@ -50,7 +67,7 @@ impl Postings {
         }
     }
 
-    /// Gives back memory that growth left over.
+    /// Releases memory that growth left over.
     pub fn shrink(&mut self) {
         if let Self::Many(list) = self {
             list.shrink_to_fit();

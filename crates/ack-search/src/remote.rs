@@ -1,38 +1,41 @@
-//! The part of a scope that is not in memory. A large scope keeps the terms and vectors of its first documents in a vector
-//! table; what searches that table implements [`RemoteDocs`]. This crate does not know which library that is.
+//! The documents of a scope that are not in memory.
+//!
+//! A large scope keeps the terms and vectors of its first documents in a vector table. Whatever
+//! searches that table implements [`RemoteDocs`], so this crate does not depend on its library.
 
 use std::error::Error;
 use std::fmt;
 
 use ack_api::memory::StatusFilter;
 
-use crate::filter::Condition;
+use crate::filter::PushdownFilter;
 use crate::inverted::DocId;
-use crate::semantic::Code;
-use crate::view::Verdict;
+use crate::lexical::WeightedTerm;
+use crate::semantic::QuantizedVector;
+use crate::view::Eligibility;
 
-/// What holds the terms and vectors of documents that are not in memory.
+/// The terms and vectors of documents that are not in memory.
 pub trait RemoteDocs: fmt::Debug + Send + Sync {
     /// Every term of these documents.
     fn terms(&self) -> Box<dyn Iterator<Item = &str> + '_>;
 
-    /// How many memories that the filter allows hold a term.
-    fn holders(&self, key: &str, filter: StatusFilter) -> usize;
+    /// How many memories that the filter allows contain a term.
+    fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize;
 
     /// How many bytes of memory it takes.
     fn bytes(&self) -> usize;
 
-    /// The documents that are worth a look.
+    /// Finds the documents that may be among the best.
     ///
     /// # Errors
-    /// Why they cannot be searched any more.
-    fn search(&self, ask: &Ask<'_>) -> Result<Answer, RemoteError>;
+    /// If the table can no longer be searched.
+    fn search(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, RemoteError>;
 
-    /// Reads the terms and vectors of documents.
+    /// Reads the vectors of documents and their frequencies of the given terms.
     ///
     /// # Errors
-    /// Why they cannot be read any more.
-    fn fetch(&self, wanted: &[DocId], keys: &[(String, f32)]) -> Result<Vec<Row>, RemoteError>;
+    /// If the table can no longer be read.
+    fn fetch(&self, docs: &[DocId], terms: &[WeightedTerm]) -> Result<Vec<RemoteDoc>, RemoteError>;
 }
 
 /// Why documents that are not in memory cannot be searched.
@@ -40,7 +43,7 @@ pub trait RemoteDocs: fmt::Debug + Send + Sync {
 #[error(transparent)]
 pub struct RemoteError(pub Box<dyn Error + Send + Sync>);
 
-/// What a vector table says of itself.
+/// The published version of a vector table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableInfo {
     /// Rows of the published version.
@@ -49,48 +52,51 @@ pub struct TableInfo {
     pub version: u64,
     /// The encoder of its vectors.
     pub encoder: String,
-    /// Whether it is searched itself; otherwise everything in it is held in memory.
+    /// Whether searches use the table itself; otherwise all of it is held in memory.
     pub searched: bool,
     /// When it was published.
     pub built_at: Option<jiff::Timestamp>,
 }
 
-/// What a table is asked.
-pub struct Ask<'a> {
+/// A search of the remote documents.
+pub struct RemoteQuery<'a> {
     /// The terms of the query, with their weights.
-    pub keys: &'a [(String, f32)],
-    /// Those that are identifiers with hardly a holder.
-    pub anchors: &'a [String],
+    pub terms: &'a [WeightedTerm],
+    /// Those terms that are rare identifiers, see [`Bm25Weights::required_identifiers`].
+    ///
+    /// [`Bm25Weights::required_identifiers`]: crate::lexical::Bm25Weights::required_identifiers
+    pub required_identifiers: &'a [String],
     /// The vector of the query.
-    pub code: Option<&'a Code>,
-    /// The share of the table's memories that may be shown, 0 to 1, about.
-    pub share: f32,
-    /// What the filters ask for, as far as the table can decide it.
-    pub condition: Condition<'a>,
-    /// Which statuses may be shown.
+    pub vector: Option<&'a QuantizedVector>,
+    /// The estimated share of the remote documents that are eligible, from 0 to 1. 0 makes the
+    /// table apply `filter` itself.
+    pub eligible_share: f32,
+    /// The filters that the table can evaluate.
+    pub filter: PushdownFilter<'a>,
+    /// Which statuses may be returned.
     pub status: StatusFilter,
-    /// How many times more memories are asked for than are wanted.
-    pub widened: usize,
-    /// What may become of a memory.
-    pub verdict: &'a dyn Fn(DocId) -> Verdict,
+    /// Multiplies how many documents the table's indexes are asked for.
+    pub widening: usize,
+    /// Tells whether a document may be a candidate.
+    pub eligibility: &'a dyn Fn(DocId) -> Eligibility,
 }
 
-/// A memory that was found.
-pub struct Row {
-    /// Which one.
+/// The result of a [`RemoteQuery`].
+pub struct RemoteHits {
+    /// The documents, in ascending order and without duplicates.
+    pub docs: Vec<DocId>,
+    /// Whether these are all documents with a term of the query, and no vector was given.
+    pub complete: bool,
+    /// Whether a wider query would find no other document.
+    pub exhausted: bool,
+}
+
+/// The terms and the vector of one remote document.
+pub struct RemoteDoc {
+    /// The document.
     pub doc: DocId,
-    /// Which of the keys it holds, by their places, and their weighted frequencies.
+    /// The query's terms that it contains: position in the query and weighted frequency.
     pub frequencies: Vec<(usize, f32)>,
     /// Its vector.
-    pub code: Option<Code>,
-}
-
-/// What was found.
-pub struct Answer {
-    /// The memories, each once, in the order of their numbers.
-    pub docs: Vec<DocId>,
-    /// These are all that hold a term of the query, and no vector was asked for.
-    pub complete: bool,
-    /// However many more are asked for, no other one is found.
-    pub exhausted: bool,
+    pub vector: Option<QuantizedVector>,
 }

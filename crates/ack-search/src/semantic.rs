@@ -1,163 +1,198 @@
-//! The semantic leg: how near two texts are in meaning, as the cosine of their vectors.
+//! The semantic leg: the cosine of two texts' vectors says how near they are in meaning.
 //!
-//! Vectors lie in memory as signed bytes, a quarter of what single precision takes. A code's scale is the inverse of its
-//! own norm, so that the cosine of two codes is exact and never beyond 1.
+//! Vectors are signed bytes in memory, a quarter of what single precision takes. Each is scaled by
+//! the inverse of its own norm, so the cosine of two quantized vectors is exact and at most 1.
 
 use multiversion::multiversion;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
-use super::retrieve::SIDE_BY_SIDE;
+use super::retrieve::MIN_PARALLEL_DOCS;
 
-/// Vectors that one thread compares at a time: 2 MiB of them.
-const ROWS: usize = 5_461;
+/// Vectors that a thread compares at a time. With 384 components these are 2 MiB.
+const CHUNK_VECTORS: usize = 5_461;
 
-/// One vector as signed bytes, of norm 1 once multiplied by `scale`.
+/// A vector as signed bytes. Multiplied by `scale`, its norm is 1.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Code {
+pub struct QuantizedVector {
     /// The components.
-    pub bytes: Box<[i8]>,
-    /// What makes the norm 1.
+    pub components: Box<[i8]>,
+    /// The inverse of their norm.
     pub scale: f32,
 }
 
-impl Code {
-    /// Quantizes a vector. `None` where it has no direction: no components, all zero, or not finite.
+impl QuantizedVector {
+    /// Quantizes a vector. Returns `None` if it has no direction: no components, all zero, or not
+    /// finite.
     pub fn quantize(vector: &[f32]) -> Option<Self> {
-        let largest = vector.iter().fold(0f32, |largest, value| largest.max(value.abs()));
-        if !largest.is_finite() || largest <= f32::MIN_POSITIVE || vector.iter().any(|value| value.is_nan()) {
+        let max = vector.iter().fold(0f32, |max, value| max.max(value.abs()));
+        let has_nan = vector.iter().any(|value| value.is_nan());
+        if !max.is_finite() || max <= f32::MIN_POSITIVE || has_nan {
             return None;
         }
         #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
-        let bytes: Box<[i8]> = vector.iter().map(|value| (value / largest * 127.0).round() as i8).collect();
-        let square: i64 = bytes.iter().map(|byte| i64::from(*byte) * i64::from(*byte)).sum();
+        let components: Box<[i8]> = vector
+            .iter()
+            .map(|value| (value / max * 127.0).round() as i8)
+            .collect();
+        let square: i64 = components
+            .iter()
+            .map(|byte| i64::from(*byte) * i64::from(*byte))
+            .sum();
         #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
         let scale = 1.0 / (square as f32).sqrt();
-        Some(Self { bytes, scale })
+        Some(Self { components, scale })
     }
 
-    /// The vector itself, of norm 1.
-    pub fn vector(&self) -> Vec<f32> {
-        self.bytes.iter().map(|byte| f32::from(*byte) * self.scale).collect()
+    /// The vector in single precision, of norm 1.
+    pub fn to_f32(&self) -> Vec<f32> {
+        self.components
+            .iter()
+            .map(|byte| f32::from(*byte) * self.scale)
+            .collect()
     }
 
-    /// The factor (little endian), then the components.
+    /// Serializes the vector: the scale (little endian), then the components.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let components = self.bytes.iter().map(|byte| byte.cast_unsigned());
-        self.scale.to_le_bytes().into_iter().chain(components).collect()
+        let components = self.components.iter().map(|byte| byte.cast_unsigned());
+        self.scale
+            .to_le_bytes()
+            .into_iter()
+            .chain(components)
+            .collect()
     }
 
-    /// Reads what [`Code::to_bytes`] wrote.
+    /// Deserializes what [`QuantizedVector::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (scale, components) = bytes.split_first_chunk::<4>()?;
         let scale = f32::from_le_bytes(*scale);
         (scale.is_finite() && scale > 0.0).then(|| Self {
-            bytes: components.iter().map(|byte| byte.cast_signed()).collect(),
+            components: components.iter().map(|byte| byte.cast_signed()).collect(),
             scale,
         })
     }
 
-    /// The cosine of two vectors; 0 where they are of different dimension.
+    /// The cosine of two vectors; 0 if their dimensions differ.
     pub fn cosine(&self, other: &Self) -> f32 {
-        similarity(&self.bytes, self.scale, &other.bytes, other.scale)
+        if self.components.len() == other.components.len() {
+            dot(&self.components, &other.components) * self.scale * other.scale
+        } else {
+            0.0
+        }
     }
 }
 
-/// The vectors of an index, one a document; a document may have none.
+/// The vectors of an index: one row per document, which may be empty.
 #[derive(Debug, Default)]
 pub struct Vectors {
     dimension: usize,
-    bytes: Vec<i8>,
-    /// 0 where a document has no vector.
+    /// Row-major: `dimension` components per document.
+    components: Vec<i8>,
+    /// 0 for a document without a vector.
     scales: Vec<f32>,
 }
 
 impl Vectors {
-    /// Makes room for so many more vectors of a dimension.
-    pub fn reserve(&mut self, vectors: usize, dimension: usize) {
-        self.bytes.reserve_exact(vectors * dimension);
-        self.scales.reserve_exact(vectors);
+    /// Reserves room for `additional` more vectors of a dimension.
+    pub fn reserve(&mut self, additional: usize, dimension: usize) {
+        self.components.reserve_exact(additional * dimension);
+        self.scales.reserve_exact(additional);
     }
 
-    /// Appends the vector of the next document.
-    pub fn push(&mut self, code: Option<&Code>) {
+    /// Appends the vector of the next document. The first vector determines the dimension; vectors
+    /// of another dimension are dropped.
+    pub fn push(&mut self, vector: Option<&QuantizedVector>) {
         if self.dimension == 0
-            && let Some(code) = code
+            && let Some(vector) = vector
         {
-            self.dimension = code.bytes.len();
-            self.bytes.resize(self.scales.len() * self.dimension, 0);
+            self.dimension = vector.components.len();
+            self.components
+                .resize(self.scales.len() * self.dimension, 0);
         }
-        match code.filter(|code| code.bytes.len() == self.dimension) {
-            Some(code) => {
-                self.bytes.extend_from_slice(&code.bytes);
-                self.scales.push(code.scale);
+        match vector.filter(|vector| vector.components.len() == self.dimension) {
+            Some(vector) => {
+                self.components.extend_from_slice(&vector.components);
+                self.scales.push(vector.scale);
             }
             None => {
-                self.bytes.resize(self.bytes.len() + self.dimension, 0);
+                self.components
+                    .resize(self.components.len() + self.dimension, 0);
                 self.scales.push(0.0);
             }
         }
     }
 
-    /// The vector of a document.
-    pub fn get(&self, number: u32) -> Option<Code> {
-        let number = number as usize;
-        let scale = *self.scales.get(number).filter(|scale| **scale > 0.0)?;
-        let start = number * self.dimension;
-        let bytes = self.bytes.get(start..start + self.dimension)?;
-        Some(Code {
-            bytes: bytes.into(),
+    /// The vector in a row.
+    pub fn get(&self, row: u32) -> Option<QuantizedVector> {
+        let row = row as usize;
+        let scale = *self.scales.get(row).filter(|scale| **scale > 0.0)?;
+        let start = row * self.dimension;
+        let components = self.components.get(start..start + self.dimension)?;
+        Some(QuantizedVector {
+            components: components.into(),
             scale,
         })
     }
 
-    /// Whether a document has a vector.
-    pub fn has(&self, number: u32) -> bool {
-        self.scales.get(number as usize).is_some_and(|scale| *scale > 0.0)
+    /// Whether a row has a vector.
+    pub fn has(&self, row: u32) -> bool {
+        self.scales
+            .get(row as usize)
+            .is_some_and(|scale| *scale > 0.0)
     }
 
-    /// The cosine of every document with a query, in the order of the documents; 0 for one without a vector.
-    pub fn cosines(&self, query: &Code) -> Vec<f32> {
-        if self.dimension == 0 || query.bytes.len() != self.dimension {
-            return vec![0.0; self.scales.len()];
-        }
-        // Widened once, so that a pair of products is one instruction.
-        let wide: Vec<i16> = query.bytes.iter().map(|byte| i16::from(*byte)).collect();
+    /// The cosine of every row with a query; 0 for an empty row.
+    pub fn cosines(&self, query: &QuantizedVector) -> Vec<f32> {
         let mut cosines = vec![0.0; self.scales.len()];
-        if self.scales.len() < SIDE_BY_SIDE {
-            scan(&self.bytes, &self.scales, &wide, query.scale, &mut cosines);
+        if self.dimension == 0 || query.components.len() != self.dimension {
+            return cosines;
+        }
+        // Widened to 16 bits, so one instruction multiplies and adds pairs of components.
+        let wide: Vec<i16> = query
+            .components
+            .iter()
+            .map(|byte| i16::from(*byte))
+            .collect();
+        if self.scales.len() < MIN_PARALLEL_DOCS {
+            scan(
+                &self.components,
+                &self.scales,
+                &wide,
+                query.scale,
+                &mut cosines,
+            );
         } else {
-            let rows = self.bytes.par_chunks(ROWS * self.dimension).zip(self.scales.par_chunks(ROWS));
-            rows.zip(cosines.par_chunks_mut(ROWS))
-                .for_each(|((bytes, scales), cosines)| scan(bytes, scales, &wide, query.scale, cosines));
+            let components = self.components.par_chunks(CHUNK_VECTORS * self.dimension);
+            components
+                .zip(self.scales.par_chunks(CHUNK_VECTORS))
+                .zip(cosines.par_chunks_mut(CHUNK_VECTORS))
+                .for_each(|((components, scales), cosines)| {
+                    scan(components, scales, &wide, query.scale, cosines)
+                });
         }
         cosines
     }
 
-    /// How many bytes of memory they take.
+    /// The bytes of memory they take.
     pub const fn bytes(&self) -> usize {
-        self.bytes.capacity() + self.scales.capacity() * size_of::<f32>()
+        self.components.capacity() + self.scales.capacity() * size_of::<f32>()
     }
 
-    /// Gives back memory that growth left over.
+    /// Releases memory that growth left over.
     pub fn shrink(&mut self) {
-        self.bytes.shrink_to_fit();
+        self.components.shrink_to_fit();
         self.scales.shrink_to_fit();
-    }
-}
-
-fn similarity(a: &[i8], a_scale: f32, b: &[i8], b_scale: f32) -> f32 {
-    if a.len() == b.len() {
-        product(a, b) * a_scale * b_scale
-    } else {
-        0.0
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
 #[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
-fn scan(bytes: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &mut [f32]) {
-    for ((row, row_scale), cosine) in bytes.chunks_exact(query.len()).zip(scales).zip(cosines) {
+fn scan(components: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &mut [f32]) {
+    for ((row, row_scale), cosine) in components
+        .chunks_exact(query.len())
+        .zip(scales)
+        .zip(cosines)
+    {
         let mut sum = 0i32;
         for (a, b) in row.iter().zip(query) {
             sum += i32::from(*a) * i32::from(*b);
@@ -167,6 +202,9 @@ fn scan(bytes: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &mut [
 }
 
 #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-fn product(a: &[i8], b: &[i8]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>() as f32
+fn dot(a: &[i8], b: &[i8]) -> f32 {
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| i32::from(*a) * i32::from(*b))
+        .sum::<i32>() as f32
 }

@@ -1,206 +1,200 @@
-//! One scope of a search as the legs see it: an index, the request's filters, and, where the terms and vectors of a large
-//! scope lie in its vector table, those of the memories that the table's own indexes found.
+//! One scope in one search: its index, the request's filters, and the remote documents that were
+//! fetched for it.
 //!
-//! LanceDB's indexes only say which memories are worth a look (a hundred and more of them); what they are worth is
-//! computed here as for any other memory, from the terms and the vector that the table holds, so that a memory scores
-//! the same wherever it lies.
+//! The vector table of a large scope only names candidates. Their scores are computed here, from
+//! the same terms and vectors and in the same order of operations as for documents in memory, so a
+//! memory scores the same wherever it is stored. See `docs/retrieval.md`.
 
-use super::filter::{Filters, Resolved};
-use super::inverted::{DocId, Index, Mark, SUCCEEDED, allowed};
-use super::lexical::Statistics;
-use super::semantic::Code;
-use crate::remote::{Ask, RemoteError, Row};
+use super::filter::{Filters, ResolvedFilters};
+use super::inverted::{DocFlags, DocId, HAS_SUCCESSOR, Index, allowed_flags};
+use super::lexical::{Bm25Weights, WeightedTerm};
+use super::semantic::QuantizedVector;
+use crate::remote::{RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
-/// So many memories that may be shown are wanted of the table: more than the largest page.
-const AT_LEAST: usize = 100;
-/// Where its indexes find fewer, and no more memories than this pass the filters, each of these is looked at.
-const EXACT: usize = 20_000;
-/// Where the filters leave no more than this, the indexes are not asked at all.
-const FEW: usize = 400;
-/// The same of an estimate.
-const FEW_EXPECTED: f32 = 200.0;
-/// How many times more the indexes are asked for at each step, where they keep naming what the filters leave out, and at most.
-const WIDER: usize = 16;
-const WIDEST: usize = 4_096;
-/// Documents that are looked at to learn what share of them passes the filters.
-const SAMPLE: u32 = 8_192;
+/// Eligible documents that a search of the table should find: more than the largest page.
+const MIN_ELIGIBLE: usize = 100;
+/// If the table's indexes find fewer than [`MIN_ELIGIBLE`], and the filters leave at most this many
+/// documents, all of these are scored.
+const MAX_EXHAUSTIVE_DOCS: usize = 20_000;
+/// If the filters leave at most this many documents, these are scored without asking the indexes.
+const MAX_UNINDEXED_DOCS: usize = 400;
+/// They are only counted if their estimated number is at most this.
+const MAX_EXPECTED_UNINDEXED_DOCS: f32 = 200.0;
+/// By how much each further query is wider, if too few of the documents found are eligible.
+const WIDENING_STEP: usize = 16;
+/// The widest query.
+const MAX_WIDENING: usize = 4_096;
+/// Documents that are sampled to estimate which share of them is eligible.
+const SAMPLE_DOCS: u32 = 8_192;
 
 /// One scope of a search.
 pub struct View<'a> {
     /// Its index.
     pub index: &'a Index,
     /// The request's filters, resolved for it.
-    pub filter: Resolved<'a>,
-    /// What was found outside of the index, by document.
-    outside: Vec<Outside>,
-    /// Memories that match may have been passed over.
+    pub filter: ResolvedFilters<'a>,
+    /// The remote documents that were fetched, in ascending order.
+    fetched: Vec<FetchedDoc>,
+    /// Matches may be missing.
     partial: bool,
 }
 
-/// A memory whose terms and vector lie in the vector table.
-struct Outside {
+/// A remote document that was fetched.
+struct FetchedDoc {
     doc: DocId,
-    /// The keys of the query that it holds, and their weighted frequencies.
+    /// The query's terms that it contains, and their weighted frequencies.
     frequencies: Vec<(Box<str>, f32)>,
-    code: Option<Code>,
+    vector: Option<QuantizedVector>,
 }
 
-/// A number for some documents of a view: those found outside, and every one in memory.
-pub struct Values {
-    outside: Vec<(DocId, f32)>,
-    first: DocId,
+/// A score for every document of a view that is in memory or was fetched.
+pub struct DocScores {
+    fetched: Vec<(DocId, f32)>,
+    first_resident: DocId,
     resident: Vec<f32>,
 }
 
-impl Values {
-    /// The documents that have a number, in their order.
+impl DocScores {
+    /// The documents that have a score, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (DocId, f32)> {
-        let resident = (self.first..).zip(self.resident.iter().copied());
-        self.outside.iter().copied().chain(resident)
+        let resident = (self.first_resident..).zip(self.resident.iter().copied());
+        self.fetched.iter().copied().chain(resident)
     }
 
-    /// The number of a document; 0 where it has none.
-    pub fn of(&self, doc: DocId) -> f32 {
-        let found = match doc.checked_sub(self.first) {
-            Some(place) => self.resident.get(place as usize).copied(),
+    /// The score of a document, or 0 if it has none.
+    pub fn get(&self, doc: DocId) -> f32 {
+        let score = match doc.checked_sub(self.first_resident) {
+            Some(position) => self.resident.get(position as usize).copied(),
             None => {
-                let place = self.outside.binary_search_by_key(&doc, |(doc, _)| *doc).ok();
-                place.and_then(|place| self.outside.get(place)).map(|(_, value)| *value)
+                let position = self
+                    .fetched
+                    .binary_search_by_key(&doc, |(doc, _)| *doc)
+                    .ok();
+                position
+                    .and_then(|position| self.fetched.get(position))
+                    .map(|(_, score)| *score)
             }
         };
-        found.unwrap_or_default()
+        score.unwrap_or_default()
     }
 }
 
 impl<'a> View<'a> {
-    /// A view in which nothing was looked for yet.
-    pub const fn new(index: &'a Index, filter: Resolved<'a>) -> Self {
+    /// A view without any remote documents yet.
+    pub const fn new(index: &'a Index, filter: ResolvedFilters<'a>) -> Self {
         Self {
             index,
             filter,
-            outside: Vec::new(),
+            fetched: Vec::new(),
             partial: false,
         }
     }
 
-    /// Whether some memories that match less well may have been passed over, because the table's indexes named only the best.
+    /// Whether weaker matches may be missing, because the table's indexes named only the best.
     pub const fn is_partial(&self) -> bool {
         self.partial
     }
 
-    /// Asks the vector table for the memories that are worth a look, where the scope's index leaves them there. Of a request
-    /// that is to stop, they are incomplete.
+    /// Fetches the remote documents that may be among the best, if the index has remote documents.
+    /// After the request is cancelled, they are incomplete.
     ///
     /// # Errors
-    /// Why the table cannot be searched any more.
-    pub fn look_outside(&mut self, statistics: Option<&Statistics>, code: Option<&Code>, filters: &Filters) -> Result<(), RemoteError> {
+    /// If the table can no longer be searched.
+    pub fn fetch_remote_candidates(
+        &mut self,
+        bm25: Option<&Bm25Weights>,
+        vector: Option<&QuantizedVector>,
+        filters: &Filters,
+    ) -> Result<(), RemoteError> {
         let index = self.index;
-        let Some(searcher) = index.searcher().filter(|_| statistics.is_some() || code.is_some()) else {
+        let Some(remote) = index
+            .remote()
+            .filter(|_| bm25.is_some() || vector.is_some())
+        else {
             return Ok(());
         };
-        let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
-        let judge = Judge::new(self, filters);
-        let passes = |doc: DocId| matches!(judge.judge(doc), Verdict::Candidate);
-        let share = judge.share();
+        let terms = bm25.map_or(&[][..], |bm25| &bm25.terms);
+        let rules = EligibilityRules::new(self, filters);
+        let share = rules.eligible_share();
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
-        let every = |most: usize, counts: &dyn Fn(DocId) -> bool| -> Option<Vec<DocId>> {
-            let docs = cancel::guarded(0..index.first_resident());
-            let left: Vec<DocId> = docs.filter(|doc| counts(*doc)).take(most + 1).collect();
-            (left.len() <= most).then_some(left)
-        };
-        // What is left, with what the status filter keeps out, may hardly be more than the indexes would name.
-        let few = if expected <= FEW_EXPECTED {
-            every(FEW, &|doc| !matches!(judge.judge(doc), Verdict::Filtered))
+        // What the status filter hides counts here too: the answer reports how many these are.
+        let unindexed = if expected <= MAX_EXPECTED_UNINDEXED_DOCS {
+            let relevant = |doc| !matches!(rules.check(doc), Eligibility::Excluded);
+            remote_docs_if_few(index, MAX_UNINDEXED_DOCS, &relevant)
         } else {
             None
         };
-        let (wanted, partial) = match few {
-            Some(left) => (left, false),
+        let (docs, partial) = match unindexed {
+            Some(docs) => (docs, false),
             None => {
-                let mut ask = Ask {
-                    keys,
-                    anchors: statistics.map_or(&[][..], |statistics| &statistics.anchors),
-                    code,
-                    share,
-                    condition: self.filter.condition(),
+                let query = RemoteQuery {
+                    terms,
+                    required_identifiers: bm25.map_or(&[][..], |bm25| &bm25.required_identifiers),
+                    vector,
+                    eligible_share: share,
+                    filter: self.filter.pushdown(),
                     status: filters.status,
-                    widened: 1,
-                    verdict: &|doc| judge.judge(doc),
+                    widening: 1,
+                    eligibility: &|doc| rules.check(doc),
                 };
-                let answer = searcher.search(&ask)?;
-                let mut wanted = answer.docs;
-                let mut partial = !answer.complete;
-                let mut exhausted = answer.exhausted;
-                let too_few = |wanted: &[DocId]| wanted.iter().filter(|doc| passes(**doc)).count() < AT_LEAST;
-                if partial && share < 1.0 && too_few(&wanted) && cancel::check().is_ok() {
-                    // What matches best lies where the filters do not lead: they are given to the table after all.
-                    ask.share = 0.0;
-                    let answer = searcher.search(&ask)?;
-                    exhausted = answer.exhausted;
-                    add(&mut wanted, answer.docs);
-                }
-                if partial && too_few(&wanted) {
-                    // The filters leave so little that the table's indexes pass it over: every memory that is left is looked at.
-                    if let Some(left) = every(EXACT, &passes) {
-                        add(&mut wanted, left);
-                        partial = false;
-                    }
-                    // More than that are left, and the table cannot decide what leaves them: more and more are asked for.
-                    while partial && too_few(&wanted) && !exhausted && ask.widened < WIDEST && cancel::check().is_ok() {
-                        ask.widened *= WIDER;
-                        let answer = searcher.search(&ask)?;
-                        exhausted = answer.exhausted;
-                        add(&mut wanted, answer.docs);
-                    }
-                }
-                (wanted, partial)
+                search_widening(remote, query, index, &rules)?
             }
         };
         self.partial = partial;
         if cancel::check().is_err() {
-            // Whoever asked finds that out too.
+            // The caller checks for cancellation too.
             return Ok(());
         }
-        let rows = searcher.fetch(&wanted, keys)?;
-        self.take(rows, keys);
+        let fetched = remote.fetch(&docs, terms)?;
+        self.add_fetched(fetched, terms);
         Ok(())
     }
 
-    /// Reads single memories from the vector table, whatever its indexes say of them.
+    /// Fetches the given remote documents, whether or not a search would find them.
     ///
     /// # Errors
-    /// Why the table cannot be read any more.
-    pub fn fetch(&mut self, docs: &[DocId], statistics: Option<&Statistics>) -> Result<(), RemoteError> {
+    /// If the table can no longer be read.
+    pub fn fetch_remote_docs(
+        &mut self,
+        docs: &[DocId],
+        bm25: Option<&Bm25Weights>,
+    ) -> Result<(), RemoteError> {
         let missing = docs
             .iter()
-            .filter(|doc| **doc < self.index.first_resident() && self.row(**doc).is_none());
+            .filter(|doc| **doc < self.index.first_resident() && self.fetched(**doc).is_none());
         let missing: Vec<DocId> = missing.copied().collect();
-        let (Some(searcher), false) = (self.index.searcher(), missing.is_empty()) else {
+        let (Some(remote), false) = (self.index.remote(), missing.is_empty()) else {
             return Ok(());
         };
-        let keys = statistics.map_or(&[][..], |statistics| &statistics.terms);
-        let rows = searcher.fetch(&missing, keys)?;
-        self.take(rows, keys);
+        let terms = bm25.map_or(&[][..], |bm25| &bm25.terms);
+        let fetched = remote.fetch(&missing, terms)?;
+        self.add_fetched(fetched, terms);
         Ok(())
     }
 
-    fn take(&mut self, rows: Vec<Row>, keys: &[(String, f32)]) {
-        let named = |(place, frequency): (usize, f32)| Some((keys.get(place)?.0.as_str().into(), frequency));
-        self.outside.extend(rows.into_iter().map(|row| Outside {
-            doc: row.doc,
-            frequencies: row.frequencies.into_iter().filter_map(named).collect(),
-            code: row.code,
-        }));
-        self.outside.sort_by_key(|row| row.doc);
-        self.outside.dedup_by_key(|row| row.doc);
+    fn add_fetched(&mut self, docs: Vec<RemoteDoc>, terms: &[WeightedTerm]) {
+        let named = |(term, frequency): (usize, f32)| {
+            Some((terms.get(term)?.key.as_str().into(), frequency))
+        };
+        self.fetched
+            .extend(docs.into_iter().map(|remote| FetchedDoc {
+                doc: remote.doc,
+                frequencies: remote.frequencies.into_iter().filter_map(named).collect(),
+                vector: remote.vector,
+            }));
+        self.fetched.sort_by_key(|fetched| fetched.doc);
+        self.fetched.dedup_by_key(|fetched| fetched.doc);
     }
 
-    fn row(&self, doc: DocId) -> Option<&Outside> {
-        let place = self.outside.binary_search_by_key(&doc, |row| row.doc).ok()?;
-        self.outside.get(place)
+    fn fetched(&self, doc: DocId) -> Option<&FetchedDoc> {
+        let position = self
+            .fetched
+            .binary_search_by_key(&doc, |fetched| fetched.doc)
+            .ok()?;
+        self.fetched.get(position)
     }
 
     /// The weighted frequency of one of the query's terms in a document.
@@ -208,148 +202,230 @@ impl<'a> View<'a> {
         if doc >= self.index.first_resident() {
             return self.index.frequency(key, doc);
         }
-        let row = self.row(doc)?;
-        row.frequencies
-            .iter()
-            .find(|(own, _)| &**own == key)
-            .map(|(_, frequency)| *frequency)
+        self.fetched(doc)?.frequency(key)
     }
 
-    /// The vector of a document that is in memory or was found.
-    pub fn code(&self, doc: DocId) -> Option<Code> {
+    /// The vector of a document that is in memory or was fetched.
+    pub fn vector(&self, doc: DocId) -> Option<QuantizedVector> {
         if doc >= self.index.first_resident() {
-            return self.index.code(doc);
+            return self.index.vector(doc);
         }
-        self.row(doc)?.code.clone()
+        self.fetched(doc)?.vector.clone()
     }
 
-    /// Whether [`View::code`] knows its vector.
-    pub fn has_code(&self, doc: DocId) -> bool {
+    /// Whether [`View::vector`] returns a vector.
+    pub fn has_vector(&self, doc: DocId) -> bool {
         if doc >= self.index.first_resident() {
-            return self.index.has_code(doc);
+            return self.index.has_vector(doc);
         }
-        self.row(doc).is_some_and(|row| row.code.is_some())
+        self.fetched(doc)
+            .is_some_and(|fetched| fetched.vector.is_some())
     }
 
-    /// The cosine of each document with a query; 0 for one without a vector.
-    pub fn cosines(&self, query: &Code) -> Values {
-        let cosine = |row: &Outside| (row.doc, row.code.as_ref().map_or(0.0, |code| code.cosine(query)));
-        Values {
-            outside: self.outside.iter().map(cosine).collect(),
-            first: self.index.first_resident(),
+    /// The cosine of each document with a query; 0 for a document without a vector.
+    pub fn cosines(&self, query: &QuantizedVector) -> DocScores {
+        let cosine = |fetched: &FetchedDoc| {
+            let vector = fetched.vector.as_ref();
+            (
+                fetched.doc,
+                vector.map_or(0.0, |vector| vector.cosine(query)),
+            )
+        };
+        DocScores {
+            fetched: self.fetched.iter().map(cosine).collect(),
+            first_resident: self.index.first_resident(),
             resident: self.index.vectors().cosines(query),
         }
     }
 
-    /// The sum of what each term of a query gives to a document: `part(key, frequency, length)`.
-    pub fn sum(&self, keys: &[(String, f32)], part: impl Fn(f32, f32, u32) -> f32) -> Values {
-        let (first, lengths) = (self.index.first_resident(), self.index.lengths());
-        let resident = lengths.get(first as usize..).unwrap_or_default();
-        let mut scores = vec![0f32; resident.len()];
-        for (key, weight) in keys {
-            for (number, frequency) in cancel::guarded(self.index.postings(key)) {
-                let place = number.saturating_sub(first) as usize;
-                if let (Some(score), Some(length)) = (scores.get_mut(place), resident.get(place)) {
-                    *score += part(*weight, frequency, *length);
+    /// The sum of what each term contributes to each document, where
+    /// `contribution(weight, frequency, length)` is that of one term.
+    pub fn sum_terms(
+        &self,
+        terms: &[WeightedTerm],
+        contribution: impl Fn(f32, f32, u32) -> f32,
+    ) -> DocScores {
+        let (first_resident, lengths) = (self.index.first_resident(), self.index.lengths());
+        let resident_lengths = lengths.get(first_resident as usize..).unwrap_or_default();
+        let mut resident = vec![0f32; resident_lengths.len()];
+        for term in terms {
+            for (doc, frequency) in cancel::guarded(self.index.postings(&term.key)) {
+                let position = doc.saturating_sub(first_resident) as usize;
+                if let (Some(score), Some(length)) =
+                    (resident.get_mut(position), resident_lengths.get(position))
+                {
+                    *score += contribution(term.weight, frequency, *length);
                 }
             }
         }
-        let outside = self.outside.iter().map(|row| {
-            let length = lengths.get(row.doc as usize).copied().unwrap_or_default();
-            // In the order of the query's terms, so that the sum is the same to the last bit as for a memory in memory.
-            let held = keys.iter().filter_map(|(key, weight)| {
-                let frequency = row.frequencies.iter().find(|(own, _)| **own == **key)?.1;
-                Some(part(*weight, frequency, length))
+        let fetched = self.fetched.iter().map(|fetched| {
+            let length = lengths
+                .get(fetched.doc as usize)
+                .copied()
+                .unwrap_or_default();
+            // Summed in the order of the query's terms, as above: floating-point addition is not
+            // associative, and the scores have to be equal to the last bit.
+            let contributions = terms.iter().filter_map(|term| {
+                let frequency = fetched.frequency(&term.key)?;
+                Some(contribution(term.weight, frequency, length))
             });
-            (row.doc, held.fold(0.0, |sum, part| sum + part))
+            (fetched.doc, contributions.fold(0.0, |sum, part| sum + part))
         });
-        Values {
-            outside: outside.collect(),
-            first,
-            resident: scores,
+        DocScores {
+            fetched: fetched.collect(),
+            first_resident,
+            resident,
         }
     }
 }
 
-/// Adds documents to others, in the order of their numbers.
-fn add(wanted: &mut Vec<DocId>, more: Vec<DocId>) {
-    wanted.extend(more);
-    wanted.sort_unstable();
-    wanted.dedup();
+impl FetchedDoc {
+    fn frequency(&self, key: &str) -> Option<f32> {
+        let mut frequencies = self.frequencies.iter();
+        frequencies
+            .find(|(held, _)| &**held == key)
+            .map(|(_, frequency)| *frequency)
+    }
 }
 
-/// Some of so many documents, the same ones every time, spread evenly and without a period: what is written in turn (every
-/// eighth memory of one project) must not be met by a step of its own length. Each of them where there are few.
-fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
-    /// 2^32 divided by the golden ratio: multiples of it fill the range evenly.
-    const GOLDEN: u32 = 0x9E37_79B9;
-    (0..documents.min(SAMPLE)).map(move |number| {
-        if documents <= SAMPLE {
-            return number;
+/// The remote documents for which `counts` holds, or `None` if there are more than `limit`.
+fn remote_docs_if_few(
+    index: &Index,
+    limit: usize,
+    counts: &dyn Fn(DocId) -> bool,
+) -> Option<Vec<DocId>> {
+    let docs = cancel::guarded(0..index.first_resident());
+    let docs: Vec<DocId> = docs.filter(|doc| counts(*doc)).take(limit + 1).collect();
+    (docs.len() <= limit).then_some(docs)
+}
+
+/// Searches the remote documents, more widely while too few of those found are eligible. Returns
+/// what was found, and whether matches may be missing.
+fn search_widening(
+    remote: &dyn RemoteDocs,
+    mut query: RemoteQuery<'_>,
+    index: &Index,
+    rules: &EligibilityRules<'_>,
+) -> Result<(Vec<DocId>, bool), RemoteError> {
+    let is_eligible = |doc: DocId| matches!(rules.check(doc), Eligibility::Eligible);
+    let too_few =
+        |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
+    let RemoteHits {
+        mut docs,
+        complete,
+        mut exhausted,
+    } = remote.search(&query)?;
+    let mut partial = !complete;
+    if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
+        // The best matches are not where the filters point, so the table applies the filters.
+        query.eligible_share = 0.0;
+        let hits = remote.search(&query)?;
+        exhausted = hits.exhausted;
+        merge(&mut docs, hits.docs);
+    }
+    if partial && too_few(&docs) {
+        // The filters leave too little for the table's indexes to name: score all that is left.
+        if let Some(eligible) = remote_docs_if_few(index, MAX_EXHAUSTIVE_DOCS, &is_eligible) {
+            merge(&mut docs, eligible);
+            partial = false;
         }
-        let place = (u64::from(number.wrapping_mul(GOLDEN)) * u64::from(documents)) >> 32;
-        DocId::try_from(place).unwrap_or_default()
+        // Otherwise more are left, and the table cannot evaluate the filter that excludes the rest.
+        while partial
+            && too_few(&docs)
+            && !exhausted
+            && query.widening < MAX_WIDENING
+            && cancel::check().is_ok()
+        {
+            query.widening *= WIDENING_STEP;
+            let hits = remote.search(&query)?;
+            exhausted = hits.exhausted;
+            merge(&mut docs, hits.docs);
+        }
+    }
+    Ok((docs, partial))
+}
+
+/// Merges documents into others, in ascending order and without duplicates.
+fn merge(docs: &mut Vec<DocId>, more: Vec<DocId>) {
+    docs.extend(more);
+    docs.sort_unstable();
+    docs.dedup();
+}
+
+/// A deterministic sample of the first `documents` documents; all of them if there are few.
+///
+/// The sample is even but has no period: it must not be in step with stores that are written in
+/// turn, such as every eighth memory in one project.
+fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
+    /// 2^32 divided by the golden ratio. Its multiples fill the range evenly (Fibonacci hashing).
+    const GOLDEN: u32 = 0x9E37_79B9;
+    (0..documents.min(SAMPLE_DOCS)).map(move |n| {
+        if documents <= SAMPLE_DOCS {
+            return n;
+        }
+        let doc = (u64::from(n.wrapping_mul(GOLDEN)) * u64::from(documents)) >> 32;
+        DocId::try_from(doc).unwrap_or_default()
     })
 }
 
-/// Whether a document that matches is a candidate, and if not, why.
-pub enum Verdict {
-    /// It may be shown.
-    Candidate,
-    /// The status filter keeps it out.
-    ByStatus,
-    /// A newer memory stands in for it.
+/// Whether a matching document is a candidate and, if not, why.
+pub enum Eligibility {
+    /// It may be returned.
+    Eligible,
+    /// The status filter hides it.
+    HiddenByStatus,
+    /// A newer memory replaces it.
     Superseded,
-    /// It does not exist for this request: dead, or another filter keeps it out.
-    Filtered,
+    /// It does not exist for this request: it is dead, or another filter excludes it.
+    Excluded,
 }
 
-/// Decides about the documents of one view.
-pub struct Judge<'a> {
+/// Decides which documents of a view may be returned.
+pub struct EligibilityRules<'a> {
     pub(super) view: &'a View<'a>,
     status: StatusFilter,
-    allowed: Mark,
-    /// No filter but the one on status restricts anything.
-    open: bool,
+    allowed: DocFlags,
+    /// Only the status filter restricts anything.
+    unrestricted: bool,
 }
 
-impl<'a> Judge<'a> {
-    /// A judge for the filters of a request.
+impl<'a> EligibilityRules<'a> {
+    /// The rules for a request's filters.
     pub fn new(view: &'a View<'a>, filters: &Filters) -> Self {
         Self {
             view,
             status: filters.status,
-            allowed: allowed(filters.status),
-            open: view.filter.is_open(),
+            allowed: allowed_flags(filters.status),
+            unrestricted: view.filter.is_unrestricted(),
         }
     }
 
-    /// The share of the documents outside of memory that may be shown, 0 to 1, about.
-    fn share(&self) -> f32 {
+    /// The estimated share of the remote documents that are eligible, from 0 to 1.
+    fn eligible_share(&self) -> f32 {
         let documents = self.view.index.first_resident();
-        let (mut looked_at, mut passing) = (0u32, 0u32);
+        let (mut sampled, mut eligible) = (0u32, 0u32);
         for doc in sample(documents) {
-            looked_at += 1;
-            passing += u32::from(matches!(self.judge(doc), Verdict::Candidate));
+            sampled += 1;
+            eligible += u32::from(matches!(self.check(doc), Eligibility::Eligible));
         }
         #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
-        let share = passing as f32 / looked_at.max(1) as f32;
+        let share = eligible as f32 / sampled.max(1) as f32;
         share
     }
 
-    /// What becomes of a document that matches.
-    pub fn judge(&self, number: DocId) -> Verdict {
+    /// Whether a document may be returned.
+    pub fn check(&self, doc: DocId) -> Eligibility {
         let index = self.view.index;
-        let mark = index.mark(number);
-        let dead = mark & !SUCCEEDED == 0;
-        if dead || (!self.open && !self.view.filter.passes(number)) {
-            Verdict::Filtered
-        } else if mark & self.allowed == 0 {
-            Verdict::ByStatus
-        } else if mark & SUCCEEDED != 0 && index.is_superseded(number, self.status) {
-            Verdict::Superseded
+        let flags = index.flags(doc);
+        let dead = flags & !HAS_SUCCESSOR == 0;
+        if dead || (!self.unrestricted && !self.view.filter.matches(doc)) {
+            Eligibility::Excluded
+        } else if flags & self.allowed == 0 {
+            Eligibility::HiddenByStatus
+        } else if flags & HAS_SUCCESSOR != 0 && index.is_superseded(doc, self.status) {
+            Eligibility::Superseded
         } else {
-            Verdict::Candidate
+            Eligibility::Eligible
         }
     }
 }
@@ -362,10 +438,15 @@ mod tests {
     fn a_sample_tells_the_share_of_what_is_written_in_turn() {
         for documents in [8_192, 10_400, 200_000, 1_000_000u32] {
             for period in [2, 3, 4, 8, 12, 24, 40, 61, 122] {
-                for rest in [0, period - 1] {
-                    let (met, all) = sample(documents).fold((0, 0), |(met, all), doc| (met + u32::from(doc % period == rest), all + 1));
+                for remainder in [0, period - 1] {
+                    let (met, all) = sample(documents).fold((0, 0), |(met, all), doc| {
+                        (met + u32::from(doc % period == remainder), all + 1)
+                    });
                     let share = f64::from(met) * f64::from(period) / f64::from(all);
-                    assert!((0.6..1.5).contains(&share), "{documents} documents, every {period}th: {share}");
+                    assert!(
+                        (0.6..1.5).contains(&share),
+                        "{documents} documents, every {period}th: {share}"
+                    );
                 }
             }
         }

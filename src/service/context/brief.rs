@@ -23,7 +23,7 @@ use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, Skipped};
-use ack_search::fold::Signature;
+use ack_search::dedup::Signature;
 use ack_store::StoreError;
 use ack_store::outline::{Outline, Outlines};
 use ack_store::sessions::{Recent, RecentSession};

@@ -18,12 +18,12 @@ use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::text;
 use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind};
-use ack_search::analysis::Kind;
+use ack_search::analysis::TokenKind;
+use ack_search::analyzer::term_key;
+use ack_search::dedup::Signature;
 use ack_search::filter::{FilePattern, Filters};
-use ack_search::fold::Signature;
+use ack_search::interner::NameId;
 use ack_search::inverted::Index;
-use ack_search::names::Name;
-use ack_search::prepare::term_key;
 use ack_store::sessions::{MEMBERS, Members, Recent, RecentSession};
 
 /// Why a memory is there that was searched for.
@@ -178,7 +178,7 @@ impl<'a> Chooser<'a> {
         let spec = QuerySpec {
             text: step.text.clone(),
             filters: Filters {
-                own: Some(own),
+                current_project: Some(own),
                 status: StatusFilter::Approved,
                 files: step.files.clone(),
                 labels: step.labels.clone(),
@@ -238,10 +238,10 @@ impl<'a> Chooser<'a> {
     /// The subjects that tell which memories are meant, the most telling first.
     fn telling(&self, subjects: Subjects) -> Vec<String> {
         let indexes: Vec<&Index> = self.opened.iter().filter_map(OpenScope::index).collect();
-        let memories: u64 = indexes.iter().map(|index| index.size(StatusFilter::Approved).0).sum();
+        let memories: u64 = indexes.iter().map(|index| index.size(StatusFilter::Approved).documents).sum();
         let memories = usize::try_from(memories).unwrap_or(usize::MAX);
         let holders = |word: &str| -> usize {
-            let key = term_key(Kind::Word, word);
+            let key = term_key(TokenKind::Word, word);
             let approved = |index: &&Index| {
                 let docs = cancel::guarded(index.postings(&key)).filter_map(|(number, _)| index.doc(number));
                 docs.filter(|doc| !doc.dead && StatusFilter::Approved.allows(doc.status)).count()
@@ -280,7 +280,7 @@ impl<'a> Chooser<'a> {
 
 /// The memories of sessions, as the index knows them.
 fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
-    let wanted: FxHashMap<Name, &str> = sessions
+    let wanted: FxHashMap<NameId, &str> = sessions
         .iter()
         .filter_map(|session| Some((index.lookup(session).filter(|name| *name != 0)?, *session)))
         .collect();

@@ -16,7 +16,7 @@ use super::{BuildError, Writer};
 use crate::build::Progress;
 use crate::{TableError, spawn, wait};
 use ack_api::source::{RowKey, StoredMemory};
-use ack_search::prepare::threads;
+use ack_search::analyzer::analyzer_threads;
 use ack_store::StoreError;
 
 /// Rows of a store, with their fingerprints.
@@ -36,9 +36,9 @@ pub fn append<'k>(
 ) -> Result<(), BuildError> {
     let first = writer.batch;
     let (preparers, each) = if writer.maker.model.is_some() {
-        (1, threads())
+        (1, analyzer_threads())
     } else {
-        (threads(), 1)
+        (analyzer_threads(), 1)
     };
     std::thread::scope(|scope| {
         // Where one side has failed, the others end because nobody sends or takes any more.

@@ -7,14 +7,14 @@ use crate::TableError;
 use crate::columns::{self, Written};
 use ack_api::memory::{Memory, Status};
 use ack_api::source::StoredMemory;
+use ack_search::analyzer::{AnalyzerPool, PooledDoc};
 use ack_search::encoder::EmbedError;
-use ack_search::prepare::{Prepared, Team};
 
 /// Makes batches, each on its own.
 pub struct Preparer<'a> {
     maker: Maker<'a>,
     spared: &'a Spared,
-    team: Team,
+    analyzers: AnalyzerPool,
 }
 
 impl<'a> Preparer<'a> {
@@ -23,7 +23,7 @@ impl<'a> Preparer<'a> {
         Self {
             maker: writer.maker,
             spared: &writer.spared,
-            team: Team::of(threads, Some(writer.maker.encoder)),
+            analyzers: AnalyzerPool::with_threads(threads, Some(writer.maker.encoder)),
         }
     }
 
@@ -37,20 +37,20 @@ impl<'a> Preparer<'a> {
             return Ok(None);
         }
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
-        let mut prepared = self.team.prepare(&memories);
-        let models = self.embed(&memories, &mut prepared)?;
+        let mut docs = self.analyzers.analyze(&memories);
+        let models = self.embed(&memories, &mut docs)?;
         let written: Vec<Written<'_>> = rows
             .iter()
-            .zip(&prepared)
+            .zip(&docs)
             .zip(&models)
-            .map(|((row, (analyst, prepared)), model)| Written {
+            .map(|((row, analyzed), model)| Written {
                 model: model.as_deref(),
                 key: row.key,
                 fingerprint: row.fingerprint,
                 memory: &row.memory,
-                prepared,
-                analyst: *analyst,
-                lexicon: self.team.terms(*analyst),
+                doc: &analyzed.doc,
+                analyzer: analyzed.analyzer,
+                lexicon: self.analyzers.lexicon(analyzed.analyzer),
             })
             .collect();
         let schema = columns::schema(self.maker.encoder);
@@ -60,14 +60,14 @@ impl<'a> Preparer<'a> {
 
     /// Replaces static vectors where the transformer takes part: by those it made before of the same text, or new ones.
     /// Returns which transformer took part in each.
-    fn embed(&self, memories: &[&Memory], prepared: &mut [(usize, Prepared)]) -> Result<Vec<Option<String>>, EmbedError> {
+    fn embed(&self, memories: &[&Memory], docs: &mut [PooledDoc]) -> Result<Vec<Option<String>>, EmbedError> {
         let mut models: Vec<Option<String>> = vec![None; memories.len()];
         let mut missing: Vec<usize> = Vec::new();
-        for (place, ((memory, (_, prepared)), model)) in memories.iter().zip(prepared.iter_mut()).zip(&mut models).enumerate() {
+        for (place, ((memory, analyzed), model)) in memories.iter().zip(docs.iter_mut()).zip(&mut models).enumerate() {
             let fits = |(_, made): &&(Box<[f32]>, String)| self.maker.model.is_none_or(|model| model.hash() == *made);
             match self.spared.get(&columns::content_hash(memory)).filter(fits) {
                 Some((vector, made)) => {
-                    prepared.vector = Some(vector.clone());
+                    analyzed.doc.vector = Some(vector.clone());
                     *model = Some(made.clone());
                 }
                 None => missing.push(place),
@@ -80,9 +80,9 @@ impl<'a> Preparer<'a> {
             .map(|memory| columns::encoded_text(memory))
             .collect();
         for (place, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
-            if let (Some((_, prepared)), Some(model)) = (prepared.get_mut(place), models.get_mut(place)) {
-                let both = self.maker.encoder.with_transformer(prepared.vector.as_deref(), &vector);
-                prepared.vector = both.map(Vec::into_boxed_slice);
+            if let (Some(analyzed), Some(model)) = (docs.get_mut(place), models.get_mut(place)) {
+                let both = self.maker.encoder.with_transformer(analyzed.doc.vector.as_deref(), &vector);
+                analyzed.doc.vector = both.map(Vec::into_boxed_slice);
                 *model = Some(transformer.hash().to_owned());
             }
         }

@@ -1,59 +1,66 @@
-//! WordPiece, exactly as the teacher's tokenizer cuts text (Schuster and Nakajima 2012; BERT's uncased rules): control
-//! characters dropped, accents stripped, lower case, punctuation and ideographs on their own, and each word cut into the
-//! longest pieces that the vocabulary knows. No special tokens.
+//! WordPiece tokenization (Schuster and Nakajima 2012), with the rules of BERT's uncased models, so
+//! that the tokens are those of the encoder's teacher.
 //!
-//! Plain ASCII, which nearly all text is, takes a short path; whatever is beyond it goes through the normaliser of the
-//! `tokenizers` crate, so that the rules for other scripts are the library's.
+//! Control characters are dropped, accents are stripped, letters are lower-cased, and punctuation
+//! and ideographs are words of their own. Each word is split into the longest pieces that the
+//! vocabulary has. There are no special tokens.
+//!
+//! ASCII, which is nearly all text, takes a short path. Everything else goes through the normalizer
+//! of the `tokenizers` crate.
 
 use rustc_hash::FxHashMap;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
-use tokenizers::{NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
+use tokenizers::{
+    NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
+};
 
-/// Words longer than this are unknown as a whole, in characters.
-const LONGEST: usize = 100;
-/// The vocabulary's name of what it does not know.
-const UNKNOWN: &str = "[UNK]";
+/// Longer words are unknown as a whole.
+const MAX_WORD_CHARS: usize = 100;
+/// The token of an unknown word.
+const UNKNOWN_TOKEN: &str = "[UNK]";
 
-/// A token's number in the vocabulary.
+/// The number of a token in the vocabulary.
 pub type TokenId = u16;
 
-/// A vocabulary: pieces that begin a word, pieces that go on in one.
+/// A vocabulary of word pieces.
 #[derive(Debug)]
 pub struct Vocabulary {
-    first: FxHashMap<&'static str, TokenId>,
-    inner: FxHashMap<&'static str, TokenId>,
+    /// The pieces that begin a word, and those that continue one.
+    initial: FxHashMap<&'static str, TokenId>,
+    continuation: FxHashMap<&'static str, TokenId>,
     unknown: TokenId,
     /// Length of the longest piece, in bytes.
-    longest: usize,
+    max_piece_bytes: usize,
 }
 
 impl Vocabulary {
-    /// Reads a vocabulary: one token a line, numbered from 0; `##` marks a piece that goes on in a word.
+    /// Parses a vocabulary: one token per line, numbered from 0. `##` marks the pieces that
+    /// continue a word.
     pub fn parse(lines: &'static str) -> Self {
         let mut vocabulary = Self {
-            first: FxHashMap::default(),
-            inner: FxHashMap::default(),
+            initial: FxHashMap::default(),
+            continuation: FxHashMap::default(),
             unknown: 0,
-            longest: 0,
+            max_piece_bytes: 0,
         };
-        vocabulary.first.reserve(24_000);
-        vocabulary.inner.reserve(6_000);
+        vocabulary.initial.reserve(24_000);
+        vocabulary.continuation.reserve(6_000);
         for (line, id) in lines.split('\n').zip(0..=TokenId::MAX) {
-            if line == UNKNOWN {
+            if line == UNKNOWN_TOKEN {
                 vocabulary.unknown = id;
             }
             let (map, piece) = match line.strip_prefix("##") {
-                Some(piece) if !piece.is_empty() => (&mut vocabulary.inner, piece),
-                _ => (&mut vocabulary.first, line),
+                Some(piece) if !piece.is_empty() => (&mut vocabulary.continuation, piece),
+                _ => (&mut vocabulary.initial, line),
             };
-            vocabulary.longest = vocabulary.longest.max(piece.len());
+            vocabulary.max_piece_bytes = vocabulary.max_piece_bytes.max(piece.len());
             map.insert(piece, id);
         }
         vocabulary
     }
 
-    /// The number of what the vocabulary does not know.
+    /// The token of an unknown word.
     pub const fn unknown(&self) -> TokenId {
         self.unknown
     }
@@ -63,32 +70,33 @@ impl Vocabulary {
         let mut word = String::new();
         for chunk in text.split([' ', '\t', '\n', '\r']) {
             if chunk.is_ascii() {
-                self.ascii(chunk, &mut word, tokens);
+                self.ascii_chunk(chunk, &mut word, tokens);
             } else {
-                self.beyond_ascii(chunk, tokens);
+                self.unicode_chunk(chunk, tokens);
             }
         }
     }
 
-    /// A chunk without white space.
-    fn ascii(&self, chunk: &str, word: &mut String, tokens: &mut Vec<TokenId>) {
+    /// Tokenizes ASCII text without white space. `word` is a buffer.
+    fn ascii_chunk(&self, chunk: &str, word: &mut String, tokens: &mut Vec<TokenId>) {
         word.clear();
         for byte in chunk.bytes() {
             if byte.is_ascii_alphanumeric() {
                 word.push(char::from(byte.to_ascii_lowercase()));
             } else if byte.is_ascii_punctuation() {
-                self.word(word, tokens);
+                self.split_word(word, tokens);
                 word.clear();
                 word.push(char::from(byte));
-                self.word(word, tokens);
+                self.split_word(word, tokens);
                 word.clear();
             }
-            // What is left are control characters, which join what stands around them.
+            // Control characters are dropped and do not separate words.
         }
-        self.word(word, tokens);
+        self.split_word(word, tokens);
     }
 
-    fn beyond_ascii(&self, chunk: &str, tokens: &mut Vec<TokenId>) {
+    /// Tokenizes any text without white space.
+    fn unicode_chunk(&self, chunk: &str, tokens: &mut Vec<TokenId>) {
         let mut normal = NormalizedString::from(chunk);
         if BertNormalizer::default().normalize(&mut normal).is_err() {
             return;
@@ -98,52 +106,56 @@ impl Vocabulary {
             return;
         }
         for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::Byte) {
-            self.word(word, tokens);
+            self.split_word(word, tokens);
         }
     }
 
-    /// Cuts a word into the longest pieces known; one unknown piece makes the word unknown.
-    fn word(&self, word: &str, tokens: &mut Vec<TokenId>) {
+    /// Splits a word into the longest known pieces. If one is unknown, so is the word.
+    fn split_word(&self, word: &str, tokens: &mut Vec<TokenId>) {
         if word.is_empty() {
             return;
         }
-        if let Some(id) = self.first.get(word) {
+        if let Some(id) = self.initial.get(word) {
             tokens.push(*id);
             return;
         }
-        let before = tokens.len();
-        if word.len() > LONGEST && word.chars().count() > LONGEST {
+        let first_token = tokens.len();
+        if word.len() > MAX_WORD_CHARS && word.chars().count() > MAX_WORD_CHARS {
             tokens.push(self.unknown);
             return;
         }
         let mut rest = word;
-        let mut map = &self.first;
+        let mut pieces = &self.initial;
         while !rest.is_empty() {
-            let longest = rest.floor_char_boundary(self.longest);
-            let cuts = rest.char_indices().map(|(start, _)| start).skip(1).chain([rest.len()]);
             let mut found = None;
             if rest.is_ascii() {
-                for end in (1..=longest).rev() {
-                    if let Some(id) = rest.get(..end).and_then(|piece| map.get(piece)) {
+                let max_end = rest.floor_char_boundary(self.max_piece_bytes);
+                for end in (1..=max_end).rev() {
+                    if let Some(id) = rest.get(..end).and_then(|piece| pieces.get(piece)) {
                         found = Some((*id, end));
                         break;
                     }
                 }
             } else {
-                for end in cuts {
-                    if let Some(id) = rest.get(..end).and_then(|piece| map.get(piece)) {
+                let ends = rest
+                    .char_indices()
+                    .map(|(start, _)| start)
+                    .skip(1)
+                    .chain([rest.len()]);
+                for end in ends {
+                    if let Some(id) = rest.get(..end).and_then(|piece| pieces.get(piece)) {
                         found = Some((*id, end));
                     }
                 }
             }
             let Some((id, end)) = found else {
-                tokens.truncate(before);
+                tokens.truncate(first_token);
                 tokens.push(self.unknown);
                 return;
             };
             tokens.push(id);
             rest = rest.get(end..).unwrap_or_default();
-            map = &self.inner;
+            pieces = &self.continuation;
         }
     }
 }

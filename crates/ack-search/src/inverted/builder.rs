@@ -1,51 +1,59 @@
-//! Adding rows to an index: they are prepared on several threads while more are read, and added in the order in which they
-//! came, so that the same rows make the same index.
+//! Adding the rows of a store to an index. Several threads analyze rows while the caller reads
+//! more. Rows are added in the order in which they came, so the same rows make the same index.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use rustc_hash::FxHashSet as HashSet;
 
-use super::{Entry, Index};
+use super::{DocEntry, Index};
+use crate::analyzer::{AnalyzedDoc, Analyzer, analyzer_threads, unpack_term};
 use crate::encoder::Encoder;
-use crate::prepare::{Analyst, Prepared, threads, unpack};
-use crate::semantic::Code;
+use crate::semantic::QuantizedVector;
 use ack_api::source::StoredMemory;
 
-/// Rows that a thread takes at a time. With fewer in all, none is started.
-const BATCH: usize = 256;
+/// Rows per batch. Fewer rows in all are analyzed without starting a thread.
+const BATCH_ROWS: usize = 256;
+/// Batches that wait for a worker, and batches of results that wait to be added.
+const QUEUED_BATCHES: usize = 2;
 
-/// Rows with what the index keeps of them.
-struct Done {
-    rows: Vec<(StoredMemory, Prepared, Option<Code>)>,
-    /// The terms that their analyst had not met before, in the order of its numbers.
-    terms: Vec<Box<str>>,
+/// Rows after analysis.
+struct AnalyzedBatch {
+    rows: Vec<AnalyzedRow>,
+    /// The terms that are new to the worker's analyzer, in the order of its numbers.
+    new_terms: Vec<Box<str>>,
 }
 
-/// An analyst on a thread of its own.
+struct AnalyzedRow {
+    row: StoredMemory,
+    doc: AnalyzedDoc,
+    vector: Option<QuantizedVector>,
+}
+
+/// A thread with an analyzer.
 struct Worker {
     rows: SyncSender<Vec<StoredMemory>>,
-    done: Receiver<Done>,
+    analyzed: Receiver<AnalyzedBatch>,
 }
 
 /// Adds rows to an index.
 pub struct Builder<'scope, 'env, 'index> {
-    /// The index. It lacks the rows that are being prepared.
+    /// The index. It lacks the rows that are still being analyzed.
     pub index: &'index mut Index,
     scope: &'scope thread::Scope<'scope, 'env>,
     batch: Vec<StoredMemory>,
-    /// The ids that the index will have when all is done.
+    /// The ids of rows that are not in the index yet.
     pending: HashSet<Box<str>>,
-    /// Batches go to the workers in turn, and come back in turn.
+    /// Batches go to the workers in turn, and their results are taken in turn.
     workers: Vec<Worker>,
-    given: usize,
+    sent: usize,
     added: usize,
-    /// What the index calls the terms of each worker.
-    translate: Vec<Vec<u32>>,
+    /// For each worker, the index's number of each of its terms.
+    term_numbers: Vec<Vec<u32>>,
 }
 
 impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
-    /// One whose threads end with `scope`.
+    /// A builder whose threads run in `scope`.
     pub fn new(index: &'index mut Index, scope: &'scope thread::Scope<'scope, 'env>) -> Self {
         Self {
             index,
@@ -53,75 +61,89 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
             batch: Vec::new(),
             pending: HashSet::default(),
             workers: Vec::new(),
-            given: 0,
+            sent: 0,
             added: 0,
-            translate: Vec::new(),
+            term_numbers: Vec::new(),
         }
     }
 
-    /// Whether the index has a memory of this id, or will have.
+    /// Whether the index has a memory with this id, or will have it.
     pub fn has(&self, id: &str) -> bool {
-        self.index.number(id).is_some() || self.pending.contains(id)
+        self.index.doc_with_id(id).is_some() || self.pending.contains(id)
     }
 
     /// Adds a row, now or later.
     pub fn push(&mut self, row: StoredMemory) {
         self.pending.insert(row.memory.id.as_str().into());
         self.batch.push(row);
-        if self.batch.len() >= BATCH {
-            self.give();
+        if self.batch.len() >= BATCH_ROWS {
+            self.send_batch();
         }
     }
 
-    /// Adds what is left.
+    /// Adds all rows that are not in the index yet.
     pub fn finish(mut self) {
-        if self.given == 0 {
-            let done = prepare(&mut Analyst::default(), std::mem::take(&mut self.batch));
-            self.add(0, done);
+        if self.sent == 0 {
+            let analyzed = analyze(&mut Analyzer::default(), std::mem::take(&mut self.batch));
+            self.add(0, analyzed);
             return;
         }
-        self.give();
-        while self.added < self.given {
-            self.take();
+        self.send_batch();
+        while self.added < self.sent {
+            self.receive_batch();
         }
     }
 
-    /// Gives the batch to the next worker.
-    fn give(&mut self) {
-        while self.workers.len() < threads() {
+    /// Sends the current batch to the next worker.
+    fn send_batch(&mut self) {
+        while self.workers.len() < analyzer_threads() {
             self.workers.push(Worker::start(self.scope));
         }
-        // One batch at work and one to go on with.
-        if self.given - self.added >= 2 * self.workers.len() {
-            self.take();
+        // Each worker has one batch at work and one waiting.
+        if self.sent - self.added >= 2 * self.workers.len() {
+            self.receive_batch();
         }
-        if let Some(worker) = self.workers.get(self.given % self.workers.len()) {
-            // A worker that is gone has panicked, and so does the scope when it ends.
+        if let Some(worker) = self.workers.get(self.sent % self.workers.len()) {
+            // If the worker is gone, it panicked. The scope passes the panic on when it ends.
             let _ = worker.rows.send(std::mem::take(&mut self.batch));
         }
-        self.given += 1;
+        self.sent += 1;
     }
 
     /// Waits for the next batch and adds it.
-    fn take(&mut self) {
-        let number = self.added % self.workers.len().max(1);
+    fn receive_batch(&mut self) {
+        let worker = self.added % self.workers.len().max(1);
         self.added += 1;
-        if let Some(Ok(done)) = self.workers.get(number).map(|worker| worker.done.recv()) {
-            self.add(number, done);
+        if let Some(Ok(batch)) = self
+            .workers
+            .get(worker)
+            .map(|worker| worker.analyzed.recv())
+        {
+            self.add(worker, batch);
         }
     }
 
-    fn add(&mut self, worker: usize, done: Done) {
-        if self.translate.len() <= worker {
-            self.translate.resize_with(worker + 1, Vec::new);
+    fn add(&mut self, worker: usize, batch: AnalyzedBatch) {
+        if self.term_numbers.len() <= worker {
+            self.term_numbers.resize_with(worker + 1, Vec::new);
         }
-        let Some(translate) = self.translate.get_mut(worker) else { return };
-        let (_, mut contents) = self.index.parts();
-        translate.extend(done.terms.iter().map(|term| contents.term(term)));
-        for (row, prepared, code) in done.rows {
-            let terms = prepared.terms.iter().map(|weighted| unpack(*weighted));
-            let terms = terms.filter_map(|(term, weight)| Some((*translate.get(term as usize)?, weight)));
-            self.index.add(&Entry::of(&row, prepared.length), code.as_ref(), terms);
+        let Some(term_numbers) = self.term_numbers.get_mut(worker) else {
+            return;
+        };
+        let (_, mut contents) = self.index.writers();
+        term_numbers.extend(
+            batch
+                .new_terms
+                .iter()
+                .map(|term| contents.intern_term(term)),
+        );
+        for AnalyzedRow { row, doc, vector } in batch.rows {
+            let terms = doc.terms.iter().map(|term| unpack_term(*term));
+            let terms = terms.filter_map(|(term, half_units)| {
+                Some((*term_numbers.get(term as usize)?, half_units))
+            });
+            self.index
+                .add(&DocEntry::of(&row, doc.length), vector.as_ref(), terms);
             self.pending.remove(row.memory.id.as_str());
         }
     }
@@ -129,31 +151,35 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
 
 impl Worker {
     fn start<'scope>(scope: &'scope thread::Scope<'scope, '_>) -> Self {
-        let (rows, batches) = sync_channel::<Vec<StoredMemory>>(2);
-        let (finished, done) = sync_channel(2);
+        let (rows, batches) = sync_channel::<Vec<StoredMemory>>(QUEUED_BATCHES);
+        let (results, analyzed) = sync_channel(QUEUED_BATCHES);
         scope.spawn(move || {
-            let mut analyst = Analyst::default();
+            let mut analyzer = Analyzer::default();
             for batch in batches {
-                if finished.send(prepare(&mut analyst, batch)).is_err() {
+                if results.send(analyze(&mut analyzer, batch)).is_err() {
                     break;
                 }
             }
         });
-        Self { rows, done }
+        Self { rows, analyzed }
     }
 }
 
-fn prepare(analyst: &mut Analyst, rows: Vec<StoredMemory>) -> Done {
+fn analyze(analyzer: &mut Analyzer, rows: Vec<StoredMemory>) -> AnalyzedBatch {
     let encoder = Encoder::embedded();
-    let known = analyst.lexicon.len();
+    let known_terms = analyzer.lexicon.len();
     let rows = rows.into_iter().map(|row| {
-        let mut prepared = analyst.prepare(&row.memory, encoder);
-        let code = prepared.code();
-        prepared.vector = None;
-        (row, prepared, code)
+        let mut doc = analyzer.analyze(&row.memory, encoder);
+        let vector = doc.quantized_vector();
+        doc.vector = None;
+        AnalyzedRow { row, doc, vector }
     });
-    Done {
+    AnalyzedBatch {
         rows: rows.collect(),
-        terms: analyst.lexicon.from(known).map(Into::into).collect(),
+        new_terms: analyzer
+            .lexicon
+            .iter_from(known_terms)
+            .map(Into::into)
+            .collect(),
     }
 }

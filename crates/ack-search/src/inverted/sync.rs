@@ -1,25 +1,26 @@
-//! Keeping an index in step with its store, row by row: a row whose fingerprint changed is indexed anew, the rest stays.
+//! Synchronizing an index with its store, row by row: a row whose fingerprint changed is indexed
+//! again, and the rest stays.
 
 use std::thread;
 
 use rustc_hash::FxHashSet as HashSet;
 
 use super::builder::Builder;
-use super::{DocId, Entry, Index};
-use crate::numbers::hash;
+use super::{DocEntry, DocId, Index};
+use crate::id_table::hash;
 use ack_api::memory::Status;
 use ack_api::source::{ListedRow, Records, RowKey, StoredMemory};
 
-/// When more than this share of the documents is dead, the index is built anew.
-const DEAD_SHARE: usize = 8;
-/// So few of them are never worth it.
-const FEW_DEAD: usize = 64;
+/// If more than one in this many documents is dead, the index should be rebuilt.
+const REBUILD_DEAD_RATIO: usize = 8;
+/// With at most this many dead documents, it never should.
+const MAX_TOLERATED_DEAD: usize = 64;
 
 impl Index {
-    /// Builds the index of everything a snapshot holds.
+    /// Builds the index of everything in a snapshot.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// If the store cannot be read.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut index = Self::new();
         thread::scope(|scope| {
@@ -51,18 +52,17 @@ impl Index {
         Ok(index)
     }
 
-    /// Reads what changed since the index was made: the rows to add or replace, and the ids that are gone. Nothing is
-    /// changed yet, because a snapshot that was disturbed is read again.
+    /// Finds what changed since the index was built: the rows to add or replace, and the ids that
+    /// are gone. It does not change the index, so a disturbed snapshot can be read again.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// If the store cannot be read.
     pub fn changes<R: Records>(&self, snapshot: &R) -> Result<Changes, R::Error> {
         let mut changes = Changes {
             has_status: snapshot.has_status(),
             ..Changes::default()
         };
-        let mut seen = vec![false; self.docs.count()];
-        let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        let mut seen = SeenDocs::new(self.docs.count());
         let mut added: HashSet<Box<str>> = HashSet::default();
         let mut last = None;
         snapshot.scan(&mut |row| {
@@ -70,13 +70,11 @@ impl Index {
                 changes.rejected.insert(row.id()?.into());
                 return Ok(());
             }
-            // Nearly every row is as it was, and costs no more than this.
-            if let Some(number) = self.next_at(&mut last, row.key())
-                && self
-                    .doc(number)
-                    .is_some_and(|doc| !doc.dead && doc.fingerprint == row.fingerprint() && doc.status == row.status())
+            // Nearly every row is unchanged and costs no more than this lookup.
+            if let Some(doc) = self.next_doc_of_row(&mut last, row.key())
+                && self.is_unchanged(doc, row.fingerprint(), row.status())
             {
-                mark(number);
+                seen.insert(doc);
                 return Ok(());
             }
             let memory = row.memory()?;
@@ -85,9 +83,9 @@ impl Index {
                 return Ok(());
             }
             let id: Box<str> = memory.id.as_str().into();
-            let known = self.number(&id);
-            let first = known.is_none_or(&mut mark) && added.insert(id);
-            if first {
+            let known = self.doc_with_id(&id);
+            let is_first = known.is_none_or(|doc| seen.insert(doc)) && added.insert(id);
+            if is_first {
                 changes.added.push(StoredMemory {
                     key: row.key(),
                     fingerprint: row.fingerprint(),
@@ -98,33 +96,33 @@ impl Index {
             }
             Ok(())
         })?;
-        changes.removed = self.missing(&seen);
+        changes.removed = self.unseen_ids(&seen);
         Ok(changes)
     }
 
-    /// As [`Index::changes`], from rows that were listed, perhaps before this index was there. `snapshot` is the one they were
-    /// listed in.
+    /// As [`Index::changes`], from a listing of `snapshot`'s rows that was read before.
     ///
     /// # Errors
-    /// Why the store cannot be read.
-    pub fn changes_since<R: Records>(&self, listing: Listing, snapshot: &R) -> Result<Changes, R::Error> {
-        let mut seen = vec![false; self.docs.count()];
-        let mut mark = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-        let same = |number: DocId, fingerprint: u64, status: Status| {
-            self.doc(number)
-                .is_some_and(|doc| !doc.dead && doc.fingerprint == fingerprint && doc.status == status)
-        };
+    /// If the store cannot be read.
+    pub fn changes_since<R: Records>(
+        &self,
+        listing: Listing,
+        snapshot: &R,
+    ) -> Result<Changes, R::Error> {
+        let mut seen = SeenDocs::new(self.docs.count());
         let mut wanted: Vec<RowKey> = Vec::new();
         let mut last = None;
         for (key, fingerprint, status) in &listing.rows {
-            match self.next_at(&mut last, *key).filter(|number| same(*number, *fingerprint, *status)) {
-                Some(number) => {
-                    mark(number);
+            let doc = self.next_doc_of_row(&mut last, *key);
+            match doc.filter(|doc| self.is_unchanged(*doc, *fingerprint, *status)) {
+                Some(doc) => {
+                    seen.insert(doc);
                 }
                 None => wanted.push(*key),
             }
         }
-        // Reading row by row pays for few; and rows without a number can only be read one after the other.
+        // Reading single rows only pays for a few of them, and rows without a number can only be
+        // read by a scan.
         if wanted.len() * 4 > listing.rows.len() || wanted.iter().any(|key| key.rowid == 0) {
             return self.changes(snapshot);
         }
@@ -141,36 +139,47 @@ impl Index {
                 continue;
             }
             let id: Box<str> = memory.id.as_str().into();
-            // Of rows with one id the first counts, also where a later one is as it was.
-            let later = |doc: DocId| {
+            // Of several rows with one id the first counts, even if a later one is unchanged.
+            let is_later = |doc: DocId| {
                 self.doc(doc)
                     .is_some_and(|doc| (doc.key.source, doc.key.rowid) > (key.source, key.rowid))
             };
-            let known = self.number(&id);
-            let first = known.is_none_or(|doc| mark(doc) || later(doc)) && added.insert(id);
-            if first {
+            let known = self.doc_with_id(&id);
+            let is_first =
+                known.is_none_or(|doc| seen.insert(doc) || is_later(doc)) && added.insert(id);
+            if is_first {
                 changes.added.push(row);
             } else {
                 changes.duplicate_ids += 1;
             }
         }
-        changes.removed = self.missing(&seen);
+        changes.removed = self.unseen_ids(&seen);
         Ok(changes)
     }
 
+    fn is_unchanged(&self, doc: DocId, fingerprint: u64, status: Status) -> bool {
+        self.doc(doc)
+            .is_some_and(|doc| !doc.dead && doc.fingerprint == fingerprint && doc.status == status)
+    }
+
     /// The ids of live documents that were not seen.
-    fn missing(&self, seen: &[bool]) -> Vec<Box<str>> {
-        let unseen = self.by_id.iter().filter(|doc| !seen.get(*doc as usize).copied().unwrap_or(false));
+    fn unseen_ids(&self, seen: &SeenDocs) -> Vec<Box<str>> {
+        let unseen = self.by_id.iter().filter(|doc| !seen.contains(*doc));
         unseen.map(|doc| self.id(doc).into()).collect()
     }
 
-    /// Applies what [`Index::changes`] found. Returns false, with nothing done, when building anew is the better way.
+    /// Applies changes that [`Index::changes`] found. Returns false and does nothing if so many
+    /// documents would be dead that the index should be rebuilt instead.
     pub fn apply(&mut self, changes: Changes) -> bool {
-        let dying = changes.removed.len() + changes.added.iter().filter(|row| self.number(&row.memory.id).is_some()).count();
-        // What lies in the vector table costs little when it is dead; `index` takes it out.
-        let resident = self.outside.is_none();
+        let replaced = |row: &&StoredMemory| self.doc_with_id(&row.memory.id).is_some();
+        let dying = changes.removed.len() + changes.added.iter().filter(replaced).count();
+        // Dead remote documents cost little, and the next build of the table drops them.
+        let is_resident = self.remote.is_none();
         let dead = self.dead + dying;
-        if resident && dead * DEAD_SHARE > self.docs.count() + changes.added.len() && dead > FEW_DEAD {
+        if is_resident
+            && dead * REBUILD_DEAD_RATIO > self.docs.count() + changes.added.len()
+            && dead > MAX_TOLERATED_DEAD
+        {
             return false;
         }
         self.rejected = changes.rejected;
@@ -192,35 +201,42 @@ impl Index {
         true
     }
 
+    /// Marks the document with an id as dead.
     fn kill(&mut self, id: &str) {
-        if let Some(number) = self.number(id)
+        if let Some(number) = self.doc_with_id(id)
             && let Some(doc) = self.docs.get_mut(number)
         {
             doc.dead = true;
             self.by_id.remove(hash(id), number);
             self.by_row.remove(hash(&doc.key), number);
-            if let Some(mark) = self.marks.get_mut(number as usize) {
-                *mark = 0;
+            if let Some(flags) = self.flags.get_mut(number as usize) {
+                *flags = 0;
             }
             self.dead += 1;
-            if let Some((documents, tokens)) = self.sizes.get_mut(&doc.status) {
-                *documents -= 1;
-                *tokens -= u64::from(self.lengths.get(number as usize).copied().unwrap_or_default());
+            if let Some(size) = self.sizes.get_mut(&doc.status) {
+                size.documents -= 1;
+                let tokens = self
+                    .lengths
+                    .get(number as usize)
+                    .copied()
+                    .unwrap_or_default();
+                size.tokens -= u64::from(tokens);
             }
         }
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> DocEntry<'a> {
     pub(super) fn of(row: &'a StoredMemory, length: u32) -> Self {
         let memory = &row.memory;
-        let instant = |time: Option<jiff::Timestamp>| time.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
+        let millis =
+            |time: Option<jiff::Timestamp>| time.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
         Self {
             key: row.key,
             fingerprint: row.fingerprint,
             id: &memory.id,
-            created: instant(memory.created_at),
-            updated: instant(memory.updated_at),
+            created: millis(memory.created_at),
+            updated: millis(memory.updated_at),
             length,
             status: memory.status,
             project: memory.project.as_deref().unwrap_or_default(),
@@ -235,7 +251,27 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Every row of a store: where it lies, its hash and its status.
+/// The documents of an index that a store still has.
+struct SeenDocs(Vec<bool>);
+
+impl SeenDocs {
+    fn new(documents: usize) -> Self {
+        Self(vec![false; documents])
+    }
+
+    /// Adds a document. Returns whether it was not seen before.
+    fn insert(&mut self, doc: DocId) -> bool {
+        self.0
+            .get_mut(doc as usize)
+            .is_some_and(|seen| !std::mem::replace(seen, true))
+    }
+
+    fn contains(&self, doc: DocId) -> bool {
+        self.0.get(doc as usize).copied().unwrap_or(false)
+    }
+}
+
+/// The key, the hash and the status of every row of a store.
 #[derive(Debug, Default)]
 pub struct Listing {
     rows: Vec<(RowKey, u64, Status)>,
@@ -246,7 +282,7 @@ impl Listing {
     /// Lists the rows of a snapshot.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// If the store cannot be read.
     pub fn read<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut listing = Self::default();
         for row in snapshot.list()? {
@@ -254,14 +290,16 @@ impl Listing {
                 ListedRow::Rejected(id) => {
                     listing.rejected.insert(id.into());
                 }
-                ListedRow::There(key, fingerprint, status) => listing.rows.push((key, fingerprint, status)),
+                ListedRow::There(key, fingerprint, status) => {
+                    listing.rows.push((key, fingerprint, status))
+                }
             }
         }
         Ok(listing)
     }
 }
 
-/// What changed in a store since its index was made.
+/// What changed in a store since its index was built.
 #[derive(Debug, Default)]
 pub struct Changes {
     added: Vec<StoredMemory>,

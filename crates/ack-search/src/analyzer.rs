@@ -1,0 +1,357 @@
+//! From memories to what the index stores: terms with their weighted frequencies, and the vector.
+//!
+//! This is the expensive part of reading a store, so an [`Analyzer`] caches what it split before
+//! and an [`AnalyzerPool`] uses several threads.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::thread;
+
+use rustc_hash::FxHashMap as HashMap;
+
+use super::analysis::{self, TextRole, Token, TokenKind};
+use super::dictionary::Dictionary;
+use super::semantic::QuantizedVector;
+use crate::encoder::Encoder;
+use crate::encoder::wordpiece::TokenId;
+use ack_api::memory::Memory;
+
+// Weights of the fields, in half units.
+const TITLE_WEIGHT: u32 = 8;
+const FACTS_WEIGHT: u32 = 4;
+const TAGS_WEIGHT: u32 = 4;
+const SUBTITLE_WEIGHT: u32 = 3;
+const BODY_WEIGHT: u32 = 2;
+const FILES_WEIGHT: u32 = 2;
+
+/// Threads of a pool. More would only wait for the thread that reads.
+const MAX_THREADS: usize = 4;
+/// With fewer memories per thread, starting a thread does not pay.
+const MIN_MEMORIES_PER_THREAD: usize = 64;
+
+/// Segments and words that an analyzer caches.
+const MAX_CACHED: usize = 200_000;
+/// The longest segment that it caches.
+const MAX_CACHED_BYTES: usize = 40;
+/// Terms that an analyzer can number: [`PackedTerm`] has 24 bits for one. A larger store is beyond
+/// what is searched in memory.
+const MAX_TERMS: u32 = 1 << 24;
+
+/// A term of a memory: its number in the upper 24 bits, and in the lower 8 its weighted frequency
+/// in half units, at most 255.
+pub type PackedTerm = u32;
+
+/// The number of a term and its weighted frequency in half units.
+pub const fn unpack_term(term: PackedTerm) -> (u32, u32) {
+    (term >> 8, term & 0xff)
+}
+
+/// A memory after analysis.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct AnalyzedDoc {
+    /// Its terms, in ascending order. Their numbers are those of the analyzer's lexicon.
+    pub terms: Vec<PackedTerm>,
+    /// Number of tokens.
+    pub length: u32,
+    /// Its vector, of norm 1; `None` without an encoder, or if the encoder knows none of its
+    /// tokens.
+    pub vector: Option<Box<[f32]>>,
+}
+
+impl AnalyzedDoc {
+    /// The vector as the index stores it.
+    pub fn quantized_vector(&self) -> Option<QuantizedVector> {
+        self.vector.as_deref().and_then(QuantizedVector::quantize)
+    }
+}
+
+/// How the index writes a term: words stemmed, identifiers with a leading `=`.
+pub fn term_key(kind: TokenKind, text: &str) -> Cow<'_, str> {
+    match kind {
+        TokenKind::Word => analysis::stem(text),
+        TokenKind::Identifier => Cow::Owned(format!("={text}")),
+    }
+}
+
+/// The terms and the encoder's tokens of a piece of text without white space, as ranges of
+/// [`Analyzer::terms`] and [`Analyzer::tokens`].
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    terms: Span,
+    tokens: Span,
+}
+
+/// A range that fits in eight bytes.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    fn new(start: usize, end: usize) -> Self {
+        let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        Self {
+            start: index(start),
+            end: index(end),
+        }
+    }
+
+    const fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// Analyzes memories one by one. It caches how it split each segment, because most segments occur
+/// many times.
+#[derive(Debug, Default)]
+pub struct Analyzer {
+    /// The segments that [`segment_key`] can represent, and the longer ones.
+    segments: HashMap<u128, Segment>,
+    long_segments: HashMap<Box<str>, Segment>,
+    /// The terms and tokens of all cached segments.
+    terms: Vec<u32>,
+    tokens: Vec<TokenId>,
+    /// The term of each word, so each is stemmed once. `None` is a stop word.
+    words: HashMap<Box<str>, Option<u32>>,
+    /// The weighted frequency of each term in the current memory, and the terms that have one.
+    frequencies: Vec<u32>,
+    current_terms: Vec<u32>,
+    /// All terms so far. Their numbers are those in [`AnalyzedDoc::terms`].
+    pub lexicon: Dictionary,
+}
+
+impl Analyzer {
+    /// Analyzes a memory. With an encoder, the result has a vector.
+    pub fn analyze(&mut self, memory: &Memory, encoder: Option<&Encoder>) -> AnalyzedDoc {
+        let mut title = Vec::with_capacity(64);
+        let mut body = Vec::with_capacity(512);
+        // Paths are searched by words only; the encoder does not see them.
+        let mut unused = Vec::new();
+        let mut length = self.field(&memory.title, TITLE_WEIGHT, encoder, &mut title);
+        if let Some(text) = &memory.subtitle {
+            length += self.field(text, SUBTITLE_WEIGHT, encoder, &mut body);
+        }
+        for text in &memory.facts {
+            length += self.field(text, FACTS_WEIGHT, encoder, &mut body);
+        }
+        if let Some(text) = &memory.narrative {
+            length += self.field(text, BODY_WEIGHT, encoder, &mut body);
+        }
+        for text in &memory.concepts {
+            length += self.field(text, TAGS_WEIGHT, encoder, &mut body);
+        }
+        for text in &memory.files {
+            length += self.field(text, FILES_WEIGHT, None, &mut unused);
+        }
+        self.current_terms.sort_unstable();
+        let mut terms: Vec<PackedTerm> = Vec::with_capacity(self.current_terms.len());
+        for term in self.current_terms.drain(..) {
+            let frequency = self
+                .frequencies
+                .get_mut(term as usize)
+                .map_or(0, std::mem::take);
+            if term < MAX_TERMS {
+                terms.push(term << 8 | frequency.min(255));
+            }
+        }
+        let vector = encoder.and_then(|encoder| encoder.memory(&mut title, &mut body));
+        AnalyzedDoc {
+            terms,
+            length,
+            vector: vector.map(Vec::into_boxed_slice),
+        }
+    }
+
+    /// Counts the terms of a field with its weight, appends its tokens to `tokens`, and returns the
+    /// number of terms.
+    fn field(
+        &mut self,
+        text: &str,
+        weight: u32,
+        encoder: Option<&Encoder>,
+        tokens: &mut Vec<TokenId>,
+    ) -> u32 {
+        let mut length = 0;
+        // Both analyses split at these characters, whatever surrounds them.
+        for text in text
+            .split([' ', '\t', '\n', '\r'])
+            .filter(|text| !text.is_empty())
+        {
+            let key = segment_key(text);
+            let cached = match key {
+                Some(key) => self.segments.get(&key),
+                None => self.long_segments.get(text),
+            };
+            let (is_cached, segment) = match cached {
+                Some(segment) => (true, *segment),
+                None => (false, self.split(text, encoder)),
+            };
+            for term in self.terms.get(segment.terms.range()).unwrap_or_default() {
+                if self.frequencies.len() <= *term as usize {
+                    self.frequencies.resize(*term as usize + 1, 0);
+                }
+                if let Some(frequency) = self.frequencies.get_mut(*term as usize) {
+                    if *frequency == 0 {
+                        self.current_terms.push(*term);
+                    }
+                    *frequency += weight;
+                }
+                length += 1;
+            }
+            let segment_tokens = self.tokens.get(segment.tokens.range()).unwrap_or_default();
+            tokens.extend_from_slice(segment_tokens);
+            if !is_cached {
+                self.cache(text, key, segment, encoder.is_some());
+            }
+        }
+        length
+    }
+
+    /// Caches a segment that was just split, or drops it. A segment without tokens (of a path) must
+    /// not be cached, because it may occur in another field.
+    fn cache(&mut self, text: &str, key: Option<u128>, segment: Segment, has_tokens: bool) {
+        let has_room = self.segments.len() + self.long_segments.len() < MAX_CACHED;
+        match key {
+            Some(key) if has_tokens && has_room => {
+                self.segments.insert(key, segment);
+            }
+            None if has_tokens && has_room && text.len() <= MAX_CACHED_BYTES => {
+                self.long_segments.insert(text.into(), segment);
+            }
+            _ => {
+                self.terms.truncate(segment.terms.range().start);
+                self.tokens.truncate(segment.tokens.range().start);
+            }
+        }
+    }
+
+    /// Splits a segment that is not cached. Its terms and tokens are the last ones.
+    fn split(&mut self, text: &str, encoder: Option<&Encoder>) -> Segment {
+        let Self {
+            terms,
+            tokens,
+            words,
+            lexicon,
+            ..
+        } = self;
+        let (first_term, first_token) = (terms.len(), tokens.len());
+        analysis::tokenize(text, TextRole::Document, &mut |token: Token<'_>| {
+            if token.kind == TokenKind::Identifier {
+                terms.push(lexicon.intern(&term_key(token.kind, &token.text)));
+                return;
+            }
+            let term = words.get(token.text.as_ref()).copied().unwrap_or_else(|| {
+                let is_stop_word = analysis::is_stop_word(&token.text);
+                let term =
+                    (!is_stop_word).then(|| lexicon.intern(&term_key(token.kind, &token.text)));
+                if words.len() < MAX_CACHED {
+                    words.insert(token.text.into_owned().into(), term);
+                }
+                term
+            });
+            terms.extend(term);
+        });
+        if let Some(encoder) = encoder {
+            encoder.vocabulary().tokenize(text, tokens);
+        }
+        Segment {
+            terms: Span::new(first_term, terms.len()),
+            tokens: Span::new(first_token, tokens.len()),
+        }
+    }
+}
+
+/// A segment of at most 15 bytes as a number: its bytes and its length.
+fn segment_key(text: &str) -> Option<u128> {
+    let mut bytes = [0; 16];
+    let (length, rest) = bytes.split_last_mut()?;
+    *length = u8::try_from(text.len()).ok()?;
+    rest.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+    Some(u128::from_le_bytes(bytes))
+}
+
+/// How many threads analyze memories: as many as there are processors, up to a limit.
+pub fn analyzer_threads() -> usize {
+    thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MAX_THREADS)
+}
+
+/// Analyzers on several threads.
+#[derive(Debug)]
+pub struct AnalyzerPool {
+    analyzers: Vec<Analyzer>,
+    encoder: Option<&'static Encoder>,
+}
+
+/// A memory that an [`AnalyzerPool`] analyzed.
+#[derive(Debug)]
+pub struct PooledDoc {
+    /// The memory.
+    pub doc: AnalyzedDoc,
+    /// The analyzer whose lexicon numbers its terms, see [`AnalyzerPool::lexicon`].
+    pub analyzer: usize,
+}
+
+impl AnalyzerPool {
+    /// A pool of [`analyzer_threads`] threads.
+    pub fn new(encoder: Option<&'static Encoder>) -> Self {
+        Self::with_threads(analyzer_threads(), encoder)
+    }
+
+    /// A pool of a given number of threads, at least one.
+    pub fn with_threads(threads: usize, encoder: Option<&'static Encoder>) -> Self {
+        let analyzers = std::iter::repeat_with(Analyzer::default)
+            .take(threads.max(1))
+            .collect();
+        Self { analyzers, encoder }
+    }
+
+    /// Analyzes memories and returns them in the same order.
+    pub fn analyze(&mut self, memories: &[&Memory]) -> Vec<PooledDoc> {
+        let encoder = self.encoder;
+        let threads = self.analyzers.len().max(1);
+        let share = memories
+            .len()
+            .div_ceil(threads)
+            .max(MIN_MEMORIES_PER_THREAD);
+        let work = |number: usize, analyzer: &mut Analyzer, memories: &[&Memory]| {
+            let docs = memories.iter().map(|memory| PooledDoc {
+                doc: analyzer.analyze(memory, encoder),
+                analyzer: number,
+            });
+            docs.collect::<Vec<PooledDoc>>()
+        };
+        let mut shares = memories
+            .chunks(share)
+            .zip(self.analyzers.iter_mut())
+            .enumerate();
+        // The calling thread takes the first share.
+        let first = shares.next();
+        thread::scope(|scope| {
+            let others: Vec<_> = shares
+                .map(|(number, (memories, analyzer))| {
+                    scope.spawn(move || work(number, analyzer, memories))
+                })
+                .collect();
+            let mut docs = first.map_or_else(Vec::new, |(number, (memories, analyzer))| {
+                work(number, analyzer, memories)
+            });
+            for other in others {
+                match other.join() {
+                    Ok(more) => docs.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            docs
+        })
+    }
+
+    /// The lexicon of an analyzer, see [`PooledDoc::analyzer`].
+    pub fn lexicon(&self, analyzer: usize) -> Option<&Dictionary> {
+        self.analyzers
+            .get(analyzer)
+            .map(|analyzer| &analyzer.lexicon)
+    }
+}

@@ -1,0 +1,155 @@
+//! The order of candidates: total, deterministic, and resumable from a cursor.
+//!
+//! Scores within [`TIE_WIDTH`] of each other are a tie. Among ties the current project's memories
+//! come first, then the newer ones (or the older ones, on request), then scope and id decide.
+
+use std::cmp::Ordering;
+
+use crate::cursor::Cursor;
+use crate::inverted::docs::Doc;
+use crate::retrieve::Candidate;
+use crate::view::View;
+
+/// Scores are ranked in steps of this size. Within a step, project and age decide.
+const TIE_WIDTH: f32 = 0.01;
+
+/// A candidate with everything that orders it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranked {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// Its score in units of a tie.
+    pub rank: i64,
+    /// Whether it belongs to the current project.
+    pub current_project: bool,
+    /// When it was written, in milliseconds since 1970; negated if the oldest come first.
+    pub created: i64,
+}
+
+impl Ranked {
+    const fn sort_key(&self) -> (i64, bool, i64) {
+        (self.rank, self.current_project, self.created)
+    }
+}
+
+/// Options of [`order`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OrderOptions {
+    /// How many of the first positions have to be exact; `None` orders all candidates.
+    pub limit: Option<usize>,
+    /// Whether the older of two ties comes first. Memories without a date come last either way.
+    pub oldest_first: bool,
+}
+
+/// Orders candidates by score, current project, age, scope and id. The order is total.
+///
+/// `names` are the scopes of `views`; `current_project` takes a scope's position and a document.
+/// With [`OrderOptions::limit`] the result may be cut to that many candidates.
+pub fn order(
+    candidates: &[Candidate],
+    views: &[View<'_>],
+    names: &[String],
+    current_project: impl Fn(usize, &Doc) -> bool,
+    options: OrderOptions,
+) -> Vec<Ranked> {
+    let limit = options
+        .limit
+        .filter(|limit| *limit > 0 && limit * 2 < candidates.len());
+    let unscored = candidates.iter().all(|candidate| candidate.score == 0.0);
+    let age_key = |doc: &Doc| match doc.created {
+        i64::MIN => i64::MIN,
+        created if options.oldest_first => -created,
+        created => created,
+    };
+    let created = |candidate: &Candidate| {
+        let doc = views
+            .get(candidate.scope)
+            .and_then(|view| view.index.doc(candidate.doc));
+        doc.map_or(i64::MIN, age_key)
+    };
+    // With a limit, most candidates cannot make it: their score, or in a list their age, rules
+    // them out before anything else is looked up.
+    let out_of_reach: Box<dyn Fn(&Candidate) -> bool + '_> = match limit {
+        None => Box::new(|_| false),
+        Some(limit) if unscored => {
+            let oldest = nth_largest(candidates.iter().map(created), limit, i64::cmp);
+            Box::new(move |candidate| created(candidate) < oldest)
+        }
+        Some(limit) => {
+            let scores = candidates.iter().map(|candidate| candidate.score);
+            // A tie with the last position scores at most one step less; half a step covers the
+            // rounding.
+            let min = nth_largest(scores, limit, f32::total_cmp) - 1.5 * TIE_WIDTH;
+            Box::new(move |candidate| candidate.score < min)
+        }
+    };
+    let mut ranked: Vec<Ranked> = candidates
+        .iter()
+        .filter(|candidate| !out_of_reach(candidate))
+        .filter_map(|candidate| {
+            let doc = views.get(candidate.scope)?.index.doc(candidate.doc)?;
+            Some(Ranked {
+                candidate: *candidate,
+                rank: rank(candidate.score),
+                current_project: candidate.score > 0.0 && current_project(candidate.scope, doc),
+                created: age_key(doc),
+            })
+        })
+        .collect();
+    let id = |ranked: &Ranked| {
+        let view = views.get(ranked.candidate.scope);
+        view.map_or("", |view| view.index.id(ranked.candidate.doc))
+    };
+    let scope = |ranked: &Ranked| names.get(ranked.candidate.scope).map_or("", String::as_str);
+    let compare = |a: &Ranked, b: &Ranked| {
+        b.sort_key()
+            .cmp(&a.sort_key())
+            .then_with(|| scope(a).cmp(scope(b)))
+            .then_with(|| id(a).cmp(id(b)))
+    };
+    match limit {
+        Some(limit) if limit < ranked.len() => {
+            ranked.select_nth_unstable_by(limit, compare);
+            ranked.truncate(limit);
+            ranked.sort_unstable_by(compare);
+        }
+        _ => ranked.sort_unstable_by(compare),
+    }
+    ranked
+}
+
+/// The `n`-th largest value, counted from 1. There must be at least `n` values.
+fn nth_largest<T: Copy>(
+    values: impl Iterator<Item = T>,
+    n: usize,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> T {
+    let mut values: Vec<T> = values.collect();
+    let (_, value, _) = values.select_nth_unstable_by(n - 1, |a, b| compare(b, a));
+    *value
+}
+
+/// A score in units of a tie.
+fn rank(score: f32) -> i64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a score in units of a tie fits"
+    )]
+    let rank = (score / TIE_WIDTH).round() as i64;
+    rank
+}
+
+/// The position after a cursor: after the result that it names or, if that result is gone or has
+/// changed, after the position it had. `identity` returns a candidate's scope and id.
+pub fn resume(
+    ranked: &[Ranked],
+    cursor: &Cursor,
+    identity: impl Fn(&Ranked) -> (String, String),
+) -> usize {
+    let last = (cursor.rank, cursor.current_project, cursor.created);
+    ranked.partition_point(|ranked| match ranked.sort_key().cmp(&last) {
+        Ordering::Greater => true,
+        Ordering::Less => false,
+        Ordering::Equal => identity(ranked) <= (cursor.scope.clone(), cursor.id.clone()),
+    })
+}
