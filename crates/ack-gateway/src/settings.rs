@@ -1,6 +1,6 @@
 //! `[upstream.NAME]` of `config.toml`: other MCP servers whose tools are offered beside ours.
 //!
-//! Here stands what the owner says of them and its checks; [`crate::mcp::upstream`] connects. Nothing is contacted that does not
+//! Here stands what the owner says of them and its checks; [`crate::server`] connects. Nothing is contacted that does not
 //! stand here.
 
 pub mod declared;
