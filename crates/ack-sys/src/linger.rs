@@ -49,7 +49,6 @@ impl<T: Send + 'static> Linger<T> {
     }
 
     /// What `of` says of the latest about which it says something; that one stays for longer.
-
     pub fn find<R>(&self, of: impl Fn(&T) -> Option<R>) -> Option<R> {
         let mut state = self.state();
         let (place, found) = state
