@@ -67,7 +67,7 @@ pub fn run() -> ExitCode {
         signals::watch();
     }
     let done = dispatch(cli);
-    copies::end();
+    copies::shut_down();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -106,7 +106,7 @@ fn settle_allocator() {
             mallopt(M_MMAP_THRESHOLD, 1 << 20);
             mallopt(M_TRIM_THRESHOLD, 4 << 20);
         }
-        heap::set(|| {
+        heap::set_release(|| {
             // SAFETY: as above.
             unsafe { nix::libc::malloc_trim(0) };
         });

@@ -16,7 +16,7 @@ use self::line::Row;
 use self::write::Target;
 use ack_api::{Diagnostic, ErrorCode};
 use ack_store::StoreError;
-use ack_store::remedy::{remedy, sqlite_remedy};
+use ack_store::hint::{io_hint, sqlite_hint};
 use std::borrow::Cow;
 
 /// Longest line, in bytes.
@@ -96,8 +96,8 @@ impl Diagnostic for ImportError {
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => "add the columns of schemas/scope.sql, or import into a new scope",
             Self::Store(error) => error.hint(),
-            Self::Io { source, .. } => remedy(source).unwrap_or("check that the path exists and may be used"),
-            Self::Sqlite { source, .. } => sqlite_remedy(source).unwrap_or("check the folder's permissions; nothing was changed"),
+            Self::Io { source, .. } => io_hint(source).unwrap_or("check that the path exists and may be used"),
+            Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or("check the folder's permissions; nothing was changed"),
         };
         Some(hint.into())
     }

@@ -16,10 +16,10 @@ use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
 use ack_search::inverted::sync::Listing;
 use ack_search::remote::TableInfo;
-use ack_store::open::Stamp;
+use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
-use ack_store::table_stamp::TableStamp;
-use ack_store::{PATIENCE, StoreError};
+use ack_store::table_version::TableVersion;
+use ack_store::{READ_TIMEOUT, StoreError};
 use ack_sys::heap;
 use parking_lot::{ArcRwLockReadGuard, RawRwLock, RwLock};
 
@@ -45,16 +45,16 @@ pub struct LiveIndex {
     used: AtomicU64,
     resident: usize,
     /// A table that could be opened but not searched, and why. It is not used again.
-    refused: Mutex<Option<(TableStamp, String)>>,
+    refused: Mutex<Option<(TableVersion, String)>>,
 }
 
 /// An index with the states that it was made from.
 #[derive(Debug)]
 struct Indexed {
     /// `None` after a change that could not be read to its end.
-    stamp: Option<Stamp>,
+    stamp: Option<FileState>,
     index: Index,
-    table_stamp: TableStamp,
+    table_version: TableVersion,
     table: TableState,
     /// When the last update of it began, on the clock of requests.
     begun: u64,
@@ -150,7 +150,7 @@ impl LiveIndex {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-            *refused = Some((indexed.table_stamp, text::line(reason, 300)));
+            *refused = Some((indexed.table_version, text::line(reason, 300)));
         }
     }
 
@@ -161,11 +161,11 @@ impl LiveIndex {
     pub fn current(&self, scope: &Scope, patience: Duration) -> Result<IndexGuard, StoreError> {
         let asked = CLOCK.fetch_add(1, Ordering::SeqCst);
         self.used.store(asked, Ordering::Relaxed);
-        let stamp = scope.store.stamp()?;
-        let table_stamp = TableStamp::of(&scope.lance_folder());
+        let stamp = scope.store.file_state()?;
+        let table_version = TableVersion::of(&scope.lance_folder());
         {
             let current = self.slot.read_arc();
-            let fits = |indexed: &Indexed| indexed.stamp.as_ref() == Some(&stamp) && indexed.table_stamp == table_stamp;
+            let fits = |indexed: &Indexed| indexed.stamp.as_ref() == Some(&stamp) && indexed.table_version == table_version;
             if current.as_ref().is_some_and(fits) {
                 return Ok(IndexGuard(current));
             }
@@ -174,10 +174,10 @@ impl LiveIndex {
             let mut slot = self.slot.write();
             // A request that waited here while another one read the store shares the result, unless that reading began
             // too early.
-            let shares = |indexed: &Indexed| indexed.stamp.is_some() && indexed.begun > asked && indexed.table_stamp == table_stamp;
+            let shares = |indexed: &Indexed| indexed.stamp.is_some() && indexed.begun > asked && indexed.table_version == table_version;
             if !slot.as_ref().is_some_and(shares) {
                 let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
-                self.refresh(scope, &mut slot, table_stamp, patience)?;
+                self.refresh(scope, &mut slot, table_version, patience)?;
                 if let Some(indexed) = slot.as_mut() {
                     indexed.begun = begun;
                     if let Some(stamp) = &indexed.stamp {
@@ -208,16 +208,22 @@ impl LiveIndex {
         slot.map_or(0, |slot| slot.as_ref().map_or(0, |indexed| indexed.index.bytes()))
     }
 
-    fn refresh(&self, scope: &Scope, slot: &mut Option<Indexed>, table_stamp: TableStamp, patience: Duration) -> Result<(), StoreError> {
+    fn refresh(
+        &self,
+        scope: &Scope,
+        slot: &mut Option<Indexed>,
+        table_version: TableVersion,
+        patience: Duration,
+    ) -> Result<(), StoreError> {
         // A table that appeared, changed or disappeared is looked at once.
-        let looked = slot.as_ref().is_some_and(|indexed| indexed.table_stamp == table_stamp);
+        let looked = slot.as_ref().is_some_and(|indexed| indexed.table_version == table_version);
         let mut table = TableState::Absent;
-        if !looked && table_stamp.is_some() {
+        if !looked && table_version.is_some() {
             // The old index is freed first: two of them would take twice the memory.
             give_up(slot);
-            match self.from_table(scope, &table_stamp, patience)? {
+            match self.from_table(scope, &table_version, patience)? {
                 Ok((stamp, index, state)) => {
-                    put(slot, Indexed::new(stamp, index, table_stamp, state));
+                    put(slot, Indexed::new(stamp, index, table_version, state));
                     return Ok(());
                 }
                 Err(state) => table = state,
@@ -227,11 +233,11 @@ impl LiveIndex {
             // What was taken from an earlier table is as good as before.
             if !looked {
                 indexed.table = table.clone();
-                indexed.table_stamp = table_stamp.clone();
+                indexed.table_version = table_version.clone();
             }
-            let (stamp, changes) = scope.store.whole(patience, |snapshot| {
+            let (stamp, changes) = scope.store.full_scan(patience, |snapshot| {
                 let listing = Listing::read(snapshot)?;
-                Ok((snapshot.stamp.clone(), indexed.index.changes_since(listing, snapshot)?))
+                Ok((snapshot.file_state.clone(), indexed.index.changes_since(listing, snapshot)?))
             })?;
             indexed.stamp = None;
             if indexed.index.apply(changes) {
@@ -243,9 +249,9 @@ impl LiveIndex {
             table = indexed.table.clone();
         }
         give_up(slot);
-        let build = |snapshot: &ack_store::Snapshot<'_>| Ok((snapshot.stamp.clone(), Index::build(snapshot)?));
-        let (stamp, index) = scope.store.whole(PATIENCE, build)?;
-        put(slot, Indexed::new(stamp, index, table_stamp, table));
+        let build = |snapshot: &ack_store::Snapshot<'_>| Ok((snapshot.file_state.clone(), Index::build(snapshot)?));
+        let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
+        put(slot, Indexed::new(stamp, index, table_version, table));
         Ok(())
     }
 
@@ -255,15 +261,15 @@ impl LiveIndex {
     fn from_table(
         &self,
         scope: &Scope,
-        table_stamp: &TableStamp,
+        table_version: &TableVersion,
         patience: Duration,
     ) -> Result<Result<(Stamp, Index, TableState), TableState>, StoreError> {
         let mut read = None;
-        let (stamp, changes) = scope.store.whole(patience, |snapshot| {
+        let (stamp, changes) = scope.store.full_scan(patience, |snapshot| {
             let (state, index, listing) = match read.take() {
                 Some((state, index)) => (state, index, Listing::read(snapshot)?),
                 None => std::thread::scope(|threads| {
-                    let reading = threads.spawn(|| self.read_table(scope, table_stamp));
+                    let reading = threads.spawn(|| self.read_table(scope, table_version));
                     let listing = Listing::read(snapshot);
                     match reading.join() {
                         Ok((state, index)) => Ok((state, index, listing?)),
@@ -276,7 +282,7 @@ impl LiveIndex {
                 None => None,
             };
             // A snapshot that was disturbed is read again; the table is not.
-            let done = (snapshot.stamp.clone(), changes);
+            let done = (snapshot.file_state.clone(), changes);
             read = Some((state, index));
             Ok(done)
         })?;
@@ -292,7 +298,7 @@ impl LiveIndex {
     }
 
     /// Reads the vector table, if there is one that can be used.
-    fn read_table(&self, scope: &Scope, stamp: &TableStamp) -> (TableState, Option<Index>) {
+    fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
         if !stamp.is_some() {
             return (TableState::Absent, None);
         }
@@ -309,11 +315,11 @@ impl LiveIndex {
 }
 
 impl Indexed {
-    const fn new(stamp: Stamp, index: Index, table_stamp: TableStamp, table: TableState) -> Self {
+    const fn new(stamp: Stamp, index: Index, table_version: TableVersion, table: TableState) -> Self {
         Self {
             stamp: Some(stamp),
             index,
-            table_stamp,
+            table_version,
             table,
             begun: 0,
         }
@@ -349,15 +355,15 @@ const fn load_table(_scope: &Scope, _encoder: &Encoder, _resident: usize) -> (Ta
 fn put(slot: &mut Option<Indexed>, indexed: Indexed) {
     let made = indexed.index.bytes();
     *slot = Some(indexed);
-    if made >= heap::WORTH {
-        heap::give_back();
+    if made >= heap::MIN_RELEASE_BYTES {
+        heap::release();
     }
 }
 
 /// Frees an index, and gives its memory back where that is worth it.
 fn give_up(slot: &mut Option<Indexed>) {
     let freed = slot.take().map_or(0, |indexed| indexed.index.bytes());
-    if freed >= heap::WORTH {
-        heap::give_back();
+    if freed >= heap::MIN_RELEASE_BYTES {
+        heap::release();
     }
 }

@@ -44,7 +44,7 @@ use crate::service::Error;
 use crate::service::{Service, arguments};
 use crate::toolset::call::Call;
 use crate::toolset::{OfferedTool as Own, Tool, Toolset};
-use ack_api::cancel::{self, Flag, OnDrop, Stopped};
+use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
 use ack_api::text;
 use ack_api::{ErrorBody, QueryRequest};
 use ack_gateway::server::{Answer, Report, Upstreams};
@@ -295,30 +295,30 @@ impl Server {
     {
         // Whoever stops waiting here drops this, and the flag goes up; see `until_cancelled`.
         let patience = Duration::from_secs(u64::from(self.service.config.seconds.value));
-        let flag = Flag::with_limit(patience);
-        let _raised_in_the_end = OnDrop(flag.clone());
+        let flag = CancelFlag::with_timeout(patience);
+        let _raised_in_the_end = CancelOnDrop(flag.clone());
         let place = Arc::clone(&self.places).acquire_owned();
         let place = match timeout(patience, place).await {
             Ok(Ok(place)) => place,
             Ok(Err(_)) => return Err(Stopped::Cancelled.into()),
-            Err(_) => return Err(Stopped::DeadlineExceeded { patience }.into()),
+            Err(_) => return Err(Stopped::DeadlineExceeded { timeout: patience }.into()),
         };
         let service = self.service;
         let internal = |message: String| Error::Internal {
             operation: name.to_owned(),
             message,
         };
-        let left = flag.left();
+        let left = flag.remaining();
         let done = tokio::task::spawn_blocking(move || {
             let _place = place;
-            std::panic::catch_unwind(AssertUnwindSafe(|| cancel::within(&flag, || work(service))))
+            std::panic::catch_unwind(AssertUnwindSafe(|| cancel::run_with(&flag, || work(service))))
         });
         // The work looks at its flag itself, but for what it finishes whoever waits.
         match timeout(left + GRACE, done).await {
             Ok(Ok(Ok(result))) => result,
             Ok(Ok(Err(panic))) => Err(internal(describe(&*panic))),
             Ok(Err(error)) => Err(internal(error.to_string())),
-            Err(_) => Err(Stopped::DeadlineExceeded { patience }.into()),
+            Err(_) => Err(Stopped::DeadlineExceeded { timeout: patience }.into()),
         }
     }
 }

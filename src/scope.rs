@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ack_api::memory::{ProjectRows, Visibility, fold_name};
 use ack_api::text;
 use ack_store::Store;
-use ack_store::open::Stamp;
+use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_sys::files::expand_home;
 
@@ -57,7 +57,7 @@ pub struct Scope {
 #[derive(Debug)]
 struct Recorded {
     /// The state of the store that was read; `None` where it could not be.
-    stamp: Option<Stamp>,
+    stamp: Option<FileState>,
     read: Instant,
     took: Duration,
     projects: Arc<RecordedProjects>,
@@ -90,14 +90,16 @@ impl Scope {
 
     /// The projects that its memories name, read again where the store changed; none where it cannot be read at once.
     pub fn recorded(&self) -> Arc<RecordedProjects> {
-        let Ok(stamp) = self.store.stamp() else { return Arc::default() };
+        let Ok(stamp) = self.store.file_state() else {
+            return Arc::default();
+        };
         let mut cached = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |known: &&Recorded| known.stamp.as_ref() == Some(&stamp) || known.read.elapsed() < known.took * READ_AGAIN;
         if let Some(known) = cached.as_ref().filter(fits) {
             return Arc::clone(&known.projects);
         }
         let began = Instant::now();
-        let projects = self.store.snapshot_within(GLANCE, |snapshot| snapshot.projects());
+        let projects = self.store.snapshot_with_timeout(GLANCE, |snapshot| snapshot.projects());
         let took = match (&projects, began.elapsed()) {
             (Err(_), took) => took.max(AT_ONCE * 10),
             (Ok(_), took) if took < AT_ONCE => Duration::ZERO,

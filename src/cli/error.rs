@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ack_api::{Diagnostic, ErrorBody, ErrorCode};
 use ack_store::StoreError;
-use ack_store::remedy::remedy;
+use ack_store::hint::io_hint;
 
 use crate::config::SettingsError;
 use crate::connect::ConnectError;
@@ -147,7 +147,7 @@ impl Diagnostic for CliError {
             Self::Fetch(error) => error.hint(),
             Self::Offline => "any copy of the model's `model.safetensors` in a folder works as well",
             Self::NotBuilt { hint, .. } => hint,
-            Self::Io { source, .. } => remedy(source).unwrap_or("check that the path exists and may be used"),
+            Self::Io { source, .. } => io_hint(source).unwrap_or("check that the path exists and may be used"),
             _ => return None,
         };
         Some(hint.into())

@@ -12,7 +12,7 @@ use ack_api::memory::Visibility;
 use ack_api::text;
 use ack_api::time;
 use ack_search::encoder::Encoder;
-use ack_store::table_stamp::TableStamp;
+use ack_store::table_version::TableVersion;
 
 /// Scopes that are described; the others are counted.
 const DESCRIBED: usize = 20;
@@ -107,7 +107,7 @@ fn store(scope: &Scope) -> String {
     if let Some(problem) = &scope.problem {
         return format!("not read, {problem}");
     }
-    let read = scope.store.snapshot_within(PATIENCE, |snapshot| {
+    let read = scope.store.snapshot_with_timeout(PATIENCE, |snapshot| {
         Ok((snapshot.layout.profile.as_str(), snapshot.opening.describe()))
     });
     match read {
@@ -117,7 +117,7 @@ fn store(scope: &Scope) -> String {
 }
 
 fn table(scope: &Scope) -> String {
-    let stamp = TableStamp::of(&scope.lance_folder());
+    let stamp = TableVersion::of(&scope.lance_folder());
     match stamp.published_at() {
         _ if !stamp.is_some() => "no vector table".to_owned(),
         Some(at) => format!("vector table published {}", time::show(at)),

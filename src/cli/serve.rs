@@ -39,7 +39,7 @@ enum Kept {
 
 /// Runs `serve`.
 pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
-    std::thread::spawn(copies::sweep);
+    std::thread::spawn(copies::remove_orphans);
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
     let left_out = if global.offline { offer.without_network() } else { Vec::new() };
     for name in left_out {

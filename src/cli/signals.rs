@@ -29,6 +29,6 @@ pub fn watch() {
 /// Ends the process as a shell expects it after a signal.
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "a signal ends the process wherever it stands")]
 pub fn end(signal: i32) -> ! {
-    copies::end();
+    copies::shut_down();
     std::process::exit(128 + signal)
 }

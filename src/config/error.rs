@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
-use ack_store::remedy::remedy;
+use ack_store::hint::io_hint;
 
 /// Why a settings file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +92,7 @@ impl Diagnostic for SettingsError {
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
             Self::NoHome => "set ACK_MEM_PATH or pass --root",
-            Self::Unreadable { source, .. } => remedy(source).unwrap_or("check that the file exists and may be read"),
+            Self::Unreadable { source, .. } => io_hint(source).unwrap_or("check that the file exists and may be read"),
             Self::Invalid { .. } | Self::Offer { .. } => "correct the file; docs/configuration.md lists its keys",
         };
         Some(hint.into())

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ack_api::{Diagnostic, ErrorBody, ErrorCode};
-use ack_store::remedy::remedy;
+use ack_store::hint::io_hint;
 
 use crate::config::SettingsError;
 
@@ -38,7 +38,7 @@ impl Diagnostic for ConnectError {
     fn hint(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Settings(error) => error.hint(),
-            Self::Io { source, .. } => Some(remedy(source).unwrap_or("check that the path exists and may be used").into()),
+            Self::Io { source, .. } => Some(io_hint(source).unwrap_or("check that the path exists and may be used").into()),
         }
     }
 

@@ -86,7 +86,7 @@ impl Place {
         let repository = self.repository.as_ref()?;
         spelled
             .iter()
-            .find(|spelled| repository.spellings.of(spelled).iter().any(|known| known == remote))
+            .find(|spelled| repository.rewrites.spellings(spelled).iter().any(|known| known == remote))
     }
 }
 
@@ -235,7 +235,7 @@ pub fn recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope
     let mut found: Vec<(u64, &Arc<Scope>, String)> = readable
         .filter_map(|scope| {
             let recorded = scope.recorded();
-            let project = recorded.called(name)?;
+            let project = recorded.get(name)?;
             Some((project.memories, scope, project.name.clone()))
         })
         .collect();
@@ -288,7 +288,7 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     let mut other = Identity::of(place);
     if !(exact && listed.is_empty()) {
         let recorded = scope.recorded();
-        if let Some(name) = names.iter().find(|name| recorded.called(name).is_some()) {
+        if let Some(name) = names.iter().find(|name| recorded.get(name).is_some()) {
             other.rows.unnamed = scope.rows_of(name, &[]).unnamed;
             return other;
         }

@@ -1,7 +1,7 @@
 //! The folders under the scope root, and what each of them holds, as far as their metadata tell.
 //!
 //! A server asks this at each request. A folder whose change time is that of the last look, and lay in the past then, has had no
-//! entry added, removed or renamed since ([`ack_store::glance`] tells the rule), so it is not listed again.
+//! entry added, removed or renamed since ([`ack_store::quick_state`] tells the rule), so it is not listed again.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -10,12 +10,12 @@ use walkdir::WalkDir;
 
 use super::DATABASE_NAMES;
 use ack_api::text;
-use ack_store::glance::{Glance, is_local};
+use ack_store::quick_state::{QuickState, is_local};
 
 /// The entries of the folder `scopes`, sorted by name.
 #[derive(Debug, Default)]
 pub struct ScopeFolders {
-    seen: Option<Glance>,
+    seen: Option<QuickState>,
     entries: Vec<Entry>,
     /// Entries that cannot be scopes, and why.
     passed_over: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub struct Entry {
 impl ScopeFolders {
     /// The entries now, and those that cannot be scopes.
     pub fn read(&mut self, folder: &Path) -> (&[Entry], &[(String, String)]) {
-        let before = Glance::take(folder, None);
+        let before = QuickState::read(folder, None);
         if before.is_none() || self.seen != before {
             self.entries.clear();
             self.passed_over.clear();
@@ -77,7 +77,7 @@ impl ScopeFolders {
 /// What the folder of a scope holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    seen: Option<Glance>,
+    seen: Option<QuickState>,
     /// The database, or where it should be.
     pub database: PathBuf,
     /// Whether the database is a symbolic link.
@@ -89,7 +89,7 @@ pub struct Contents {
 impl Contents {
     /// Looks into a folder.
     pub fn read(folder: &Path) -> Self {
-        let before = Glance::take(folder, None);
+        let before = QuickState::read(folder, None);
         let (database, is_link) = find_database(folder);
         // Whatever is there is a manifest, a dangling link too: only where there is none, the defaults hold.
         let manifest = std::fs::symlink_metadata(folder.join("scope.toml"));
@@ -105,14 +105,14 @@ impl Contents {
 
     /// Whether the folder still holds the same entries.
     pub fn are_current(&self, folder: &Path) -> bool {
-        self.seen.is_some() && Glance::take(folder, None) == self.seen
+        self.seen.is_some() && QuickState::read(folder, None) == self.seen
     }
 }
 
-/// A glance that may vouch for what was read of a folder after it was taken.
-fn settled(before: Option<Glance>, folder: &Path) -> Option<Glance> {
+/// A quick_state that may vouch for what was read of a folder after it was taken.
+fn settled(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
     let now = SystemTime::now();
-    before.filter(|before| before.is_settled(now) && is_local(folder) && Glance::take(folder, None).as_ref() == Some(before))
+    before.filter(|before| before.is_settled(now) && is_local(folder) && QuickState::read(folder, None).as_ref() == Some(before))
 }
 
 /// The database in a scope's folder, or the name it should have, and whether that is a symbolic link.

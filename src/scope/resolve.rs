@@ -243,8 +243,7 @@ pub fn meant(config: &Config, scopes: &[Arc<Scope>], current: &Current, name: &s
         let is_pin = called
             .as_ref()
             .map_or(folded == fold_name(&pin.name), |called| called.name == pin.name);
-        let is_project =
-            || called.is_none() && (pin.manifest.projects.called(&folded).is_some() || pin.recorded().called(&folded).is_some());
+        let is_project = || called.is_none() && (pin.manifest.projects.called(&folded).is_some() || pin.recorded().get(&folded).is_some());
         return if is_pin || folded.is_empty() {
             Ok(Meant::scope(pin))
         } else if is_project() {

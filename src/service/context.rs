@@ -148,7 +148,7 @@ fn recent(mut sessions: Vec<(&str, RecentSession)>, told: &[&[MemoryHit]]) -> Ve
     sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
     let told = |scope: &str, id: &str| told.iter().copied().flatten().any(|hit| hit.scope == scope && hit.id == id);
     let sessions = sessions.into_iter().take(SESSIONS);
-    sessions.map(|(scope, session)| session.beside(|id| told(scope, id))).collect()
+    sessions.map(|(scope, session)| session.into_entry(|id| told(scope, id))).collect()
 }
 
 /// Fills the answer within its tokens: own memories first, then what others learned, then sessions.

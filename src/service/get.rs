@@ -25,7 +25,7 @@ use ack_search::inverted::docs::Doc;
 use ack_search::inverted::{DocId, Index};
 use ack_store::Snapshot;
 use ack_store::StoreError;
-use ack_store::links::{self, Route};
+use ack_store::links::{self, LinkQuery};
 
 /// Neighbours on each side of a timeline, where nothing else is said.
 const NEIGHBOURS: u32 = 3;
@@ -413,13 +413,13 @@ fn told(snapshot: &Snapshot<'_>, index: &Index, scope: &str, memory: Memory, ask
     }
     if let Some((depth, kinds)) = &asked.links {
         let (depth, kinds) = (*depth, kinds.as_slice());
-        let walk = snapshot.links(&memory.id, &Route { filter, depth, kinds })?;
+        let walk = snapshot.links(&memory.id, &LinkQuery { filter, depth, kinds })?;
         let (id, count) = (&memory.id, walk.links.len());
-        if walk.is_full {
+        if walk.is_truncated {
             let message = format!("only {count} links of `{id}` are shown, and there are more; `kind` or a smaller `depth` narrows them");
             notes.push(Note::about(NoteKind::Cut, scope, message));
         }
-        if walk.goes_on {
+        if walk.has_deeper_links {
             let further = if i64::from(depth) < MAX_DEPTH {
                 format!("`depth` may be up to {MAX_DEPTH}")
             } else {

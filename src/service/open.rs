@@ -10,7 +10,7 @@ use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
 use ack_api::{Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::{DocId, Index};
-use ack_store::{PATIENCE, StoreError};
+use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::engine::Service;
 use super::error::Error;
@@ -89,7 +89,7 @@ impl OpenScopes {
         let mut first: Option<StoreError> = None;
         let mut failed = HashSet::new();
         // Where other scopes can answer, a locked one gets less time.
-        let patience = if scopes.len() > 1 { PATIENCE / 4 } else { PATIENCE };
+        let patience = if scopes.len() > 1 { READ_TIMEOUT / 4 } else { READ_TIMEOUT };
         let indexes: Vec<Arc<LiveIndex>> = scopes.iter().map(|scope| service.indexes.of(scope)).collect();
         let mut refreshed = refresh(scopes, &indexes, patience)?.into_iter();
         for (scope, live) in scopes.iter().zip(&indexes) {
@@ -199,7 +199,7 @@ pub(crate) fn unavailable(scope: &str, error: &StoreError) -> Note {
 /// The notes on scopes that were read beside a writer that keeps its lock.
 pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
     for scope in scopes {
-        let Some(read) = scope.store.read_beside_lock() else { continue };
+        let Some(read) = scope.store.read_while_locked() else { continue };
         notes.push(Note::about(
             NoteKind::StoreLocked,
             &scope.name,

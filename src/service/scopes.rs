@@ -21,7 +21,7 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
 use ack_search::inverted::Index;
-use ack_store::PATIENCE;
+use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ pub fn unusable_table(scope: &str, reason: &str) -> String {
 }
 
 fn fill(service: &Service, scope: &Arc<Scope>, most: usize, info: &mut ScopeInfo) -> Result<(), StoreError> {
-    let guard = service.indexes.of(scope).current(scope, PATIENCE)?;
+    let guard = service.indexes.of(scope).current(scope, READ_TIMEOUT)?;
     if let (Some(index), Some(TableState::Used(table))) = (guard.get(), guard.table()) {
         info.index = Some(IndexInfo {
             rows: table.rows,

@@ -1,6 +1,6 @@
 //! Requests that nobody waits for any more stop before their next expensive step, and leave everything as it was.
 
-use ack_api::cancel::{self, Flag, OnDrop};
+use ack_api::cancel::{self, CancelFlag, CancelOnDrop};
 use serde_json::json;
 
 use crate::arguments::call;
@@ -18,12 +18,12 @@ fn a_cancelled_request_stops_and_the_next_one_is_answered() {
         ("get_context", json!({})),
     ];
     for (tool, arguments) in calls {
-        let flag = Flag::default();
-        let running = cancel::within(&flag, || call(&service, tool, arguments.clone()));
+        let flag = CancelFlag::default();
+        let running = cancel::run_with(&flag, || call(&service, tool, arguments.clone()));
         assert!(running.is_ok(), "{tool}: {running:?}");
-        drop(OnDrop(flag.clone()));
+        drop(CancelOnDrop(flag.clone()));
         assert!(flag.is_cancelled());
-        let stopped = cancel::within(&flag, || call(&service, tool, arguments.clone())).unwrap_err();
+        let stopped = cancel::run_with(&flag, || call(&service, tool, arguments.clone())).unwrap_err();
         assert_eq!(stopped.code(), "cancelled", "{tool}");
         assert!(cancel::check().is_ok(), "the flag is the request's and not the thread's");
         assert_eq!(call(&service, tool, arguments).unwrap(), running.unwrap(), "{tool}");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use ack_api::cancel::{self, Flag};
+use ack_api::cancel::{self, CancelFlag};
 use ack_api::memory::nearest;
 use ack_memory::mcp::TOOLS;
 use ack_memory::toolset::Toolset;
@@ -335,18 +335,18 @@ fn a_name_that_nobody_has_is_compared_with_each_name_once() {
 
 #[test]
 fn a_comparison_with_names_without_end_ends_when_the_request_does() {
-    let flag = Flag::default();
+    let flag = CancelFlag::default();
     let raised = flag.clone();
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
         raised.cancel();
     });
-    cancel::within(&flag, || {
+    cancel::run_with(&flag, || {
         nearest("what is wanted", std::iter::repeat("what there is"), 3);
         assert_eq!(cancel::check().unwrap_err().code(), "cancelled");
     });
-    let limited = Flag::with_limit(Duration::from_millis(50));
-    cancel::within(&limited, || {
+    let limited = CancelFlag::with_timeout(Duration::from_millis(50));
+    cancel::run_with(&limited, || {
         assert!(cancel::check().is_ok());
         assert!(cancel::guarded(0_u64..).count() > 0);
         assert_eq!(cancel::check().unwrap_err().code(), "deadline_exceeded");

@@ -239,7 +239,7 @@ fn going_through_a_store_holds_back_no_checkpoint() {
     let mut rows = 0;
     scopes[0]
         .store
-        .whole(Duration::from_secs(4), |snapshot| {
+        .full_scan(Duration::from_secs(4), |snapshot| {
             snapshot.scan(&mut |_| {
                 rows += 1;
                 // In the middle of the reading: another commit, and a log that is emptied.

@@ -203,9 +203,9 @@ pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter,
         if next.0 == id {
             return false;
         }
-        let Some(further) = next.1 else { return true };
-        match look(further) {
-            Successor::There { next: behind, .. } => next = (further, behind),
+        let Some(following) = next.1 else { return true };
+        match look(following) {
+            Successor::There { next: behind, .. } => next = (following, behind),
             Successor::Gone | Successor::Rejected => return true,
         }
     }
@@ -239,17 +239,17 @@ pub fn fold_name(name: &str) -> String {
 }
 
 /// Longest names that are compared letter by letter, in bytes: that takes as long as their lengths multiplied.
-const COMPARED: usize = 200;
+const MAX_COMPARED_BYTES: usize = 200;
 
-/// The candidates most like `wanted`, best first, at most `most`, none that is not similar at all. Of a request that is to stop
+/// The candidates max like `wanted`, best first, at max `max`, none that is not similar at all. Of a request that is to stop
 /// they are incomplete.
-pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<String> {
-    let folded = fold_name(&crate::text::cut(wanted, COMPARED * 4).0);
+pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, max: usize) -> Vec<String> {
+    let folded = fold_name(&crate::text::cut(wanted, MAX_COMPARED_BYTES * 4).0);
     let mut scored: Vec<(f64, &str)> = crate::cancel::guarded(candidates)
         .map(|candidate| {
             let other = fold_name(candidate);
             let contained = !folded.is_empty() && (other.contains(&folded) || folded.contains(&other));
-            let comparable = folded.len() <= COMPARED && other.len() <= COMPARED;
+            let comparable = folded.len() <= MAX_COMPARED_BYTES && other.len() <= MAX_COMPARED_BYTES;
             let similarity = if comparable { strsim::jaro_winkler(&folded, &other) } else { 0.0 };
             (if contained { similarity.max(0.9) } else { similarity }, candidate)
         })
@@ -257,7 +257,7 @@ pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, most
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
-    scored.into_iter().take(most).map(|(_, name)| name.to_owned()).collect()
+    scored.into_iter().take(max).map(|(_, name)| name.to_owned()).collect()
 }
 
 #[cfg(test)]

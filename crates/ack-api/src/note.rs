@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::text;
 
 /// Most characters of a note. It quotes names, paths and what other programs said, all of which is made safe to print.
-const LONGEST: usize = 2_000;
+const MAX_MESSAGE_CHARS: usize = 2_000;
 
 /// Something the reader of an answer should know, in a form a program can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ impl Note {
         Self {
             kind,
             scope: None,
-            message: text::line(&message.into(), LONGEST),
+            message: text::line(&message.into(), MAX_MESSAGE_CHARS),
         }
     }
 

@@ -27,7 +27,7 @@ use ack_api::source::{Records, RowKey};
 use ack_search::analyzer::analyzer_threads;
 use ack_search::encoder::{EmbedError, Embedder, Encoder};
 use ack_store::StoreError;
-use ack_store::{PATIENCE, Snapshot};
+use ack_store::{READ_TIMEOUT, Snapshot};
 
 /// Rows that are prepared at once, by one thread: each batch has a lexicon of its own. Few rows are shared out among all.
 const BATCH: usize = 16_384;
@@ -89,7 +89,7 @@ impl BuildError {
 pub fn build(target: &Target<'_>, options: Options<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Report, BuildError> {
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
     let folder = &target.folder;
-    let wanted = target.store.whole(PATIENCE, fingerprints)?;
+    let wanted = target.store.full_scan(READ_TIMEOUT, fingerprints)?;
     if options.dry_run {
         let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
             match wait(async { contents(&open(folder).await?, encoder, None).await }) {

@@ -24,7 +24,7 @@ use object_store::{
 };
 use url::Url;
 
-use ack_sys::linger::Linger;
+use ack_sys::idle_pool::IdlePool;
 
 /// The scheme of addresses that are read so.
 pub const SCHEME: &str = "file-object-store";
@@ -118,7 +118,7 @@ struct Opened {
 }
 
 /// Files that are read again and again: a million memories lie in some twenty of them.
-static OPENED: Linger<Arc<Opened>> = Linger::new(96);
+static OPENED: IdlePool<Arc<Opened>> = IdlePool::new(96);
 
 /// Whether the file of this name is written once and never again: LanceDB gives data and indexes names that are made by chance.
 fn is_final(location: &Path) -> bool {

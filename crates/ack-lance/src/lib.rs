@@ -17,7 +17,7 @@ pub mod load;
 pub mod search;
 pub mod terms;
 
-use ack_store::table_stamp::{PUBLISHED, TABLE, TableStamp, tag_file};
+use ack_store::table_version::{PUBLISHED, TABLE, TableVersion, tag_file};
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::columns::{self, COLUMNS, Detail, META_ENCODER, Rows};
 use super::search::Searcher;
-use super::{TableError, TableStamp, each_batch, open_published, published, terms, wait};
+use super::{TableError, TableVersion, each_batch, open_published, published, terms, wait};
 use ack_search::encoder::Encoder;
 use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
 use ack_search::inverted::{DocId, Index};
@@ -77,7 +77,7 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
         encoder.push_str(&format!("; {} rows with the transformer", read.with_model));
     }
     let info = TableInfo {
-        built_at: TableStamp::of(folder).published_at(),
+        built_at: TableVersion::of(folder).published_at(),
         rows: read.memories,
         version: dataset.version().version,
         encoder,

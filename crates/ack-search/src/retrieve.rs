@@ -288,8 +288,8 @@ fn run_legs(
         // Cancellation is thread-local, so each thread gets the request's flag.
         let flag = cancel::current();
         rayon::join(
-            || cancel::within(&flag, semantic),
-            || cancel::within(&flag, lexical),
+            || cancel::run_with(&flag, semantic),
+            || cancel::run_with(&flag, lexical),
         )
     } else {
         (semantic(), lexical())

@@ -1,6 +1,6 @@
 //! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are required.
 
-use super::layout::{Field, IdScheme, Layout, LinkSource, LogSource, OverviewSource, Profile, SessionSource, Source, Table, find};
+use super::layout::{Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile, SessionSource, Table, find};
 
 /// The native layout, where `memories` has a text id and a title and nothing marks it as claude-mem's.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
@@ -11,7 +11,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     if memories.column(&["document_id", "files_touched"]).is_some() {
         return None;
     }
-    let mut source = Source::new(
+    let mut source = MemorySource::new(
         memories,
         IdScheme::Column(id),
         &[

@@ -2,7 +2,7 @@
 //!
 //! Tables that hold raw prompts, tool input and tool output are never read.
 
-use super::layout::{Field, IdScheme, Layout, OverviewSource, Profile, SessionSource, Source, Table, find};
+use super::layout::{Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, find};
 
 /// The parts of a session summary, in the order in which they are told.
 const SUMMARY_PARTS: [(&str, &str); 5] = [
@@ -19,7 +19,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let id = observations.column(&["id"])?;
     observations.column(&["title", "text", "narrative"])?;
     let session_column = &["memory_session_id", "sdk_session_id", "session_id"];
-    let mut source = Source::new(
+    let mut source = MemorySource::new(
         observations,
         IdScheme::Prefixed {
             prefix: "obs-",
@@ -51,7 +51,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     if let Some(summaries) = find(tables, "session_summaries")
         && let (Some(id), Some(session)) = (summaries.column(&["id"]), summaries.column(session_column))
     {
-        let mut source = Source::new(
+        let mut source = MemorySource::new(
             summaries,
             IdScheme::Prefixed {
                 prefix: "sum-",
@@ -119,7 +119,7 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
             column: id,
         },
     };
-    let mut source = Source::new(
+    let mut source = MemorySource::new(
         memories,
         scheme,
         &[

@@ -1,7 +1,7 @@
-//! Private copies of databases that cannot be read in place.
+//! Private copies of databases that cannot be read in folder.
 //!
 //! A copy is readable by its owner alone from its first byte on, whatever the umask: a new file of mode 0600 in a new folder of
-//! mode 0700. What its log or journal says is put into it, a few connections are opened, and then its name is taken away: what
+//! mode 0700. What its log or journal says is put into it, a few connections are opened, and then its name is borrowed away: sidecars
 //! has no name goes with the process, however that ends. Beyond a number of copies their names stay, so that they take no
 //! file descriptors.
 //!
@@ -20,34 +20,34 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::lock;
-use super::open::{Beside, Opening, beside, connect, settle};
+use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
 use crate::StoreError;
 use ack_sys::files;
 
 /// How the names of our folders begin.
 const PREFIX: &str = "ack-memory-copies-";
 /// So many reads of one copy run at the same time.
-const CONNECTIONS: usize = 2;
+const CONNECTIONS_PER_COPY: usize = 2;
 /// So many copies have no name.
-const NAMELESS: usize = 48;
-/// Most entries of the temporary folder that are looked at for what dead processes left.
-const ENTRIES: usize = 20_000;
+const MAX_UNLINKED_COPIES: usize = 48;
+/// Most entries of the temporary folder that are looked at for sidecars dead processes left.
+const MAX_SWEPT_ENTRIES: usize = 20_000;
 
 /// The folder in use.
-static PLACE: Mutex<Weak<Place>> = Mutex::new(Weak::new());
+static FOLDER: Mutex<Weak<CopyFolder>> = Mutex::new(Weak::new());
 /// Set when the process ends: no more copies are made.
-static ENDING: AtomicBool = AtomicBool::new(false);
+static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 /// How many copies without a name there are.
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static NEXT: AtomicUsize = AtomicUsize::new(0);
+static LIVE_COPIES: AtomicUsize = AtomicUsize::new(0);
+static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// Removes every copy that has a name, for good: the process ends.
-pub fn end() {
-    ENDING.store(true, Ordering::SeqCst);
-    if let Some(place) = lock(&PLACE).upgrade() {
+pub fn shut_down() {
+    SHUTTING_DOWN.store(true, Ordering::SeqCst);
+    if let Some(folder) = lock(&FOLDER).upgrade() {
         // Somebody may be making a file in it at this moment.
         for _ in 0..50 {
-            if fs::remove_dir_all(place.folder.path()).is_ok() || !place.folder.path().exists() {
+            if fs::remove_dir_all(folder.dir.path()).is_ok() || !folder.dir.path().exists() {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -55,14 +55,18 @@ pub fn end() {
     }
 }
 
-/// Removes what processes left that were killed. Once a process is enough.
-pub fn sweep() {
+/// Removes sidecars processes left that were killed. Once a process is enough.
+pub fn remove_orphans() {
     static SWEPT: Once = Once::new();
     SWEPT.call_once(|| {
-        let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().take(ENTRIES).flatten();
+        let entries = fs::read_dir(std::env::temp_dir())
+            .into_iter()
+            .flatten()
+            .take(MAX_SWEPT_ENTRIES)
+            .flatten();
         for entry in entries {
             let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-            if ours && is_dead(&entry) {
+            if ours && is_orphan(&entry) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -70,7 +74,7 @@ pub fn sweep() {
 }
 
 /// Whether a folder is this user's and no process holds it.
-fn is_dead(entry: &DirEntry) -> bool {
+fn is_orphan(entry: &DirEntry) -> bool {
     let Ok(metadata) = entry.metadata() else { return false };
     if !metadata.is_dir() || metadata.uid() != nix::unistd::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
         return false;
@@ -82,44 +86,44 @@ fn is_dead(entry: &DirEntry) -> bool {
 
 /// A folder for copies.
 #[derive(Debug)]
-struct Place {
-    folder: TempDir,
+struct CopyFolder {
+    dir: TempDir,
     /// Held as long as the folder is there.
-    _held: File,
+    _lock: File,
 }
 
-impl Place {
+impl CopyFolder {
     fn get() -> Result<Arc<Self>> {
-        sweep();
-        let mut known = lock(&PLACE);
-        if ENDING.load(Ordering::SeqCst) {
+        remove_orphans();
+        let mut known = lock(&FOLDER);
+        if SHUTTING_DOWN.load(Ordering::SeqCst) {
             return Err(Error::other("the process ends"));
         }
-        if let Some(place) = known.upgrade() {
-            return Ok(place);
+        if let Some(folder) = known.upgrade() {
+            return Ok(folder);
         }
-        let place = Arc::new(Self::make()?);
-        *known = Arc::downgrade(&place);
-        Ok(place)
+        let folder = Arc::new(Self::make()?);
+        *known = Arc::downgrade(&folder);
+        Ok(folder)
     }
 
     fn make() -> Result<Self> {
         loop {
-            let folder = tempfile::Builder::new()
+            let dir = tempfile::Builder::new()
                 .prefix(PREFIX)
                 .permissions(fs::Permissions::from_mode(0o700))
                 .tempdir()?;
-            // Before it was locked, another process may have taken it for one that was left.
-            let held = match File::open(folder.path()) {
+            // Before it was locked, another process may have borrowed it for one that was left.
+            let handle = match File::open(dir.path()) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                held => held?,
+                handle => handle?,
             };
-            if matches!(held.try_lock(), Err(TryLockError::WouldBlock)) {
+            if matches!(handle.try_lock(), Err(TryLockError::WouldBlock)) {
                 continue;
             }
-            let opened = held.metadata()?.ino();
-            if fs::metadata(folder.path()).is_ok_and(|there| there.ino() == opened) {
-                return Ok(Self { folder, _held: held });
+            let opened = handle.metadata()?.ino();
+            if fs::metadata(dir.path()).is_ok_and(|there| there.ino() == opened) {
+                return Ok(Self { dir, _lock: handle });
             }
         }
     }
@@ -127,51 +131,51 @@ impl Place {
 
 /// The files of a copy. They go with this.
 #[derive(Debug)]
-pub struct Files {
+pub struct CopyFiles {
     main: PathBuf,
     /// Whether a log or a journal has to be put into it.
-    unsettled: bool,
+    needs_recovery: bool,
     /// Behind the files, so that it goes after them.
-    _place: Arc<Place>,
+    _folder: Arc<CopyFolder>,
 }
 
-impl Files {
-    /// Copies a database, with what lies beside it and is needed to make sense of it.
+impl CopyFiles {
+    /// Copies a database, with sidecars lies sidecar_path it and is needed to make sense of it.
     ///
     /// # Errors
     /// [`StoreError::Io`] or [`StoreError::NoCopy`]. The caller checks by the stamp that nothing changed meanwhile.
-    pub fn copy(path: &Path, what: Beside) -> std::result::Result<Self, StoreError> {
+    pub fn copy(path: &Path, sidecars: Sidecars) -> std::result::Result<Self, StoreError> {
         let no_copy = |source| StoreError::NoCopy {
             path: path.to_owned(),
             folder: std::env::temp_dir(),
             source,
         };
-        let place = Place::get().map_err(no_copy)?;
-        let name = format!("{}.db", NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = CopyFolder::get().map_err(no_copy)?;
+        let name = format!("{}.db", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut copy = Self {
-            main: place.folder.path().join(name),
-            unsettled: false,
-            _place: place,
+            main: folder.dir.path().join(name),
+            needs_recovery: false,
+            _folder: folder,
         };
         // The log first: a checkpoint in between then changes the main file, and the stamp shows it.
-        let suffixes: &[&str] = if what == Beside::LogOrJournal {
+        let suffixes: &[&str] = if sidecars == Sidecars::LogOrJournal {
             &["-wal", "-journal", ""]
         } else {
             &[""]
         };
         for suffix in suffixes {
-            let from = beside(path, suffix);
+            let from = sidecar_path(path, suffix);
             let mut source = match files::open(&from) {
                 Ok(source) => source,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && !suffix.is_empty() => continue,
                 Err(source) => return Err(StoreError::Io { path: from, source }),
             };
-            copy.unsettled |= !suffix.is_empty();
+            copy.needs_recovery |= !suffix.is_empty();
             let target = OpenOptions::new()
                 .write(true)
                 .create_new(true)
                 .mode(0o600)
-                .open(beside(&copy.main, suffix));
+                .open(sidecar_path(&copy.main, suffix));
             target
                 .and_then(|mut target| std::io::copy(&mut source, &mut target))
                 .map_err(no_copy)?;
@@ -183,19 +187,21 @@ impl Files {
     ///
     /// # Errors
     /// What SQLite said.
-    pub fn open(self) -> rusqlite::Result<Copy> {
-        if self.unsettled {
-            settle(&self.main)?;
+    pub fn open(self) -> rusqlite::Result<PrivateCopy> {
+        if self.needs_recovery {
+            recover(&self.main)?;
         }
-        let nameless = HELD.fetch_add(1, Ordering::Relaxed) < NAMELESS;
+        let unlinked = LIVE_COPIES.fetch_add(1, Ordering::Relaxed) < MAX_UNLINKED_COPIES;
         // This takes it off the count again.
-        let mut copy = Copy {
+        let mut copy = PrivateCopy {
             idle: Mutex::default(),
             returned: Condvar::new(),
             files: Some(self),
         };
-        if nameless && let Some(files) = &copy.files {
-            let connections: Vec<Connection> = (0..CONNECTIONS).map(|_| files.connect()).collect::<rusqlite::Result<_>>()?;
+        if unlinked && let Some(files) = &copy.files {
+            let connections: Vec<Connection> = (0..CONNECTIONS_PER_COPY)
+                .map(|_| files.connect())
+                .collect::<rusqlite::Result<_>>()?;
             copy.idle = Mutex::new(connections);
             copy.files = None;
         }
@@ -207,25 +213,25 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for CopyFiles {
     fn drop(&mut self) {
         for suffix in ["", "-wal", "-journal", "-shm"] {
-            let _ = fs::remove_file(beside(&self.main, suffix));
+            let _ = fs::remove_file(sidecar_path(&self.main, suffix));
         }
     }
 }
 
 /// A copy that is read. It stays as long as somebody reads it.
 #[derive(Debug)]
-pub struct Copy {
+pub struct PrivateCopy {
     /// The connections that nobody reads from, where it has no name.
     idle: Mutex<Vec<Connection>>,
     returned: Condvar,
     /// Where it has a name.
-    files: Option<Files>,
+    files: Option<CopyFiles>,
 }
 
-impl Copy {
+impl PrivateCopy {
     /// Reads from it, once a connection is free.
     ///
     /// # Errors
@@ -242,27 +248,27 @@ impl Copy {
             idle = self.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
         };
         drop(idle);
-        let taken = Taken {
+        let borrowed = BorrowedConnection {
             copy: self,
             connection: Some(connection),
         };
-        taken.connection.as_ref().map(read).ok_or(rusqlite::Error::InvalidQuery)
+        borrowed.connection.as_ref().map(read).ok_or(rusqlite::Error::InvalidQuery)
     }
 }
 
-impl Drop for Copy {
+impl Drop for PrivateCopy {
     fn drop(&mut self) {
-        HELD.fetch_sub(1, Ordering::Relaxed);
+        LIVE_COPIES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A connection that is read from; it goes back when this goes, also after a panic.
-struct Taken<'a> {
-    copy: &'a Copy,
+struct BorrowedConnection<'a> {
+    copy: &'a PrivateCopy,
     connection: Option<Connection>,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for BorrowedConnection<'_> {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if !connection.is_autocommit() {

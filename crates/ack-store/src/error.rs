@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ack_api::ErrorCode;
 use ack_api::text::list;
 
-use crate::remedy::{remedy, sqlite_remedy};
+use crate::hint::{io_hint, sqlite_hint};
 
 /// Why a store cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -151,8 +151,8 @@ impl StoreError {
             Self::Unsteady { .. } => "try again; another program rewrites it without pause",
             Self::NotAFile { .. } => "move it away: SQLite keeps files of its own under this name",
             Self::NoCopy { .. } => "make room there, or set TMPDIR to a folder with room that may be written",
-            Self::Io { source, .. } => remedy(source).unwrap_or(UNREADABLE),
-            Self::Sqlite { source, .. } => sqlite_remedy(source).unwrap_or(UNREADABLE),
+            Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE),
+            Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE),
         }
     }
 }

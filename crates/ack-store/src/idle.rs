@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::open::Stamp;
-use ack_sys::linger::Linger;
+use super::open::FileState;
+use ack_sys::idle_pool::IdlePool;
 
 /// A connection that nobody reads from.
-struct Idle {
+struct IdleConnection {
     path: PathBuf,
-    stamp: Stamp,
+    state: FileState,
     connection: Connection,
 }
 
 /// Those of all stores together.
-static IDLE: Linger<Idle> = Linger::new(8);
+static POOL: IdlePool<IdleConnection> = IdlePool::new(8);
 
 /// A connection to a database in this state. Those to other states of it are closed.
-pub fn take(path: &Path, stamp: &Stamp) -> Option<Connection> {
-    let fits = |idle: &Idle| idle.path == path && idle.stamp == *stamp;
-    let taken = IDLE.take(fits);
+pub fn take(path: &Path, state: &FileState) -> Option<Connection> {
+    let matches = |idle: &IdleConnection| idle.path == path && idle.state == *state;
+    let taken = POOL.take(matches);
     if taken.is_none() {
         forget(path);
     }
@@ -31,15 +31,15 @@ pub fn take(path: &Path, stamp: &Stamp) -> Option<Connection> {
 }
 
 /// Keeps a connection to a database in this state, with no transaction begun.
-pub fn put(path: &Path, stamp: Stamp, connection: Connection) {
-    IDLE.keep(Idle {
+pub fn put(path: &Path, state: FileState, connection: Connection) {
+    POOL.keep(IdleConnection {
         path: path.to_owned(),
-        stamp,
+        state,
         connection,
     });
 }
 
 /// Closes every connection to a database.
 pub fn forget(path: &Path) {
-    IDLE.retain(|idle| idle.path != path);
+    POOL.retain(|idle| idle.path != path);
 }

@@ -15,21 +15,21 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::open::{beside, is_shared};
+use super::open::{is_shared, sidecar_path};
 use ack_sys::files;
 
 /// The largest image, in bytes.
-pub const LARGEST: u64 = 32 << 20;
+pub const MAX_IMAGE_BYTES: u64 = 32 << 20;
 /// Bytes of the wal-index that are looked at: its header, twice, and how far the log was written into the database.
-const INDEX: usize = 136;
+const WAL_INDEX_BYTES: usize = 136;
 /// Bytes of the log's header and of the header of each of its frames.
-const LOG_HEADER: u64 = 32;
-const FRAME_HEADER: u64 = 24;
+const WAL_HEADER_BYTES: u64 = 32;
+const FRAME_HEADER_BYTES: u64 = 24;
 
 /// What the wal-index says of the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Extent {
-    page: u64,
+struct WalIndex {
+    page_size: u64,
     /// Committed frames.
     frames: u32,
     /// Pages of the database.
@@ -42,24 +42,24 @@ struct Extent {
 /// A connection to an image of the state that was committed last, or `None` where it cannot be had at this moment. The caller
 /// holds the gate, see [`super::open`].
 pub fn read(path: &Path) -> Option<Connection> {
-    let (database, log) = (files::open(path).ok()?, files::open(&beside(path, "-wal")).ok()?);
-    let shared = files::open(&beside(path, "-shm")).ok()?;
+    let (database, log) = (files::open(path).ok()?, files::open(&sidecar_path(path, "-wal")).ok()?);
+    let shared = files::open(&sidecar_path(path, "-shm")).ok()?;
     if !is_shared(&shared) {
         return None;
     }
-    let extent = extent(&shared)?;
-    let length = extent.page.checked_mul(u64::from(extent.pages))?;
-    if length == 0 || length > LARGEST {
+    let wal_index = read_wal_index(&shared)?;
+    let length = wal_index.page_size.checked_mul(u64::from(wal_index.pages))?;
+    if length == 0 || length > MAX_IMAGE_BYTES {
         return None;
     }
     let pages = Pages {
         database,
-        newest: newest(&log, &extent).ok()?,
+        newest: newest_frames(&log, &wal_index).ok()?,
         log,
-        extent,
+        wal_index,
         next: 1,
         page: Vec::new(),
-        given: 0,
+        consumed: 0,
     };
     #[expect(clippy::disallowed_methods, reason = "the image is what is in memory")]
     let mut connection = Connection::open_in_memory().ok()?;
@@ -67,27 +67,27 @@ pub fn read(path: &Path) -> Option<Connection> {
     connection
         .deserialize_read_exact("main", pages, usize::try_from(length).ok()?, true)
         .ok()?;
-    let after = self::extent(&shared)?;
+    let after = read_wal_index(&shared)?;
     let mut header = [0; 24];
     log.read_exact_at(&mut header, 0).ok()?;
-    let same_log = header.get(16..24) == Some(&extent.salts) && after.salts == extent.salts;
-    (same_log && after.attempted <= extent.frames).then_some(connection)
+    let same_log = header.get(16..24) == Some(&wal_index.salts) && after.salts == wal_index.salts;
+    (same_log && after.attempted <= wal_index.frames).then_some(connection)
 }
 
 /// What the wal-index says now; `None` where it is being written or makes no sense.
-fn extent(shared: &File) -> Option<Extent> {
-    let mut bytes = [0; INDEX];
+fn read_wal_index(shared: &File) -> Option<WalIndex> {
+    let mut bytes = [0; WAL_INDEX_BYTES];
     shared.read_exact_at(&mut bytes, 0).ok()?;
     let (first, second) = (bytes.get(..48)?, bytes.get(48..96)?);
-    let is_made = first.get(12) == Some(&1);
-    if first != second || !is_made {
+    let is_initialized = first.get(12) == Some(&1);
+    if first != second || !is_initialized {
         return None;
     }
     let number = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let size = u16::from_ne_bytes(bytes.get(14..16)?.try_into().ok()?);
-    Some(Extent {
+    Some(WalIndex {
         // 65,536 does not fit and is written as 1.
-        page: if size == 1 { 1 << 16 } else { u64::from(size) },
+        page_size: if size == 1 { 1 << 16 } else { u64::from(size) },
         frames: number(16)?,
         pages: number(20)?,
         salts: bytes.get(32..40)?.try_into().ok()?,
@@ -96,17 +96,17 @@ fn extent(shared: &File) -> Option<Extent> {
 }
 
 /// The frame that holds the newest state of each page in the log.
-fn newest(log: &File, extent: &Extent) -> Result<HashMap<u32, u64>> {
+fn newest_frames(log: &File, wal_index: &WalIndex) -> Result<HashMap<u32, u64>> {
     let mut newest = HashMap::new();
-    for frame in 0..u64::from(extent.frames) {
-        let place = LOG_HEADER + frame * (FRAME_HEADER + extent.page);
+    for frame in 0..u64::from(wal_index.frames) {
+        let offset = WAL_HEADER_BYTES + frame * (FRAME_HEADER_BYTES + wal_index.page_size);
         let mut header = [0; 16];
-        log.read_exact_at(&mut header, place)?;
+        log.read_exact_at(&mut header, offset)?;
         let [a, b, c, d, .., s1, s2, s3, s4, s5, s6, s7, s8] = header;
-        if [s1, s2, s3, s4, s5, s6, s7, s8] != extent.salts {
+        if [s1, s2, s3, s4, s5, s6, s7, s8] != wal_index.salts {
             return Err(std::io::Error::other("a frame of another log"));
         }
-        newest.insert(u32::from_be_bytes([a, b, c, d]), place + FRAME_HEADER);
+        newest.insert(u32::from_be_bytes([a, b, c, d]), offset + FRAME_HEADER_BYTES);
     }
     Ok(newest)
 }
@@ -115,40 +115,40 @@ fn newest(log: &File, extent: &Extent) -> Result<HashMap<u32, u64>> {
 struct Pages {
     database: File,
     log: File,
-    extent: Extent,
+    wal_index: WalIndex,
     newest: HashMap<u32, u64>,
     next: u32,
     page: Vec<u8>,
-    /// Bytes of the page that have been given out.
-    given: usize,
+    /// Bytes of the page that have been consumed out.
+    consumed: usize,
 }
 
 impl Read for Pages {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        if self.given == self.page.len() {
-            if self.next > self.extent.pages {
+        if self.consumed == self.page.len() {
+            if self.next > self.wal_index.pages {
                 return Ok(0);
             }
-            self.turn()?;
+            self.load_next()?;
         }
-        let rest = self.page.get(self.given..).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
-        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+        let unread = self.page.get(self.consumed..).unwrap_or_default();
+        let count = unread.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), unread.get(..count)) {
             to.copy_from_slice(from);
         }
-        self.given += count;
+        self.consumed += count;
         Ok(count)
     }
 }
 
 impl Pages {
-    fn turn(&mut self) -> Result<()> {
-        self.page.resize(usize::try_from(self.extent.page).unwrap_or_default(), 0);
+    fn load_next(&mut self) -> Result<()> {
+        self.page.resize(usize::try_from(self.wal_index.page_size).unwrap_or_default(), 0);
         match self.newest.get(&self.next) {
-            Some(place) => self.log.read_exact_at(&mut self.page, *place)?,
+            Some(offset) => self.log.read_exact_at(&mut self.page, *offset)?,
             None => self
                 .database
-                .read_exact_at(&mut self.page, u64::from(self.next - 1) * self.extent.page)?,
+                .read_exact_at(&mut self.page, u64::from(self.next - 1) * self.wal_index.page_size)?,
         }
         // An image has no log, and its header must not announce one.
         if self.next == 1
@@ -156,7 +156,7 @@ impl Pages {
         {
             versions.fill(1);
         }
-        (self.next, self.given) = (self.next + 1, 0);
+        (self.next, self.consumed) = (self.next + 1, 0);
         Ok(())
     }
 }

@@ -192,7 +192,7 @@ impl IdScheme {
 
 /// A table of memories and how it maps to the record.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct MemorySource {
     /// The table, quoted.
     pub table: String,
     /// The name under which the row number can be read, if there is one.
@@ -205,11 +205,11 @@ pub struct Source {
     pub narrative: Vec<(&'static str, String)>,
     /// The type of every row, where the table has no column for it.
     pub kind: Option<&'static str>,
-    /// Whether large values are read cut, see [`Layout::with_values_cut`].
-    pub cut: bool,
+    /// Whether large values are read truncate, see [`Layout::with_truncated_values`].
+    pub truncate: bool,
 }
 
-impl Source {
+impl MemorySource {
     /// A source over `table` with the first existing column for each field.
     pub fn new(table: &Table, id: IdScheme, wanted: &[(Field, &[&str])]) -> Self {
         let mut columns: [Option<String>; Field::ALL.len()] = Default::default();
@@ -225,13 +225,17 @@ impl Source {
             columns,
             narrative: Vec::new(),
             kind: None,
-            cut: false,
+            truncate: false,
         }
     }
 
     /// SQL that reads a value.
     fn value(&self, expression: &str) -> String {
-        if self.cut { cut(expression) } else { expression.to_owned() }
+        if self.truncate {
+            truncate(expression)
+        } else {
+            expression.to_owned()
+        }
     }
 
     /// The column of a field, quoted.
@@ -254,7 +258,7 @@ impl Source {
         list
     }
 
-    /// As [`Source::select_list`], with NULL in the place of every field that is not among `fields`, and of the narrative.
+    /// As [`MemorySource::select_list`], with NULL in the place of every field that is not among `fields`, and of the narrative.
     pub fn select_only(&self, fields: &[Field]) -> String {
         let key = self.row_number.unwrap_or("0");
         let mut list = format!("{key}, {}", self.shown_id());
@@ -269,7 +273,7 @@ impl Source {
     /// SQL that yields the id as text.
     fn shown_id(&self) -> String {
         match &self.id {
-            IdScheme::Column(column) if self.cut => format!("CAST({} AS TEXT)", cut(column)),
+            IdScheme::Column(column) if self.truncate => format!("CAST({} AS TEXT)", truncate(column)),
             other => other.expression(),
         }
     }
@@ -288,13 +292,13 @@ impl Source {
     }
 }
 
-/// The largest value that is read as it is where values are cut, the largest that is read at all, and what is read of it,
+/// The largest value that is read as it is where values are truncate, the largest that is read at all, and what is read of it,
 /// which is more than any record keeps.
 const CUT: [u32; 3] = [8 << 20, 64 << 20, (2 << 20) + 1];
 
 /// SQL that reads of a large value its beginning, and of one that is too large even for that something that is no text. How
 /// long it is, SQLite knows without reading it.
-fn cut(expression: &str) -> String {
+fn truncate(expression: &str) -> String {
     let [whole, most, beginning] = CUT;
     format!(
         "CASE WHEN coalesce(octet_length({expression}), 0) <= {whole} THEN {expression} \
@@ -364,7 +368,7 @@ pub struct Layout {
     /// What kind of program wrote it.
     pub profile: Profile,
     /// Where memories are.
-    pub sources: Vec<Source>,
+    pub sources: Vec<MemorySource>,
     /// Where sessions are.
     pub sessions: Vec<SessionSource>,
     /// Where overviews are.
@@ -381,14 +385,14 @@ impl Layout {
         self.sources.iter().all(|source| source.column(Field::Status).is_some())
     }
 
-    /// The same for a store with values so large that reading them would take too much memory: they are read cut.
+    /// The same for a store with values so large that reading them would take too much memory: they are read truncate.
     #[must_use]
-    pub fn with_values_cut(mut self) -> Self {
-        self.sources.iter_mut().for_each(|source| source.cut = true);
+    pub fn with_truncated_values(mut self) -> Self {
+        self.sources.iter_mut().for_each(|source| source.truncate = true);
         let titles = self.sessions.iter_mut().filter_map(|source| source.title.as_mut());
         let contents = self.overviews.iter_mut().flat_map(|source| &mut source.content);
         for value in titles.chain(contents.map(|(_, column)| column)) {
-            *value = cut(value);
+            *value = truncate(value);
         }
         self
     }

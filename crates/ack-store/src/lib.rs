@@ -1,30 +1,38 @@
-//! Reading memory stores: SQLite databases of several programs, opened so that nothing of theirs changes.
+//! Reads memory stores: SQLite databases of several programs, opened so that nothing of theirs
+//! changes.
 //!
-//! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of the database. The
-//! modules below each know one thing: [`open`] how to open, [`copies`] what is read elsewhere, `image` how a whole store is read
-//! without holding back its writer, `idle` what stays open between two reads, `halves` how two threads
-//! go through a large table, [`layout`] what is there, [`record`] what a row means, [`read`] the questions that are asked,
-//! `links` the one about provenance, [`sessions`] what may be told of sessions, [`outline`] the one that is asked of a whole store
-//! before anything of it is indexed, [`projects`] whose memories they are.
+//! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of
+//! the database. Each module has one job:
+//!
+//! - [`open`] decides how to open a database, [`vfs`] makes sure that SQLite cannot write.
+//! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
+//!   whole database into memory without blocking its writer, `idle` keeps connections open
+//!   between two reads, and `parallel_scan` reads a large table on two threads.
+//! - [`quick_state`] and [`table_version`] detect changes without opening anything.
+//! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
+//!   [`record`] and [`values`] decode rows.
+//! - [`read`] answers questions about memories, [`links`] about provenance, [`sessions`] about
+//!   sessions, [`projects`] about projects. [`outline`] scans a whole store that has no index yet.
+//! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
 pub mod claude_mem;
 pub mod copies;
 mod error;
-pub mod glance;
-mod halves;
+pub mod hint;
 mod idle;
 mod image;
 pub mod layout;
 pub mod links;
 pub mod open;
 pub mod outline;
+mod parallel_scan;
 pub mod projects;
+pub mod quick_state;
 pub mod read;
 pub mod record;
-pub mod remedy;
 pub mod sessions;
-pub mod table_stamp;
+pub mod table_version;
 pub mod values;
 pub mod vfs;
 
@@ -39,35 +47,38 @@ use jiff::Timestamp;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 
-use self::copies::{Copy, Files};
+use self::copies::{CopyFiles, PrivateCopy};
 pub use self::error::StoreError;
-use self::glance::Glance;
 use self::layout::Layout;
-use self::open::{Beside, Opening, Stamp};
+use self::open::{FileState, Opening, Sidecars};
+use self::quick_state::QuickState;
 use ack_api::memory::{Overviews, Unreviewed};
 use ack_sys::heap;
 
-/// How long a read tries to get at a store that changes under it.
-pub const PATIENCE: Duration = Duration::from_secs(4);
-/// How long a lock is waited for under which nothing happens, and how long where there is no way around it: a slow disk may
-/// need that for an ordinary commit. Whoever asks next waits no longer.
-const LOCKED: Duration = Duration::from_millis(250);
-const HOPELESS: Duration = Duration::from_secs(1);
-/// After so long without being asked for, a lock may be another one.
-const FORGOTTEN: Duration = Duration::from_secs(10);
-/// How many readings without locks may be disturbed before a copy is made.
-const DISTURBANCES: u32 = 3;
-/// A reading that takes longer than this and is disturbed would be disturbed again, by the same writer: a copy is made next.
-const SLOW: Duration = Duration::from_millis(250);
-/// So often an image is tried that a writer spoils.
-const IMAGES: u32 = 3;
-/// A database of so many bytes is read in less time than it takes to open it once more.
-const SMALL: u64 = 1 << 20;
-/// The largest database, in bytes, of which a copy is made so soon, or because of a lock.
-const COPIED_AT_ONCE: u64 = 256 << 20;
-/// The largest value, in bytes, that is read of a row as it is, and what SQLite itself allows.
-const VALUE: i32 = 8 << 20;
-const ANY_VALUE: i32 = 1_000_000_000;
+/// How long a read retries while the store changes under it.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long to wait for a lock while the files under it do not change.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long to wait for such a lock if the store cannot be read in another way. An ordinary commit
+/// on a slow disk may take this long. Later requests do not wait again.
+const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// A lock that was last observed longer ago than this may be a different one.
+const LOCK_FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+/// How many disturbed reads without locks are allowed before a copy is made.
+const MAX_DISTURBED_READS: u32 = 3;
+/// If a read takes longer than this and is disturbed, the next attempt makes a copy: the same writer
+/// would disturb it again.
+const SLOW_READ: Duration = Duration::from_millis(250);
+/// How many times to read an image that a writer invalidates.
+const MAX_IMAGE_ATTEMPTS: u32 = 3;
+/// Scanning a smaller database takes less time than opening it a second time.
+const MIN_PARALLEL_BYTES: u64 = 1 << 20;
+/// The largest database that is copied after one slow read, or because of a lock.
+const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
+/// The largest value that is read whole.
+const MAX_VALUE_BYTES: i32 = 8 << 20;
+/// The largest value that SQLite itself allows.
+const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 
 /// One memory store.
 #[derive(Debug)]
@@ -75,40 +86,48 @@ pub struct Store {
     path: PathBuf,
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
-    /// Held while files are looked at and while a connection holds locks, see [`open`]. Shared by every store of this
-    /// process that names the same file.
+    /// Held while files are inspected and while a connection holds locks, see [`open`]. All stores
+    /// of this process that name the same file share it.
     gate: Arc<Mutex<()>>,
-    /// The copy that was read last, and of which state it is.
-    copy: Mutex<Option<(Stamp, Arc<Copy>)>>,
+    /// The last private copy and the state it was made from.
+    copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
     lock: Mutex<LockState>,
-    /// A value was too large to be read as it is: from now on rows are read with their values cut.
-    cut: AtomicBool,
-    /// The last inspection whose result the files' metadata vouch for.
-    settled: Mutex<Option<Settled>>,
+    /// A value was too large to read whole: rows are now read with truncated values.
+    truncate_values: AtomicBool,
+    /// The last inspection that file metadata can confirm.
+    settled: Mutex<Option<SettledState>>,
 }
 
-/// The state of a store at rest, and how to see that it is still the same.
+/// The state of a store at rest, and what shows that it has not changed.
 #[derive(Debug)]
-struct Settled {
-    stamp: Stamp,
-    glance: Glance,
+struct SettledState {
+    state: FileState,
+    quick: QuickState,
     log: PathBuf,
 }
 
-/// What is known of a writer that holds its lock.
+/// What is known about a writer that holds its lock.
 #[derive(Debug, Default)]
 struct LockState {
-    /// The files under the lock, since when they have been seen like this, and when last.
-    seen: Option<(Stamp, Instant, Instant)>,
-    /// The state that was read last while nobody held a lock.
-    free: Option<Stamp>,
-    /// When the store was last read beside a lock, unless it has been read without one since.
-    beside: Option<Timestamp>,
+    /// The files under the lock.
+    observed: Option<LockObservation>,
+    /// The last state that was read while no lock was held.
+    unlocked: Option<FileState>,
+    /// When the store was last read while locked, unless it has been read unlocked since.
+    read_while_locked: Option<Timestamp>,
 }
 
-/// A schema is known by the file's identity in the stamp and SQLite's schema cookie; its layout also depends on whether values
-/// are cut.
+/// The files under a lock, and how long they have looked like this.
+#[derive(Debug)]
+struct LockObservation {
+    state: FileState,
+    since: Instant,
+    last: Instant,
+}
+
+/// Identifies a schema: the database file, SQLite's schema cookie, and whether values are truncated,
+/// which changes the layout too.
 type LayoutKey = (u64, i64, bool);
 
 /// One state of a store, open for reading.
@@ -117,27 +136,28 @@ pub struct Snapshot<'a> {
     /// What the database holds.
     pub layout: Arc<Layout>,
     /// The state of the files before the snapshot began.
-    pub stamp: Stamp,
+    pub file_state: FileState,
     /// How it was opened.
     pub opening: Opening,
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
-    /// Whether [`Self::overviews`], or the store in its place, lets overviews be told; unknown until it is asked.
-    vouched: Cell<Option<bool>>,
+    /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
+    /// first use.
+    overviews_shown: Cell<Option<bool>>,
     path: &'a Path,
-    /// Whether the whole store was gone through: what that took of memory is given back with the connection.
+    /// Whether the whole store was scanned. Such a connection is closed, which frees its memory.
     scanned: Cell<bool>,
-    /// Beside a writer with a log: another connection that sees the same state, see [`halves`].
+    /// If a writer has a log: another connection that sees the same state, see [`parallel_scan`].
     second: RefCell<Option<Connection>>,
 }
 
-/// How much of a store a snapshot is for.
+/// How much of a store a snapshot reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// Single rows.
-    Some,
+enum Access {
+    /// Some rows.
+    Rows,
     /// Every row.
-    All,
+    FullScan,
 }
 
 impl Store {
@@ -152,19 +172,19 @@ impl Store {
             copy: Mutex::default(),
             layout: Mutex::default(),
             lock: Mutex::default(),
-            cut: AtomicBool::new(false),
+            truncate_values: AtomicBool::new(false),
             settled: Mutex::default(),
         }
     }
 
-    /// Says whether the overviews of its sessions are told.
+    /// Sets whether session overviews may be shown.
     #[must_use]
     pub const fn with_overviews(mut self, overviews: Option<Overviews>) -> Self {
         self.overviews = overviews;
         self
     }
 
-    /// Closes what is open between two reads, and removes the private copy, if there is one and nobody is reading it.
+    /// Closes idle connections and removes the private copy, unless it is being read.
     pub fn close(&self) {
         idle::forget(&self.real_path());
         if let Ok(mut copy) = self.copy.try_lock() {
@@ -177,7 +197,7 @@ impl Store {
         &self.path
     }
 
-    /// What rows without a status count as.
+    /// The status of rows that have none.
     pub const fn unreviewed(&self) -> Unreviewed {
         self.unreviewed
     }
@@ -185,104 +205,107 @@ impl Store {
     /// The state of the files now.
     ///
     /// # Errors
-    /// When there is no database.
-    pub fn stamp(&self) -> Result<Stamp, StoreError> {
+    /// There is no database.
+    pub fn file_state(&self) -> Result<FileState, StoreError> {
         let mut settled = lock(&self.settled);
         if let Some(known) = settled.as_ref()
-            && Glance::take(&self.path, Some(&known.log)).as_ref() == Some(&known.glance)
+            && QuickState::read(&self.path, Some(&known.log)).as_ref() == Some(&known.quick)
         {
-            return Ok(known.stamp.clone());
+            return Ok(known.state.clone());
         }
         *settled = None;
         let real = self.real_path();
-        let log = open::beside(&real, "-wal");
+        let log = open::sidecar_path(&real, "-wal");
         let now = SystemTime::now();
-        let before = Glance::take(&self.path, Some(&log)).filter(|glance| glance.is_settled(now));
+        let before = QuickState::read(&self.path, Some(&log)).filter(|quick| quick.is_settled(now));
         let gate = lock(&self.gate);
-        let (stamp, _) = open::inspect(&real)?;
+        let (state, _) = open::inspect(&real)?;
         drop(gate);
-        if before.is_some() && glance::is_local(&real) && Glance::take(&self.path, Some(&log)) == before {
-            *settled = before.map(|glance| Settled {
-                stamp: stamp.clone(),
-                glance,
+        if before.is_some() && quick_state::is_local(&real) && QuickState::read(&self.path, Some(&log)) == before {
+            *settled = before.map(|quick| SettledState {
+                state: state.clone(),
+                quick,
                 log,
             });
         }
-        Ok(stamp)
+        Ok(state)
     }
 
-    /// Where the database lies when every symbolic link is followed: SQLite keeps its log and its journal there.
+    /// The path with every symbolic link resolved: SQLite keeps its log and its journal there.
     fn real_path(&self) -> PathBuf {
         self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
     }
 
-    /// Reads one consistent state. `read` may run several times, when the database changes while it is read without
-    /// locks; only the result of an undisturbed run is returned.
+    /// Reads one consistent state. If the database changes during a read without locks, `read` runs
+    /// again; only the result of an undisturbed run is returned.
     ///
     /// # Errors
-    /// Why the store cannot be read, or what `read` returned.
+    /// The store cannot be read, or `read` failed.
     pub fn snapshot<T>(&self, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.attempt(PATIENCE, Reach::Some, read)
+        self.read_snapshot(READ_TIMEOUT, Access::Rows, read)
     }
 
-    /// As [`Store::snapshot`], giving up after `patience`.
+    /// Like [`Store::snapshot`], with a time limit for retries.
     ///
     /// # Errors
-    /// Why the store cannot be read, or what `read` returned.
-    pub fn snapshot_within<T>(
+    /// The store cannot be read, or `read` failed.
+    pub fn snapshot_with_timeout<T>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.attempt(patience, Reach::Some, read)
+        self.read_snapshot(timeout, Access::Rows, read)
     }
 
-    /// As [`Store::snapshot_within`], for going through every row: two threads do, where that is worth it.
+    /// Like [`Store::snapshot_with_timeout`], for reading every row. Large tables are read on two
+    /// threads.
     ///
     /// # Errors
-    /// Why the store cannot be read, or what `read` returned.
-    pub fn whole<T>(&self, patience: Duration, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.attempt(patience, Reach::All, read)
+    /// The store cannot be read, or `read` failed.
+    pub fn full_scan<T>(&self, timeout: Duration, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.read_snapshot(timeout, Access::FullScan, read)
     }
 
-    /// When this store was last read while a writer kept its lock, unless it has been read without one since: what the writer
-    /// has not committed is not among the answers.
-    pub fn read_beside_lock(&self) -> Option<Timestamp> {
-        lock(&self.lock).beside
+    /// When this store was last read while a writer held its lock, unless it has been read unlocked
+    /// since. Such an answer lacks what the writer has not committed.
+    pub fn read_while_locked(&self) -> Option<Timestamp> {
+        lock(&self.lock).read_while_locked
     }
 
-    fn attempt<T>(
+    fn read_snapshot<T>(
         &self,
-        patience: Duration,
-        reach: Reach,
+        timeout: Duration,
+        access: Access,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match self.try_for(patience, reach, &mut read) {
-            Err(error) if is_too_large(&error) && !self.cut.swap(true, Ordering::Relaxed) => self.try_for(patience, reach, &mut read),
+        match self.retry(timeout, access, &mut read) {
+            Err(error) if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) => {
+                self.retry(timeout, access, &mut read)
+            }
             result => result,
         }
     }
 
-    fn try_for<T>(
+    fn retry<T>(
         &self,
-        patience: Duration,
-        reach: Reach,
+        timeout: Duration,
+        access: Access,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let started = Instant::now();
         let path = self.real_path();
-        let (mut attempts, mut disturbed) = (0, 0);
-        // Why the last attempt failed, for when patience ends.
-        let mut last: Option<StoreError> = None;
+        let (mut attempts, mut disturbances) = (0, 0);
+        // Why the last attempt failed, to report on time-out.
+        let mut last_error: Option<StoreError> = None;
         loop {
             if attempts > 0 {
-                // Reading a large store may itself take longer than anybody waits for a lock; copies are tried before giving up.
-                let late = started.elapsed();
-                let copies = disturbed > 0 && last.is_none() && late < patience * 2;
-                if late > patience && copies {
-                    disturbed = DISTURBANCES;
-                } else if late > patience {
-                    return Err(last.unwrap_or_else(|| StoreError::Unsteady {
+                // Reading a large store may take longer than the timeout: try a copy before giving up.
+                let elapsed = started.elapsed();
+                let may_copy = disturbances > 0 && last_error.is_none() && elapsed < timeout * 2;
+                if elapsed > timeout && may_copy {
+                    disturbances = MAX_DISTURBED_READS;
+                } else if elapsed > timeout {
+                    return Err(last_error.unwrap_or_else(|| StoreError::Unsteady {
                         path: self.path.clone(),
                         attempts,
                     }));
@@ -291,120 +314,124 @@ impl Store {
             }
             attempts += 1;
             let gate = lock(&self.gate);
-            let (stamp, opening) = open::inspect(&path)?;
+            let (state, opening) = open::inspect(&path)?;
             match opening {
-                Opening::AtRest if disturbed < DISTURBANCES => {
+                Opening::AtRest if disturbances < MAX_DISTURBED_READS => {
                     drop(gate);
                     let began = Instant::now();
-                    if let Some(result) = self.in_place(&path, opening, &stamp, read) {
-                        self.was_read(Some(&stamp));
+                    if let Some(result) = self.in_place(&path, opening, &state, read) {
+                        self.note_unlocked_read(Some(&state));
                         *lock(&self.copy) = None;
                         return result;
                     }
-                    disturbed += 1;
-                    if began.elapsed() > SLOW && stamp.bytes() <= COPIED_AT_ONCE {
-                        disturbed = DISTURBANCES;
+                    disturbances += 1;
+                    if began.elapsed() > SLOW_READ && state.bytes() <= MAX_EAGER_COPY_BYTES {
+                        disturbances = MAX_DISTURBED_READS;
                     }
-                    last = None;
+                    last_error = None;
                 }
-                // It changes faster than it can be read: a copy is made faster than a reading.
+                // It changes faster than it can be read, but copying is faster than reading.
                 Opening::AtRest => {
-                    if let Some(copy) = self.private_copy(&path, &stamp, Beside::Nothing)? {
+                    if let Some(copy) = self.private_copy(&path, &state, Sidecars::None)? {
                         drop(gate);
-                        self.was_read(None);
-                        return self.read_copy(&copy, &stamp, read);
+                        self.note_unlocked_read(None);
+                        return self.read_copy(&copy, &state, read);
                     }
                 }
                 Opening::Locked | Opening::Kept => {
                     drop(gate);
-                    last = Some(StoreError::Locked { path: self.path.clone() });
-                    if let Some(result) = self.beside_lock(&path, opening, &stamp, read)? {
+                    last_error = Some(StoreError::Locked { path: self.path.clone() });
+                    if let Some(result) = self.try_while_locked(&path, opening, &state, read)? {
                         return result;
                     }
                 }
-                Opening::Live => match self.live(&path, reach, &stamp, gate, read) {
-                    Err(error) if passing(&error) => last = Some(error),
+                Opening::Live => match self.live(&path, access, &state, gate, read) {
+                    Err(error) if is_transient(&error) => last_error = Some(error),
                     result => {
-                        self.was_read(None);
+                        self.note_unlocked_read(None);
                         *lock(&self.copy) = None;
                         return result;
                     }
                 },
-                // A log without its shared memory is seen for a moment while a writer opens or closes.
+                // While a writer opens or closes, its log is without shared memory for a moment.
                 Opening::Copied if attempts < 4 => {}
                 Opening::Copied => {
-                    if let Some(copy) = self.private_copy(&path, &stamp, Beside::LogOrJournal)? {
+                    if let Some(copy) = self.private_copy(&path, &state, Sidecars::LogOrJournal)? {
                         drop(gate);
-                        self.was_read(None);
-                        return self.read_copy(&copy, &stamp, read);
+                        self.note_unlocked_read(None);
+                        return self.read_copy(&copy, &state, read);
                     }
                 }
             }
         }
     }
 
-    /// Notes a reading without a lock in the way; of a state that is whole in itself, which one.
-    fn was_read(&self, free: Option<&Stamp>) {
+    /// Notes a read that no lock blocked, with the state if it was read in place.
+    fn note_unlocked_read(&self, unlocked: Option<&FileState>) {
         *lock(&self.lock) = LockState {
-            free: free.cloned(),
+            unlocked: unlocked.cloned(),
             ..LockState::default()
         };
     }
 
-    /// Reads a database that a writer keeps locked, where that shows what was committed last; `None` as long as it is worth
-    /// waiting.
+    /// Reads a locked database if the last commit can be read despite the lock. `None` means that the
+    /// caller should wait and try again.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] where nothing happens under the lock and nobody can tell what was committed.
-    fn beside_lock<T>(
+    /// [`StoreError::Locked`] if nothing happens under the lock and the last commit is unknown.
+    fn try_while_locked<T>(
         &self,
         path: &Path,
         opening: Opening,
-        stamp: &Stamp,
+        state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<Result<T, StoreError>>, StoreError> {
-        let mut state = lock(&self.lock);
+        let mut lock_state = lock(&self.lock);
         let now = Instant::now();
-        let known = state.seen.take().filter(|(seen, ..)| seen == stamp);
+        let known = lock_state.observed.take().filter(|known| known.state == *state);
         let since = known
-            .filter(|(_, _, last)| last.elapsed() < FORGOTTEN)
-            .map_or(now, |(_, since, _)| since);
-        state.seen = Some((stamp.clone(), since, now));
-        if since.elapsed() < LOCKED {
+            .filter(|known| known.last.elapsed() < LOCK_FORGOTTEN_AFTER)
+            .map_or(now, |known| known.since);
+        lock_state.observed = Some(LockObservation {
+            state: state.clone(),
+            since,
+            last: now,
+        });
+        if since.elapsed() < LOCK_TIMEOUT {
             return Ok(None);
         }
-        // As long as the database itself is as it was when nobody held a lock, nothing of the change is in it.
-        let whole = opening == Opening::Kept || state.free.as_ref().is_some_and(|free| free.same_database(stamp));
-        drop(state);
-        let result = if whole {
-            self.in_place(path, opening, stamp, read)
-        } else if stamp.has_journal() && stamp.bytes() <= COPIED_AT_ONCE {
+        // While the database file is as it was before the lock, it holds no uncommitted change.
+        let is_committed = opening == Opening::Kept || lock_state.unlocked.as_ref().is_some_and(|unlocked| unlocked.same_database(state));
+        drop(lock_state);
+        let result = if is_committed {
+            self.in_place(path, opening, state, read)
+        } else if state.has_journal() && state.bytes() <= MAX_EAGER_COPY_BYTES {
             let gate = lock(&self.gate);
-            let copy = self.private_copy(path, stamp, Beside::LogOrJournal)?;
+            let copy = self.private_copy(path, state, Sidecars::LogOrJournal)?;
             drop(gate);
-            copy.map(|copy| self.read_copy(&copy, stamp, read))
-        } else if since.elapsed() < HOPELESS {
+            copy.map(|copy| self.read_copy(&copy, state, read))
+        } else if since.elapsed() < MAX_LOCK_TIMEOUT {
             None
         } else {
             return Err(StoreError::Locked { path: self.path.clone() });
         };
         if result.is_some() {
-            lock(&self.lock).beside = Some(Timestamp::now());
+            lock(&self.lock).read_while_locked = Some(Timestamp::now());
         }
         Ok(result)
     }
 
-    /// Reads without locks; `None` where the files changed meanwhile.
+    /// Reads without locks. `None` if the files changed meanwhile.
     fn in_place<T>(
         &self,
         path: &Path,
         opening: Opening,
-        stamp: &Stamp,
+        state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {
         let open = || open::connect(path, Opening::AtRest).map_err(|error| StoreError::sqlite(&self.path, error));
-        let (result, connection) = match idle::take(path, stamp).map_or_else(open, Ok) {
-            Ok(connection) => match self.read_from(&connection, None, Opening::AtRest, stamp, read) {
+        let (result, connection) = match idle::take(path, state).map_or_else(open, Ok) {
+            Ok(connection) => match self.read_from(&connection, None, Opening::AtRest, state, read) {
                 Ok((value, false)) => (Ok(value), Some(connection)),
                 Ok((value, true)) => (Ok(value), None),
                 Err(error) => (Err(error), None),
@@ -414,48 +441,49 @@ impl Store {
         let gate = lock(&self.gate);
         let after = open::inspect(path);
         drop(gate);
-        // Of a lock that is taken while the database is read nobody can say what happens under it.
-        let same = after.is_ok_and(|(after, now)| after == *stamp && (now == Opening::AtRest || opening != Opening::AtRest));
-        if !same {
+        // If a lock was taken during the read, what happened under it is unknown.
+        let is_unchanged =
+            after.is_ok_and(|(after, opening_after)| after == *state && (opening_after == Opening::AtRest || opening != Opening::AtRest));
+        if !is_unchanged {
             return None;
         }
-        let ended = connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
-        if let Some(connection) = ended {
-            idle::put(path, stamp.clone(), connection);
+        let idle_connection = connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
+        if let Some(connection) = idle_connection {
+            idle::put(path, state.clone(), connection);
         }
         Some(result)
     }
 
-    /// Reads beside a writer with a log.
+    /// Reads a database whose writer uses a log.
     fn live<T>(
         &self,
         path: &Path,
-        reach: Reach,
-        stamp: &Stamp,
+        access: Access,
+        state: &FileState,
         gate: MutexGuard<'_, ()>,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
-        if reach == Reach::All
-            && stamp.bytes() <= image::LARGEST
-            && let Some(image) = (0..IMAGES).find_map(|_| image::read(path))
+        if access == Access::FullScan
+            && state.bytes() <= image::MAX_IMAGE_BYTES
+            && let Some(image) = (0..MAX_IMAGE_ATTEMPTS).find_map(|_| image::read(path))
         {
             drop(gate);
             open::harden(&image).map_err(sqlite)?;
-            let result = self.read_from(&image, None, Opening::Live, stamp, read);
+            let result = self.read_from(&image, None, Opening::Live, state, read);
             drop(image);
-            if stamp.bytes() >= heap::WORTH as u64 {
-                heap::give_back();
+            if state.bytes() >= heap::MIN_RELEASE_BYTES as u64 {
+                heap::release();
             }
             return Ok(result?.0);
         }
         let connection = open::connect(path, Opening::Live).map_err(sqlite)?;
-        let second = if reach == Reach::All && stamp.bytes() > SMALL {
+        let second = if access == Access::FullScan && state.bytes() > MIN_PARALLEL_BYTES {
             open::connect(path, Opening::Live).ok()
         } else {
             None
         };
-        let result = self.read_from(&connection, second, Opening::Live, stamp, read);
+        let result = self.read_from(&connection, second, Opening::Live, state, read);
         drop(connection);
         drop(gate);
         Ok(result?.0)
@@ -463,56 +491,60 @@ impl Store {
 
     fn read_copy<T>(
         &self,
-        copy: &Copy,
-        stamp: &Stamp,
+        copy: &PrivateCopy,
+        state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let read = copy.read(|connection| self.read_from(connection, None, Opening::Copied, stamp, read));
+        let read = copy.read(|connection| self.read_from(connection, None, Opening::Copied, state, read));
         let (value, _) = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
         Ok(value)
     }
 
-    /// What `read` returned, and whether it went through the whole store.
+    /// Returns what `read` returned, and whether it scanned the whole store.
     fn read_from<T>(
         &self,
         connection: &Connection,
         second: Option<Connection>,
         opening: Opening,
-        stamp: &Stamp,
+        state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, bool), StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
-        let most = if self.cut.load(Ordering::Relaxed) { ANY_VALUE } else { VALUE };
+        let max_length = if self.truncate_values.load(Ordering::Relaxed) {
+            SQLITE_MAX_VALUE_BYTES
+        } else {
+            MAX_VALUE_BYTES
+        };
         for connection in second.iter().chain([connection]) {
-            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most).map_err(sqlite)?;
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length).map_err(sqlite)?;
         }
-        let second = second.and_then(halves::Watching::begin);
+        let second = second.and_then(parallel_scan::DataVersionGuard::begin);
         connection.execute_batch("BEGIN").map_err(sqlite)?;
-        // This reads from the database, and so settles which state is seen.
-        let layout = self.layout(connection, stamp)?;
+        // This first read fixes the state that the transaction sees.
+        let layout = self.layout(connection, state)?;
         let snapshot = Snapshot {
             connection,
             layout,
-            stamp: stamp.clone(),
+            file_state: state.clone(),
             opening,
             unreviewed: self.unreviewed,
             overviews: self.overviews,
-            vouched: Cell::new(None),
+            overviews_shown: Cell::new(None),
             path: &self.path,
             scanned: Cell::new(false),
-            second: RefCell::new(second.and_then(halves::Watching::same)),
+            second: RefCell::new(second.and_then(parallel_scan::DataVersionGuard::into_unchanged)),
         };
         Ok((read(&snapshot)?, snapshot.scanned.get()))
     }
 
-    fn layout(&self, connection: &Connection, stamp: &Stamp) -> Result<Arc<Layout>, StoreError> {
+    fn layout(&self, connection: &Connection, state: &FileState) -> Result<Arc<Layout>, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let cookie: i64 = connection
             .prepare_cached("PRAGMA schema_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .map_err(sqlite)?;
-        let cut = self.cut.load(Ordering::Relaxed);
-        let key = (stamp.identity(), cookie, cut);
+        let truncate = self.truncate_values.load(Ordering::Relaxed);
+        let key = (state.identity(), cookie, truncate);
         let mut cached = lock(&self.layout);
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
             return Ok(Arc::clone(layout));
@@ -522,43 +554,43 @@ impl Store {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
         })?;
-        let layout = Arc::new(if cut { layout.with_values_cut() } else { layout });
+        let layout = Arc::new(if truncate { layout.with_truncated_values() } else { layout });
         *cached = Some((key, Arc::clone(&layout)));
         Ok(layout)
     }
 
-    /// A private copy of the state `stamp`, or `None` when the files changed while they were copied. The caller holds the
-    /// gate.
-    fn private_copy(&self, path: &Path, stamp: &Stamp, beside: Beside) -> Result<Option<Arc<Copy>>, StoreError> {
+    /// A private copy of `state`, or `None` if the files changed during the copy. The caller holds
+    /// the gate.
+    fn private_copy(&self, path: &Path, state: &FileState, sidecars: Sidecars) -> Result<Option<Arc<PrivateCopy>>, StoreError> {
         let mut cached = lock(&self.copy);
-        if let Some((_, copy)) = cached.as_ref().filter(|(state, _)| state == stamp) {
+        if let Some((_, copy)) = cached.as_ref().filter(|(copied, _)| copied == state) {
             return Ok(Some(Arc::clone(copy)));
         }
-        let files = Files::copy(path, beside)?;
+        let files = CopyFiles::copy(path, sidecars)?;
         let (after, opening) = open::inspect(path)?;
-        let steady = match beside {
-            Beside::Nothing => after == *stamp && opening != Opening::Locked,
-            Beside::LogOrJournal => stamp.spans(&after),
+        let is_unchanged = match sidecars {
+            Sidecars::None => after == *state && opening != Opening::Locked,
+            Sidecars::LogOrJournal => state.spans(&after),
         };
-        if !steady {
+        if !is_unchanged {
             return Ok(None);
         }
         let copy = files.open().map_err(|error| StoreError::sqlite(&self.path, error))?;
         let copy = Arc::new(copy);
-        *cached = Some((stamp.clone(), Arc::clone(&copy)));
+        *cached = Some((state.clone(), Arc::clone(&copy)));
         Ok(Some(copy))
     }
 }
 
-/// Whether a value is larger than what is read as it is.
+/// Whether a value is too large to read whole.
 fn is_too_large(error: &StoreError) -> bool {
     matches!(error, StoreError::Sqlite { source, .. } if source.sqlite_error_code() == Some(ErrorCode::TooBig))
 }
 
-/// Whether an error comes from a writer that opens, closes or recovers the database at this moment.
-fn passing(error: &StoreError) -> bool {
+/// Whether an error is due to a writer that is opening, closing or recovering the database.
+fn is_transient(error: &StoreError) -> bool {
     use rusqlite::ffi;
-    const PASSING: [i32; 6] = [
+    const TRANSIENT: [i32; 6] = [
         ffi::SQLITE_BUSY_RECOVERY,
         ffi::SQLITE_READONLY_RECOVERY,
         ffi::SQLITE_READONLY_CANTINIT,
@@ -571,7 +603,7 @@ fn passing(error: &StoreError) -> bool {
         StoreError::Sqlite {
             source: rusqlite::Error::SqliteFailure(failure, _),
             ..
-        } => PASSING.contains(&failure.extended_code) || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN,
+        } => TRANSIENT.contains(&failure.extended_code) || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN,
         _ => false,
     }
 }
@@ -588,7 +620,7 @@ fn gate(path: &Path) -> Arc<Mutex<()>> {
     Arc::clone(lock(GATES.get_or_init(Mutex::default)).entry(key).or_default())
 }
 
-/// Locks a mutex. A panic in another thread leaves these values usable: each is replaced as a whole.
+/// Locks a mutex. The values stay usable after a panic in another thread: each is replaced as a whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Provenance: the links between memories, followed from one of them. Only memories that a filter allows are told, and only
+//! Provenance: the links between memories, followed from one of them. Only memories that a filter allows are allowed_kinds, and only
 //! through such memories a walk goes on.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -15,18 +15,18 @@ use ack_api::text;
 pub const KINDS: [&str; 4] = ["contradicts", "derived_from", "related", "supersedes"];
 
 /// Links that one walk tells.
-const MOST: usize = 100;
+const MAX_LINKS: usize = 100;
 /// Links of one memory that are looked at.
-const MOST_OF_ONE: usize = 1_000;
+const MAX_LINKS_PER_MEMORY: usize = 1_000;
 /// Kinds of a store beyond [`KINDS`] that are looked at.
-const MOST_KINDS: usize = 50;
-/// Links of such a kind of which one must be between memories that may be told.
-const TRIED: usize = 50;
+const MAX_OTHER_KINDS: usize = 50;
+/// Links of such a kind of which one must be between memories that may be allowed_kinds.
+const MAX_LINKS_PER_KIND: usize = 50;
 
-/// Which links are followed, and how far.
+/// Which links are followed, and how other_end.
 #[derive(Debug, Clone)]
-pub struct Route<'a> {
-    /// Which memories may be told.
+pub struct LinkQuery<'a> {
+    /// Which memories may be allowed_kinds.
     pub filter: StatusFilter,
     /// Steps from the first memory.
     pub depth: u32,
@@ -36,13 +36,13 @@ pub struct Route<'a> {
 
 /// What a walk found.
 #[derive(Debug, Default)]
-pub struct Walk {
+pub struct LinkWalk {
     /// The links, in the order in which they were found: near ones first.
     pub links: Vec<LinkEntry>,
     /// There are further ones behind the last step.
-    pub goes_on: bool,
+    pub has_deeper_links: bool,
     /// There are more than a walk tells.
-    pub is_full: bool,
+    pub is_truncated: bool,
 }
 
 /// A link as it is stored.
@@ -57,7 +57,7 @@ struct Link {
 
 impl Link {
     /// The end that is not this one.
-    fn far(&self, near: &str) -> &str {
+    fn other_end(&self, near: &str) -> &str {
         if self.from == near { &self.to } else { &self.from }
     }
 
@@ -66,7 +66,7 @@ impl Link {
     }
 }
 
-/// Titles of the memories that may be told, by id; `None` for those that may not.
+/// Titles of the memories that may be allowed_kinds, by id; `None` for those that may not.
 type Titles = HashMap<String, Option<String>>;
 
 impl Snapshot<'_> {
@@ -74,36 +74,36 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// What SQLite said.
-    pub fn links(&self, id: &str, route: &Route<'_>) -> Result<Walk, StoreError> {
-        let mut walk = Walk::default();
+    pub fn links(&self, id: &str, query: &LinkQuery<'_>) -> Result<LinkWalk, StoreError> {
+        let mut walk = LinkWalk::default();
         let mut titles = Titles::new();
         let mut seen: HashSet<(String, String, String)> = HashSet::new();
         let mut visited: HashSet<String> = HashSet::from([id.to_owned()]);
         let mut queue = VecDeque::from([(id.to_owned(), 1)]);
         let mut ends: Vec<String> = Vec::new();
         while let Some((current, level)) = queue.pop_front() {
-            let (links, all) = self.links_of(&current, route.kinds)?;
-            walk.is_full |= !all;
+            let (links, all) = self.links_of(&current, query.kinds)?;
+            walk.is_truncated |= !all;
             for link in links {
                 if cancel::check().is_err() {
                     return Ok(walk);
                 }
-                let far = link.far(&current).to_owned();
-                let Some(title) = self.title(&far, route.filter, &mut titles)? else {
+                let other_end = link.other_end(&current).to_owned();
+                let Some(title) = self.title(&other_end, query.filter, &mut titles)? else {
                     continue;
                 };
                 if !seen.insert(link.key()) {
                     continue;
                 }
-                if walk.links.len() >= MOST {
-                    walk.is_full = true;
+                if walk.links.len() >= MAX_LINKS {
+                    walk.is_truncated = true;
                     return Ok(walk);
                 }
-                if visited.insert(far.clone()) {
-                    if level < route.depth {
-                        queue.push_back((far, level + 1));
+                if visited.insert(other_end.clone()) {
+                    if level < query.depth {
+                        queue.push_back((other_end, level + 1));
                     } else {
-                        ends.push(far);
+                        ends.push(other_end);
                     }
                 }
                 walk.links.push(LinkEntry {
@@ -118,9 +118,9 @@ impl Snapshot<'_> {
             }
         }
         for end in ends {
-            for link in self.links_of(&end, route.kinds)?.0 {
-                if !seen.contains(&link.key()) && self.title(link.far(&end), route.filter, &mut titles)?.is_some() {
-                    walk.goes_on = true;
+            for link in self.links_of(&end, query.kinds)?.0 {
+                if !seen.contains(&link.key()) && self.title(link.other_end(&end), query.filter, &mut titles)?.is_some() {
+                    walk.has_deeper_links = true;
                     return Ok(walk);
                 }
             }
@@ -137,36 +137,36 @@ impl Snapshot<'_> {
             return Ok(BTreeSet::new());
         };
         let [from, to, kind, ..] = &source.columns;
-        let kinds = self.texts(
+        let kinds = self.query_texts(
             &format!(
-                "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MOST_KINDS}",
+                "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MAX_OTHER_KINDS}",
                 source.table,
                 exact(kind)
             ),
             None,
         )?;
         let mut titles = Titles::new();
-        let mut told = BTreeSet::new();
+        let mut allowed_kinds = BTreeSet::new();
         for [kind_found, _] in kinds {
             if KINDS.contains(&kind_found.as_str()) {
                 continue;
             }
             let sql = format!(
-                "SELECT {from}, {to} FROM {} WHERE lower(trim({kind})) = ?1 LIMIT {TRIED}",
+                "SELECT {from}, {to} FROM {} WHERE lower(trim({kind})) = ?1 LIMIT {MAX_LINKS_PER_KIND}",
                 source.table
             );
-            for [from, to] in self.texts(&sql, Some(&kind_found))? {
+            for [from, to] in self.query_texts(&sql, Some(&kind_found))? {
                 if self.title(&from, filter, &mut titles)?.is_some() && self.title(&to, filter, &mut titles)?.is_some() {
-                    told.insert(text::line(&kind_found, 60));
+                    allowed_kinds.insert(text::line(&kind_found, 60));
                     break;
                 }
             }
         }
-        Ok(told)
+        Ok(allowed_kinds)
     }
 
-    /// The first two columns of what a statement finds, as texts; rows whose first is none are left out.
-    fn texts(&self, sql: &str, parameter: Option<&str>) -> Result<Vec<[String; 2]>, StoreError> {
+    /// The first two columns of what a statement finds, as query_texts; rows whose first is none are left out.
+    fn query_texts(&self, sql: &str, parameter: Option<&str>) -> Result<Vec<[String; 2]>, StoreError> {
         let mut statement = self.fail(self.connection.prepare(sql))?;
         let columns = statement.column_count();
         let mut rows = match parameter {
@@ -212,7 +212,7 @@ impl Snapshot<'_> {
                 exact(from),
                 exact(to),
                 exact(kind),
-                MOST_OF_ONE + 1
+                MAX_LINKS_PER_MEMORY + 1
             );
             let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
             let wanted = serde_json::to_string(kinds).unwrap_or_default();
@@ -229,21 +229,21 @@ impl Snapshot<'_> {
                         to,
                         kind: text(2)?.unwrap_or_else(|| "related".to_owned()),
                         source: text(3)?,
-                        confidence: values::share(self.fail(row.get_ref(4))?),
+                        confidence: values::fraction(self.fail(row.get_ref(4))?),
                     });
                 }
             }
         }
-        let all = links.len() <= MOST_OF_ONE;
-        links.truncate(MOST_OF_ONE);
+        let all = links.len() <= MAX_LINKS_PER_MEMORY;
+        links.truncate(MAX_LINKS_PER_MEMORY);
         if kinds.is_empty() || kinds.iter().any(|kind| kind == "supersedes") {
-            self.successions(id, &mut links)?;
+            self.add_successions(id, &mut links)?;
         }
         Ok((links, all))
     }
 
     /// Adds what `superseded_by` says of a memory, where no link says it.
-    fn successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
+    fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
         for (_, source) in self.sources() {
             let Some(column) = source.column(Field::SupersededBy) else {
                 continue;
@@ -254,9 +254,9 @@ impl Snapshot<'_> {
                 "SELECT {column}, {id_expression} FROM {} WHERE {successor} = ?1 OR ({own} = ?1 AND {successor} <> '') LIMIT 50",
                 source.table
             );
-            for [newer, older] in self.texts(&sql, Some(id))? {
-                let told = |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
-                if !older.is_empty() && !links.iter().any(told) {
+            for [newer, older] in self.query_texts(&sql, Some(id))? {
+                let allowed_kinds = |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
+                if !older.is_empty() && !links.iter().any(allowed_kinds) {
                     links.push(Link {
                         from: newer,
                         to: older,

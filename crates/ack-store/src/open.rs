@@ -1,9 +1,9 @@
-//! How a store is opened so that nothing beside it, and no byte of it, changes.
+//! How a store is opened so that nothing sidecar_path it, and no byte of it, changes.
 //!
 //! SQLite's read-only mode is not free of side effects: on a WAL database at rest it leaves `-wal` and `-shm` files
 //! behind, it rewrites an existing `-shm`, and its shared lock makes the commit of a rollback-journal writer fail. So a
-//! store is opened by what lies beside it at that moment ([`Opening`]), through a file layer that cannot write
-//! ([`super::vfs`]), and what was read without locks is used only if the files' [`Stamp`] is the same afterwards.
+//! store is opened by what lies sidecar_path it at that moment ([`Opening`]), through a file layer that cannot write
+//! ([`super::vfs`]), and what was read without locks is used only if the files' [`FileState`] is the same afterwards.
 //!
 //! Looking at the files opens and closes them, and closing any descriptor of a file drops every POSIX lock this process
 //! holds on it. So nothing here may run while a connection of this process holds locks on the same database;
@@ -24,13 +24,13 @@ use crate::StoreError;
 use ack_sys::files;
 
 /// How often the files are looked at again while the database changes.
-const LOOKS: u32 = 16;
+const MAX_INSPECTIONS: u32 = 16;
 /// Pages that a connection keeps, in KiB (a negative `cache_size`): a read goes through a store once, or to a few of its rows.
-const CACHE: i32 = -256;
+const CACHE_SIZE_KIB: i32 = -256;
 /// Times of change closer together than this may be written as the same.
 const CLOCK_TICK: Duration = Duration::from_millis(50);
 /// How long a read may wait for a lock, where locks are used at all.
-const BUSY: Duration = Duration::from_millis(250);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// How a database is opened for one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,21 +65,21 @@ impl Opening {
 
 /// What tells one state of a database's files from the next. Equal stamps mean that no commit lies between.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
-    main: FileStamp,
+pub struct FileState {
+    main: FileMetadata,
     /// Change counter and schema cookie of the database header (bytes 24-27 and 40-43).
     counters: [u8; 8],
-    log: Option<FileStamp>,
+    log: Option<FileMetadata>,
     /// The log's header, with its salts (bytes 0-31).
     log_header: Vec<u8>,
     /// The wal-index header (bytes 0-95 of `-shm`): it changes with every commit, also where a log is overwritten in
     /// place within one tick of the file system's clock.
     shared_memory: Vec<u8>,
     /// The journal that would have to be rolled back: without it, the same database holds what was a change under way.
-    journal: Option<FileStamp>,
+    journal: Option<FileMetadata>,
 }
 
-impl Stamp {
+impl FileState {
     /// Whether the database itself is as it was.
     pub fn same_database(&self, other: &Self) -> bool {
         (self.main, self.counters) == (other.main, other.counters)
@@ -115,13 +115,13 @@ impl Stamp {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileStamp {
+struct FileMetadata {
     length: u64,
     modified: Option<std::time::SystemTime>,
     identity: u64,
 }
 
-impl FileStamp {
+impl FileMetadata {
     fn of(metadata: &fs::Metadata) -> Self {
         #[cfg(unix)]
         let identity = std::os::unix::fs::MetadataExt::ino(metadata);
@@ -135,11 +135,11 @@ impl FileStamp {
     }
 }
 
-/// What is copied beside a database.
+/// What is copied sidecar_path a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
+pub enum Sidecars {
     /// Nothing: it is complete in itself.
-    Nothing,
+    None,
     /// The log, or the journal that has to be rolled back.
     LogOrJournal,
 }
@@ -159,31 +159,31 @@ enum WriterLock {
 ///
 /// # Errors
 /// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or [`StoreError::Io`].
-pub fn inspect(path: &Path) -> Result<(Stamp, Opening), StoreError> {
+pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
     // A log is written into the database and then removed: who saw the database before and the log's place afterwards would
     // take this state for the one that was there before the log. So the database is looked at again.
-    let mut main = Main::look(path)?;
-    for _ in 0..LOOKS {
-        let found = beside_it(path, &main)?;
-        let again = Main::look(path)?;
-        if again.stamp == main.stamp && again.header == main.header {
+    let mut main = DatabaseFile::read(path)?;
+    for _ in 0..MAX_INSPECTIONS {
+        let found = inspect_sidecars(path, &main)?;
+        let again = DatabaseFile::read(path)?;
+        if again.metadata == main.metadata && again.header == main.header {
             return Ok(found);
         }
         main = again;
     }
-    beside_it(path, &main)
+    inspect_sidecars(path, &main)
 }
 
 /// The database itself.
-struct Main {
+struct DatabaseFile {
     file: File,
-    stamp: FileStamp,
+    metadata: FileMetadata,
     /// Its first 100 bytes, or as many as there are.
     header: Vec<u8>,
 }
 
-impl Main {
-    fn look(path: &Path) -> Result<Self, StoreError> {
+impl DatabaseFile {
+    fn read(path: &Path) -> Result<Self, StoreError> {
         let io = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
             _ => StoreError::Io {
@@ -196,38 +196,38 @@ impl Main {
             return Err(StoreError::NotADatabase { path: path.to_owned() });
         }
         let file = files::open(path).map_err(io)?;
-        let stamp = FileStamp::of(&file.metadata().map_err(io)?);
-        let header = beginning(&file, 100).map_err(io)?;
-        Ok(Self { file, stamp, header })
+        let metadata = FileMetadata::of(&file.metadata().map_err(io)?);
+        let header = read_prefix(&file, 100).map_err(io)?;
+        Ok(Self { file, metadata, header })
     }
 }
 
-/// What lies beside a database, and what it makes of it.
-fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
+/// What lies sidecar_path a database, and what it makes of it.
+fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Opening), StoreError> {
     let header = &main.header;
     // SQLite opens these by itself, whatever they are.
     for suffix in ["-wal", "-shm", "-journal"] {
-        let path = beside(path, suffix);
+        let path = sidecar_path(path, suffix);
         match files::check(&path) {
             Err(source) if source.kind() == std::io::ErrorKind::InvalidInput => return Err(StoreError::NotAFile { path, source }),
             _ => {}
         }
     }
-    let log_path = beside(path, "-wal");
-    let log_file = fs::metadata(&log_path).ok();
-    let log_length = log_file.as_ref().map_or(0, fs::Metadata::len);
+    let log_path = sidecar_path(path, "-wal");
+    let log_metadata = fs::metadata(&log_path).ok();
+    let log_length = log_metadata.as_ref().map_or(0, fs::Metadata::len);
     if header.is_empty() && log_length == 0 {
         return Err(StoreError::Empty { path: path.to_owned() });
     }
     if !header.starts_with(b"SQLite format 3\0") {
         return Err(StoreError::NotADatabase { path: path.to_owned() });
     }
-    let journal_path = beside(path, "-journal");
-    let journal = head(&journal_path, 1).ok();
+    let journal_path = sidecar_path(path, "-journal");
+    let journal = read_file_prefix(&journal_path, 1).ok();
     let hot = journal.as_ref().is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
-    let shared_path = beside(path, "-shm");
+    let shared_path = sidecar_path(path, "-shm");
     let shared_memory = if log_length > 0 {
-        head(&shared_path, 96).unwrap_or_default()
+        read_file_prefix(&shared_path, 96).unwrap_or_default()
     } else {
         Vec::new()
     };
@@ -254,19 +254,23 @@ fn beside_it(path: &Path, main: &Main) -> Result<(Stamp, Opening), StoreError> {
     {
         *slot = *byte;
     }
-    let stamp = Stamp {
-        main: main.stamp,
+    let state = FileState {
+        main: main.metadata,
         counters,
-        log: log_file.filter(|file| file.len() > 0).as_ref().map(FileStamp::of),
+        log: log_metadata.filter(|file| file.len() > 0).as_ref().map(FileMetadata::of),
         log_header: if log_length > 0 {
-            head(&log_path, 32).unwrap_or_default()
+            read_file_prefix(&log_path, 32).unwrap_or_default()
         } else {
             Vec::new()
         },
         shared_memory,
-        journal: fs::metadata(journal_path).ok().filter(|_| unfinished).as_ref().map(FileStamp::of),
+        journal: fs::metadata(journal_path)
+            .ok()
+            .filter(|_| unfinished)
+            .as_ref()
+            .map(FileMetadata::of),
     };
-    Ok((stamp, opening))
+    Ok((state, opening))
 }
 
 /// Opens a connection in the given way. It cannot write: not to the database, not through a schema's own functions.
@@ -298,20 +302,20 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
 /// # Errors
 /// What SQLite said.
 pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // Going through an index needs the order it was made by, though nothing is looked up by it ([`super::layout::exact`]).
     connection.collation_needed(|connection, name| connection.create_collation(name, |a, b| a.cmp(b)))?;
-    connection.pragma_update(None, "cache_size", CACHE)
+    connection.pragma_update(None, "cache_size", CACHE_SIZE_KIB)
 }
 
 /// Makes a private copy complete in itself: its journal is rolled back, or its log written into it.
 ///
 /// # Errors
 /// What SQLite said.
-pub fn settle(copy: &Path) -> rusqlite::Result<()> {
+pub fn recover(copy: &Path) -> rusqlite::Result<()> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(uri(copy, "mode=rw"), flags)?;
@@ -325,8 +329,8 @@ fn failure(code: i32, message: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
 }
 
-/// The path of what SQLite keeps beside a database.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+/// The path of what SQLite keeps sidecar_path a database.
+pub fn sidecar_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
@@ -370,13 +374,13 @@ fn short(constant: impl TryInto<libc::c_short>) -> libc::c_short {
     constant.try_into().unwrap_or_default()
 }
 
-fn head(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
-    beginning(&files::open(path)?, most)
+fn read_file_prefix(path: &Path, max_bytes: usize) -> std::io::Result<Vec<u8>> {
+    read_prefix(&files::open(path)?, max_bytes)
 }
 
-fn beginning(mut file: &File, most: usize) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(most);
-    file.by_ref().take(most as u64).read_to_end(&mut bytes)?;
+fn read_prefix(mut file: &File, max_bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(max_bytes);
+    file.by_ref().take(max_bytes as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

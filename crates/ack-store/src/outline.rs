@@ -7,8 +7,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::layout::{Field, Source};
-use super::sessions::{MEMBERS, Members};
+use super::layout::{Field, MemorySource};
+use super::sessions::{MAX_MEMBERS, Members};
 use super::{Snapshot, record, values};
 use crate::StoreError;
 use ack_api::memory::{self, Status, StatusFilter, Successor, Unreviewed};
@@ -16,7 +16,7 @@ use ack_api::source::RowKey;
 use ack_api::text;
 
 /// The fields that are read.
-const READ: [Field; 16] = [
+const COLUMNS: [Field; 16] = [
     Field::Project,
     Field::ProjectAlias,
     Field::Session,
@@ -36,17 +36,17 @@ const READ: [Field; 16] = [
 ];
 
 /// The other fields that are looked through for words.
-const PASSING: [Field; 4] = [Field::Subtitle, Field::Facts, Field::Files, Field::FilesMore];
+const SECONDARY: [Field; 4] = [Field::Subtitle, Field::Facts, Field::Files, Field::FilesMore];
 
 /// The words found in a row, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct WordMatches {
     /// In any field.
     pub anywhere: u128,
     /// In the title or among the tags.
-    pub telling: u128,
+    pub title_or_tags: u128,
     /// In the type or among the tags.
-    pub label: u128,
+    pub type_or_tags: u128,
 }
 
 /// A memory in outline.
@@ -65,7 +65,7 @@ pub struct Outline {
     /// When it was written, milliseconds since 1970; `i64::MIN` where unknown.
     pub created: i64,
     /// The words that were found in it.
-    pub marks: Marks,
+    pub matches: WordMatches,
 }
 
 /// A store in outline.
@@ -80,25 +80,25 @@ pub struct Outlines {
     /// The memories of each session that the filter lets through.
     pub members: Members,
     /// Every memory that is not rejected, by its id.
-    known: HashMap<String, Known>,
+    known: HashMap<String, KnownMemory>,
 }
 
 impl Outlines {
-    /// Whether the store holds a memory of this id that is not rejected.
-    pub fn holds(&self, id: &str) -> bool {
+    /// Whether the store contains a memory of this id that is not rejected.
+    pub fn contains(&self, id: &str) -> bool {
         self.known.contains_key(id)
     }
 }
 
 /// What the rule on successors needs of every row that is not rejected.
 #[derive(Debug)]
-struct Known {
+struct KnownMemory {
     status: Status,
     successor: Option<Box<str>>,
 }
 
 /// What is read of a row before it is known whether it is the first one of its id.
-struct Seen {
+struct OutlineRow {
     outline: Outline,
     successor: Option<Box<str>>,
     /// The name and the id of the session it was learned in; empty where unknown.
@@ -106,25 +106,31 @@ struct Seen {
 }
 
 /// What looks for words in the raw bytes of a field: one bit a word.
-pub type Find<'a> = &'a (dyn Fn(&[u8]) -> u128 + Sync);
+pub type FindWords<'a> = &'a (dyn Fn(&[u8]) -> u128 + Sync);
 
 impl Snapshot<'_> {
-    /// Reads the store in outline. `find` is given the raw bytes of each field of a memory that the filter lets through and
+    /// Reads the store in outline. `find_words` is given the raw bytes of each field of a memory that the filter lets through and
     /// says which words stand there, one bit a word.
     ///
     /// # Errors
     /// What SQLite said.
-    pub fn outlines(&self, filter: StatusFilter, find: Find<'_>) -> Result<Outlines, StoreError> {
+    pub fn outlines(&self, filter: StatusFilter, find_words: FindWords<'_>) -> Result<Outlines, StoreError> {
         let mut outlines = Outlines::default();
-        let mut known: HashMap<String, Known> = HashMap::default();
+        let mut known: HashMap<String, KnownMemory> = HashMap::default();
         let mut rejected: HashSet<String> = HashSet::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
-            let (of, how) = ((number, source), (self.unreviewed, filter, find));
-            for Seen {
+            let scan = OutlineScan {
+                number,
+                source,
+                unreviewed: self.unreviewed,
+                filter,
+                find_words,
+            };
+            for OutlineRow {
                 outline,
                 successor,
                 sessions,
-            } in self.in_halves(source, |connection, within| rows(connection, within, of, how))?
+            } in self.scan_in_parallel(source, |connection, clauses| scan.rows(connection, clauses))?
             {
                 if outline.status == Status::Rejected {
                     rejected.insert(outline.id);
@@ -135,7 +141,7 @@ impl Snapshot<'_> {
                     continue;
                 }
                 let status = outline.status;
-                known.insert(outline.id.clone(), Known { status, successor });
+                known.insert(outline.id.clone(), KnownMemory { status, successor });
                 if status == Status::Staging {
                     outlines.pending += 1;
                     let oldest = outline.created;
@@ -146,7 +152,7 @@ impl Snapshot<'_> {
                 if filter.allows(status) {
                     for session in sessions.into_iter().filter(|session| !session.is_empty()) {
                         let members = outlines.members.entry(session).or_default();
-                        if members.len() < MEMBERS && members.last().is_none_or(|(key, _)| *key != outline.key) {
+                        if members.len() < MAX_MEMBERS && members.last().is_none_or(|(key, _)| *key != outline.key) {
                             members.push((outline.key, outline.id.clone()));
                         }
                     }
@@ -163,7 +169,7 @@ impl Snapshot<'_> {
             None => Successor::Gone,
         };
         outlines.served.retain(|outline| {
-            let first = known.get(&outline.id).and_then(|own| own.successor.as_deref());
+            let first = known.get(&outline.id).and_then(|memory| memory.successor.as_deref());
             !memory::is_superseded(&outline.id, first, filter, look)
         });
         outlines.known = known;
@@ -171,60 +177,68 @@ impl Snapshot<'_> {
     }
 }
 
-/// The rows of a source that a clause of SQL leaves.
-fn rows(
-    connection: &Connection,
-    within: &str,
-    (number, source): (u8, &Source),
-    (unreviewed, filter, find): (Unreviewed, StatusFilter, Find<'_>),
-) -> rusqlite::Result<Vec<Seen>> {
-    let sql = format!("SELECT {} FROM {}{within}", source.select_only(&READ), source.table);
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query([])?;
-    let mut seen = Vec::new();
-    while let Some(row) = rows.next()? {
-        let id = record::id(row)?;
-        let status = record::status(row, source, unreviewed)?;
-        let mut outline = Outline {
-            key: RowKey {
-                source: number,
-                rowid: row.get(0)?,
-            },
-            id,
-            status,
-            project: String::new(),
-            alias: String::new(),
-            created: i64::MIN,
-            marks: Marks::default(),
-        };
-        if status == Status::Rejected || outline.id.is_empty() {
-            seen.push(Seen {
+/// What a scan of one table in outline needs.
+#[derive(Clone, Copy)]
+struct OutlineScan<'a> {
+    /// The table's index in [`super::layout::Layout::sources`].
+    number: u8,
+    source: &'a MemorySource,
+    unreviewed: Unreviewed,
+    filter: StatusFilter,
+    find_words: FindWords<'a>,
+}
+
+impl OutlineScan<'_> {
+    /// Reads the rows that `clauses` select: SQL that follows the name of the table.
+    fn rows(self, connection: &Connection, clauses: &str) -> rusqlite::Result<Vec<OutlineRow>> {
+        let sql = format!("SELECT {} FROM {}{clauses}", self.source.select_only(&COLUMNS), self.source.table);
+        let mut statement = connection.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id = record::id(row)?;
+            let status = record::status(row, self.source, self.unreviewed)?;
+            let mut outline = Outline {
+                key: RowKey {
+                    source: self.number,
+                    rowid: row.get(0)?,
+                },
+                id,
+                status,
+                project: String::new(),
+                alias: String::new(),
+                created: i64::MIN,
+                matches: WordMatches::default(),
+            };
+            if status == Status::Rejected || outline.id.is_empty() {
+                found.push(OutlineRow {
+                    outline,
+                    successor: None,
+                    sessions: Default::default(),
+                });
+                continue;
+            }
+            let successor = line(row, Field::SupersededBy)?;
+            let successor = (!successor.is_empty() && successor != outline.id).then(|| successor.into_boxed_str());
+            if status == Status::Staging || self.filter.allows(status) {
+                let created = record::first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
+                outline.created = created.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
+            }
+            let mut sessions = <[String; 2]>::default();
+            if self.filter.allows(status) {
+                outline.project = line(row, Field::Project)?;
+                outline.alias = line(row, Field::ProjectAlias)?;
+                outline.matches = matches(row, self.source, self.find_words)?;
+                sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
+            }
+            found.push(OutlineRow {
                 outline,
-                successor: None,
-                sessions: Default::default(),
+                successor,
+                sessions,
             });
-            continue;
         }
-        let successor = line(row, Field::SupersededBy)?;
-        let successor = (!successor.is_empty() && successor != outline.id).then(|| successor.into_boxed_str());
-        if status == Status::Staging || filter.allows(status) {
-            let created = record::first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
-            outline.created = created.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
-        }
-        let mut sessions = <[String; 2]>::default();
-        if filter.allows(status) {
-            outline.project = line(row, Field::Project)?;
-            outline.alias = line(row, Field::ProjectAlias)?;
-            outline.marks = marks(row, source, find)?;
-            sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
-        }
-        seen.push(Seen {
-            outline,
-            successor,
-            sessions,
-        });
+        Ok(found)
     }
-    Ok(seen)
 }
 
 /// A field as one line, empty where the row has none; cut where [`record::memory`] cuts it.
@@ -233,21 +247,21 @@ fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
     Ok(value.map(|value| text::line(&value, 200)).unwrap_or_default())
 }
 
-fn marks(row: &Row<'_>, source: &Source, find: Find<'_>) -> rusqlite::Result<Marks> {
+fn matches(row: &Row<'_>, source: &MemorySource, find_words: FindWords<'_>) -> rusqlite::Result<WordMatches> {
     let within = |fields: &[Field]| -> rusqlite::Result<u128> {
         let mut found = 0;
         for field in fields.iter().filter(|field| source.column(**field).is_some()) {
             if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = row.get_ref(field.position())? {
-                found |= find(bytes);
+                found |= find_words(bytes);
             }
         }
         Ok(found)
     };
     let tags = within(&[Field::Concepts])?;
-    let telling = tags | within(&[Field::Title])?;
-    Ok(Marks {
-        anywhere: telling | within(&PASSING)?,
-        telling,
-        label: tags | within(&[Field::Kind])?,
+    let title_or_tags = tags | within(&[Field::Title])?;
+    Ok(WordMatches {
+        anywhere: title_or_tags | within(&SECONDARY)?,
+        title_or_tags,
+        type_or_tags: tags | within(&[Field::Kind])?,
     })
 }

@@ -9,9 +9,9 @@ use ack_api::memory::{Status, fold_name};
 use ack_api::text;
 
 /// What is read of a row; rows in which all of this is equal are counted together.
-const READ: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status];
+const COLUMNS: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status];
 /// Most names that are kept. What a store with more of them writes there is something else.
-const MOST: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 
 /// The projects that memories name, by folded name.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl RecordedProjects {
         if folded.is_empty() {
             return;
         }
-        let full = self.0.len() >= MOST;
+        let full = self.0.len() >= MAX_NAMES;
         match self.0.get_mut(&folded) {
             Some(known) => known.memories += memories,
             None if full => {}
@@ -43,7 +43,7 @@ impl RecordedProjects {
     }
 
     /// The project of a folded name.
-    pub fn called(&self, folded: &str) -> Option<&RecordedProject> {
+    pub fn get(&self, folded: &str) -> Option<&RecordedProject> {
         self.0.get(folded)
     }
 }
@@ -60,8 +60,8 @@ impl Snapshot<'_> {
                 continue;
             }
             // SQL counts columns from one.
-            let groups: Vec<String> = READ.iter().map(|field| (field.position() + 1).to_string()).collect();
-            let (columns, groups) = (source.select_only(&READ), groups.join(", "));
+            let groups: Vec<String> = COLUMNS.iter().map(|field| (field.position() + 1).to_string()).collect();
+            let (columns, groups) = (source.select_only(&COLUMNS), groups.join(", "));
             let sql = format!("SELECT {columns}, count(*) FROM {} GROUP BY {groups}", source.table);
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let counted = statement.column_count().saturating_sub(1);

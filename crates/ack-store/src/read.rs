@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Row};
 
-use super::layout::{Field, Source, exact};
+use super::layout::{Field, MemorySource, exact};
 use super::{Snapshot, record, values};
 use crate::StoreError;
 use ack_api::memory::{Memory, Status, StatusFilter};
@@ -21,7 +21,7 @@ struct ScannedRow<'a> {
     status: Status,
     fingerprint: u64,
     row: &'a Row<'a>,
-    source: &'a Source,
+    source: &'a MemorySource,
     snapshot: &'a Snapshot<'a>,
 }
 
@@ -135,7 +135,7 @@ impl Snapshot<'_> {
         result.map_err(|error| StoreError::sqlite(self.path, error))
     }
 
-    pub(super) fn sources(&self) -> impl Iterator<Item = (u8, &Source)> {
+    pub(super) fn sources(&self) -> impl Iterator<Item = (u8, &MemorySource)> {
         (0u8..).zip(self.layout.sources.iter())
     }
 
@@ -167,22 +167,22 @@ impl Snapshot<'_> {
         let mut gathered = Vec::new();
         let unreviewed = self.unreviewed;
         for (number, source) in self.sources() {
-            let pass = |connection: &Connection, within: &str| {
+            let scan = |connection: &Connection, within: &str| {
                 let sql = format!("SELECT {} FROM {}{within}", source.select_list(), source.table);
                 let mut statement = connection.prepare(&sql)?;
                 let mut rows = statement.query([])?;
-                let (mut made, mut bytes) = (Vec::new(), Vec::new());
+                let (mut produced, mut bytes) = (Vec::new(), Vec::new());
                 while let Some(row) = rows.next()? {
                     let status = record::status(row, source, unreviewed)?;
                     let key = RowKey {
                         source: number,
                         rowid: row.get(0)?,
                     };
-                    made.extend(make(key, status, row, &mut || record::fingerprint(row, source, &mut bytes))?);
+                    produced.extend(make(key, status, row, &mut || record::fingerprint(row, source, &mut bytes))?);
                 }
-                Ok(made)
+                Ok(produced)
             };
-            gathered.append(&mut self.in_halves(source, pass)?);
+            gathered.append(&mut self.scan_in_parallel(source, scan)?);
         }
         Ok(gathered)
     }
@@ -239,7 +239,7 @@ impl Snapshot<'_> {
 
     /// Finds a row of a table without row numbers. Its other indexes lead to rows by the order of their ids, which only the
     /// writing program may know, so that a row can be there and not be found by them.
-    fn without_row_number(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+    fn without_row_number(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
         match self.in_source(source, id)? {
             None => self.by_shown_id(source, id),
             found => Ok(found),
@@ -247,7 +247,7 @@ impl Snapshot<'_> {
     }
 
     /// Goes through a table without row numbers for the row of an id as it is shown (see [`record::memory`]).
-    fn by_shown_id(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+    fn by_shown_id(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
         let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([]))?;
@@ -259,7 +259,7 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    fn in_source(&self, source: &Source, id: &str) -> Result<Option<Memory>, StoreError> {
+    fn in_source(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
         let Some((condition, parameter)) = source.id.condition(id) else {
             return Ok(None);
         };

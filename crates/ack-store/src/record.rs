@@ -4,7 +4,7 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::layout::{Field, Source};
+use super::layout::{Field, MemorySource};
 use super::values::{self, ListKind};
 use ack_api::memory::{Memory, Status, Unreviewed};
 use ack_api::text;
@@ -16,7 +16,7 @@ pub const UNTITLED: &str = "(untitled)";
 
 /// The status of a row as the store says it: `Ok(None)` where the table has no status column, `Err` with the word for one
 /// that is unknown.
-fn stored_status(row: &Row<'_>, source: &Source) -> rusqlite::Result<Result<Option<Status>, String>> {
+fn stored_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Result<Option<Status>, String>> {
     if source.column(Field::Status).is_none() {
         return Ok(Ok(None));
     }
@@ -25,7 +25,7 @@ fn stored_status(row: &Row<'_>, source: &Source) -> rusqlite::Result<Result<Opti
 
 /// The status that counts: the store's, or the scope's policy; an unknown word counts as rejected, so that it is never
 /// served.
-pub fn status(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlite::Result<Status> {
+pub fn status(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> rusqlite::Result<Status> {
     Ok(match stored_status(row, source)? {
         Ok(Some(status)) => status,
         Ok(None) => unreviewed.status(),
@@ -41,11 +41,11 @@ pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
     Ok(text::line(&values::string(row.get_ref(1)?).0.unwrap_or_default(), 200))
 }
 
-/// Decodes a row selected by [`Source::select_list`].
+/// Decodes a row selected by [`MemorySource::select_list`].
 ///
 /// # Errors
 /// What SQLite said; a value that makes no sense is no error.
-pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlite::Result<Memory> {
+pub fn memory(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> rusqlite::Result<Memory> {
     let mut repaired = Vec::new();
     let mut one_line = |field: Field, name: &'static str, cap: usize| -> rusqlite::Result<Option<String>> {
         let (value, lost) = values::string(row.get_ref(field.position())?);
@@ -109,7 +109,7 @@ pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
         narrative,
         status: status(row, source, unreviewed)?,
         unknown_status: stored_status(row, source)?.err(),
-        confidence: values::share(row.get_ref(Field::Confidence.position())?),
+        confidence: values::fraction(row.get_ref(Field::Confidence.position())?),
         reviewed_at: values::instant(row.get_ref(Field::ReviewedAt.position())?),
         reviewed_by,
         superseded_by,
@@ -123,7 +123,7 @@ pub fn memory(row: &Row<'_>, source: &Source, unreviewed: Unreviewed) -> rusqlit
 ///
 /// # Errors
 /// What SQLite said.
-pub fn fingerprint(row: &Row<'_>, source: &Source, bytes: &mut Vec<u8>) -> rusqlite::Result<u64> {
+pub fn fingerprint(row: &Row<'_>, source: &MemorySource, bytes: &mut Vec<u8>) -> rusqlite::Result<u64> {
     bytes.clear();
     for position in 0..2 + Field::ALL.len() + source.narrative.len() {
         // A field without a column is not asked for: every question costs SQLite several calls.
@@ -153,7 +153,7 @@ pub fn fingerprint(row: &Row<'_>, source: &Source, bytes: &mut Vec<u8>) -> rusql
     Ok(xxh3_64(bytes))
 }
 
-fn narrative(row: &Row<'_>, source: &Source, repaired: &mut Vec<&'static str>) -> rusqlite::Result<Option<String>> {
+fn narrative(row: &Row<'_>, source: &MemorySource, repaired: &mut Vec<&'static str>) -> rusqlite::Result<Option<String>> {
     let mut whole = String::new();
     for (offset, (label, _)) in source.narrative.iter().enumerate() {
         let (value, lost) = values::string(row.get_ref(2 + Field::ALL.len() + offset)?);

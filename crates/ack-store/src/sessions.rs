@@ -1,7 +1,7 @@
 //! What may be told of sessions.
 //!
 //! Nobody reviews a session, so the memories that were learned in it decide: it is told where the status filter lets at least
-//! one of them through, as the store says at that moment. Its title then stands as it was recorded. Its overview tells of
+//! one of them through, as the store says at that moment. Its title then stands as it was recorded_overview. Its overview tells of
 //! everything that was done, of what was turned down too, so it is told only where somebody vouches for it: the scope's owner
 //! (`overviews` in `scope.toml`), a store in which every row is approved, or, where the overview is itself a memory (a summary of
 //! claude-mem), the status of that memory.
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::layout::{Field, OverviewSource, SessionSource, Source, exact};
+use super::layout::{Field, MemorySource, OverviewSource, SessionSource, exact};
 use super::{Snapshot, record, values};
 use crate::StoreError;
 use ack_api::memory::{Memory, Overviews, Status, StatusFilter, fold_name};
@@ -21,19 +21,19 @@ use ack_api::time;
 use ack_api::{SessionContext, SessionEntry};
 
 /// Most sessions of the projects that are looked at, and of all projects, the newest first.
-const NEWEST: usize = 500;
-const NEWEST_OF_ALL: usize = 20_000;
+const MAX_PROJECT_SESSIONS: usize = 500;
+const MAX_SESSIONS: usize = 20_000;
 /// Memories of a session that are known to whoever asks for sessions: one that may be told, and a few to head it.
-pub const MEMBERS: usize = 8;
+pub const MAX_MEMBERS: usize = 8;
 /// Most bytes of an overview.
 const OVERVIEW_CAP: usize = 1_500;
 
-/// Memories by the name or the id of the session they were learned in, at most [`MEMBERS`] of each, in the order of the store.
+/// Memories by the name or the id of the session they were learned in, at limit [`MAX_MEMBERS`] of each, in the order of the store.
 pub type Members = HashMap<String, Vec<(RowKey, String)>>;
 
 /// Which sessions are asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Recent<'a> {
+pub struct SessionQuery<'a> {
     /// The projects, folded.
     pub projects: &'a [String],
     /// Whether sessions without a project count.
@@ -41,7 +41,7 @@ pub struct Recent<'a> {
     /// What lets a memory through.
     pub filter: StatusFilter,
     /// How many.
-    pub most: usize,
+    pub limit: usize,
 }
 
 /// A session that may be told, with the memories that can head it where it has no title of its own.
@@ -71,13 +71,13 @@ struct Overview {
 
 impl RecentSession {
     /// The session beside memories that are told already: no text stands twice.
-    pub fn beside(self, is_told: impl Fn(&str) -> bool) -> SessionEntry {
+    pub fn into_entry(self, is_shown: impl Fn(&str) -> bool) -> SessionEntry {
         let Self { mut entry, headings } = self;
-        if entry.summary.as_deref().is_some_and(&is_told) {
+        if entry.summary.as_deref().is_some_and(&is_shown) {
             entry.overview = None;
         }
         if entry.title.is_none() {
-            let heading = headings.into_iter().find(|(id, _)| !is_told(id));
+            let heading = headings.into_iter().find(|(id, _)| !is_shown(id));
             entry.title = heading.map(|(_, title)| title);
         }
         entry
@@ -122,7 +122,7 @@ impl Snapshot<'_> {
                 let mut rows = self.fail(statement.query([name]))?;
                 if let Some(row) = self.fail(rows.next())?
                     && let (Some(title), _) = values::string(self.fail(row.get_ref(0))?)
-                    && let Some(title) = seen(&title)
+                    && let Some(title) = readable_title(&title)
                 {
                     return Ok(Some(title));
                 }
@@ -138,7 +138,7 @@ impl Snapshot<'_> {
     /// What SQLite said.
     pub fn recent_sessions(
         &self,
-        wanted: Recent<'_>,
+        wanted: SessionQuery<'_>,
         members: impl FnOnce(&HashSet<&str>) -> Members,
     ) -> Result<Vec<RecentSession>, StoreError> {
         let mut tables = Vec::with_capacity(self.layout.sessions.len());
@@ -155,22 +155,22 @@ impl Snapshot<'_> {
         for rows in tables {
             let before = found.len();
             for row in rows {
-                if found.len() - before == wanted.most {
+                if found.len() - before == wanted.limit {
                     break;
                 }
-                found.extend(self.told(row, &members, wanted.filter)?);
+                found.extend(self.visible_session(row, &members, wanted.filter)?);
             }
         }
         found.sort_by(RecentSession::newest_first);
-        found.truncate(wanted.most);
+        found.truncate(wanted.limit);
         Ok(found)
     }
 
-    fn session_rows(&self, source: &SessionSource, wanted: Recent<'_>) -> Result<Vec<SessionRow>, StoreError> {
+    fn session_rows(&self, source: &SessionSource, wanted: SessionQuery<'_>) -> Result<Vec<SessionRow>, StoreError> {
         let or_null = |column: &Option<String>| column.clone().unwrap_or_else(|| "NULL".to_owned());
         let started = or_null(&source.started);
         let sql = format!(
-            "SELECT {}, {}, {started}, {} FROM {} ORDER BY {} DESC LIMIT {NEWEST_OF_ALL}",
+            "SELECT {}, {}, {started}, {} FROM {} ORDER BY {} DESC LIMIT {MAX_SESSIONS}",
             or_null(&source.title),
             or_null(&source.project),
             source.keys.join(", "),
@@ -180,7 +180,7 @@ impl Snapshot<'_> {
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([]))?;
         let mut sessions = Vec::new();
-        while sessions.len() < NEWEST
+        while sessions.len() < MAX_PROJECT_SESSIONS
             && let Some(row) = self.fail(rows.next())?
         {
             let string = |position| -> Result<Option<String>, StoreError> { Ok(values::string(self.fail(row.get_ref(position))?).0) };
@@ -199,7 +199,7 @@ impl Snapshot<'_> {
             }
             sessions.push(SessionRow {
                 names,
-                title: string(0)?.as_deref().and_then(seen),
+                title: string(0)?.as_deref().and_then(readable_title),
                 project,
                 started: values::instant(self.fail(row.get_ref(2))?),
             });
@@ -208,7 +208,7 @@ impl Snapshot<'_> {
     }
 
     /// A session as it may be told; `None` where no memory lets it be.
-    fn told(&self, row: SessionRow, members: &Members, filter: StatusFilter) -> Result<Option<RecentSession>, StoreError> {
+    fn visible_session(&self, row: SessionRow, members: &Members, filter: StatusFilter) -> Result<Option<RecentSession>, StoreError> {
         let known = row.names.iter().filter_map(|name| members.get(name)).flatten();
         let wanted: Vec<(RowKey, &str)> = known.map(|(key, id)| (*key, id.as_str())).collect();
         let (Some(id), false) = (row.names.first(), wanted.is_empty()) else {
@@ -230,15 +230,15 @@ impl Snapshot<'_> {
         let overview = self.overview(&row.names, row.project.as_deref(), filter)?;
         let unreviewed = row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
         let started = row.started.or_else(|| memories.iter().filter_map(|memory| memory.created_at).min());
-        let (told, summary) = overview.map_or((None, None), |overview| (Some(overview.text), overview.memory));
-        let headings = summary.iter().chain(memories).filter(|memory| heads(memory));
+        let (overview, summary) = overview.map_or((None, None), |overview| (Some(overview.text), overview.memory));
+        let headings = summary.iter().chain(memories).filter(|memory| is_heading(memory));
         let headings = headings.map(|memory| (memory.id.clone(), text::line(&memory.title, 200))).collect();
         Ok(Some(RecentSession {
             entry: SessionEntry {
                 id: id.clone(),
                 date: started.map(time::day),
                 title: row.title,
-                overview: told.map(|overview| text::line(&overview, 500)),
+                overview: overview.map(|overview| text::line(&overview, 500)),
                 summary: summary.map(|summary| summary.id),
                 started_at: started.map(time::show),
                 unreviewed,
@@ -259,7 +259,7 @@ impl Snapshot<'_> {
             self.visit_texts(&sql, 1, &mut |row| Ok(values::string(row.get_ref(0)?).0), &mut visit)?;
         }
         for source in self.layout.overviews.iter().filter(|source| source.memories.is_none()) {
-            if source.content.is_empty() || !self.vouched_overviews()? {
+            if source.content.is_empty() || !self.may_show_overviews()? {
                 continue;
             }
             let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
@@ -294,13 +294,13 @@ impl Snapshot<'_> {
         let mut rows = self.fail(statement.query([]))?;
         let mut names: Vec<String> = Vec::new();
         while let Some(row) = self.fail(rows.next())? {
-            let Some(told) = self.fail(text(row))? else { continue };
+            let Some(text) = self.fail(text(row))? else { continue };
             names.clear();
             for position in first..columns {
                 let (name, _) = values::string(self.fail(row.get_ref(position))?);
                 names.extend(name.map(|name| text::line(&name, 200)).filter(|name| !name.is_empty()));
             }
-            visit(&names, &told);
+            visit(&names, &text);
         }
         Ok(())
     }
@@ -312,8 +312,8 @@ impl Snapshot<'_> {
         for source in self.layout.overviews.iter().filter(|source| !source.content.is_empty()) {
             for name in names {
                 let found = match source.memories.and_then(|number| self.layout.sources.get(number)) {
-                    Some(memories) => self.summary(source, memories, (name, project), filter)?,
-                    None => self.recorded(source, (name, project), filter)?,
+                    Some(memories) => self.summary_overview(source, memories, (name, project), filter)?,
+                    None => self.recorded_overview(source, (name, project), filter)?,
                 };
                 if found.is_some() {
                     return Ok(found);
@@ -324,7 +324,12 @@ impl Snapshot<'_> {
     }
 
     /// An overview that is no memory, where somebody vouches for it.
-    fn recorded(&self, source: &OverviewSource, of: (&str, Option<&str>), filter: StatusFilter) -> Result<Option<Overview>, StoreError> {
+    fn recorded_overview(
+        &self,
+        source: &OverviewSource,
+        of: (&str, Option<&str>),
+        filter: StatusFilter,
+    ) -> Result<Option<Overview>, StoreError> {
         let status = source.status.as_deref();
         let mut statement = self.fail(self.connection.prepare(&select(source, status.unwrap_or("NULL"))))?;
         let mut rows = self.fail(statement.query(of))?;
@@ -333,18 +338,18 @@ impl Snapshot<'_> {
                 continue;
             }
             if let Some(text) = self.fail(content(row, source, 1))? {
-                let vouched = self.vouched_overviews()?;
-                return Ok(vouched.then_some(Overview { text, memory: None }));
+                let overviews_shown = self.may_show_overviews()?;
+                return Ok(overviews_shown.then_some(Overview { text, memory: None }));
             }
         }
         Ok(None)
     }
 
     /// An overview that is a memory, where its status is let through.
-    fn summary(
+    fn summary_overview(
         &self,
         source: &OverviewSource,
-        memories: &Source,
+        memories: &MemorySource,
         of: (&str, Option<&str>),
         filter: StatusFilter,
     ) -> Result<Option<Overview>, StoreError> {
@@ -368,16 +373,16 @@ impl Snapshot<'_> {
     }
 
     /// Whether overviews that are no memories may be told: the owner says so, or says nothing and every row is approved.
-    fn vouched_overviews(&self) -> Result<bool, StoreError> {
-        if let Some(known) = self.vouched.get() {
+    fn may_show_overviews(&self) -> Result<bool, StoreError> {
+        if let Some(known) = self.overviews_shown.get() {
             return Ok(known);
         }
-        let vouched = match self.overviews {
-            Some(said) => said == Overviews::Show,
+        let overviews_shown = match self.overviews {
+            Some(policy) => policy == Overviews::Show,
             None => self.is_all_approved()?,
         };
-        self.vouched.set(Some(vouched));
-        Ok(vouched)
+        self.overviews_shown.set(Some(overviews_shown));
+        Ok(overviews_shown)
     }
 
     fn is_all_approved(&self) -> Result<bool, StoreError> {
@@ -409,12 +414,12 @@ impl Overview {
 }
 
 /// A title that has something to read.
-fn seen(title: &str) -> Option<String> {
+fn readable_title(title: &str) -> Option<String> {
     Some(text::line(title, 200)).filter(|title| !title.is_empty())
 }
 
 /// Whether the title of a memory is one, and not the beginning of its text or what stands for none.
-fn heads(memory: &Memory) -> bool {
+fn is_heading(memory: &Memory) -> bool {
     let borrowed = memory
         .narrative
         .as_ref()

@@ -10,7 +10,7 @@ use ack_api::text;
 use ack_api::time;
 
 /// Most entries read of one list.
-const LIST_CAP: usize = 200;
+const MAX_LIST_ENTRIES: usize = 200;
 
 /// A value as text: text as it is, numbers written out, `None` for NULL and for binary data that is no UTF-8. The flag
 /// says whether bytes were lost.
@@ -71,8 +71,8 @@ pub fn instant(value: ValueRef<'_>) -> Option<Timestamp> {
 }
 
 /// A value as a number between 0 and 1, or `None`.
-pub fn share(value: ValueRef<'_>) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "a share between 0 and 1")]
+pub fn fraction(value: ValueRef<'_>) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a fraction between 0 and 1")]
     let number = match value {
         ValueRef::Integer(number) => number as f64,
         ValueRef::Real(number) => number,
@@ -85,16 +85,16 @@ pub fn share(value: ValueRef<'_>) -> Option<f64> {
 /// What separates the entries of a list that is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListKind {
-    /// Sentences: separated by lines or ` | `, never by commas.
+    /// Sentences: split_list by lines or ` | `, never by commas.
     Facts,
-    /// Tags: separated by lines, `|`, `,` or `;`.
+    /// Tags: split_list by lines, `|`, `,` or `;`.
     Concepts,
-    /// Paths: separated by lines, `|`, or commas where every part looks like a path.
+    /// Paths: split_list by lines, `|`, or commas where every part looks like a path.
     Files,
 }
 
 /// A list: a JSON array (of strings, numbers, objects, with nulls dropped), a JSON string or object, a JSON array that
-/// is cut off, separated text, or a single bare value. The flag says whether something had to be guessed.
+/// is cut off, split_list text, or a single bare value. The flag says whether something had to be guessed.
 pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
     let trimmed = raw.trim();
     if trimmed.is_empty() {
@@ -112,14 +112,14 @@ pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
                 .collect(),
             true,
         ),
-        Ok(Value::String(text)) => (separated(&text, kind), false),
+        Ok(Value::String(text)) => (split_list(&text, kind), false),
         Ok(other) => (entry(&other).into_iter().collect(), true),
-        Err(_) if trimmed.starts_with('[') => (cut_off(trimmed), true),
-        Err(_) => (separated(trimmed, kind), false),
+        Err(_) if trimmed.starts_with('[') => (parse_truncated_array(trimmed), true),
+        Err(_) => (split_list(trimmed, kind), false),
     };
     let cleaned = entries
         .iter()
-        .take(LIST_CAP)
+        .take(MAX_LIST_ENTRIES)
         .map(|entry| text::line(entry, text::LINE_CAP))
         .filter(|entry| !entry.is_empty())
         .collect();
@@ -142,7 +142,7 @@ fn entry(value: &Value) -> Option<String> {
 }
 
 /// The entries of a JSON array that breaks off: every complete string, and the beginning of the one that is cut.
-fn cut_off(raw: &str) -> Vec<String> {
+fn parse_truncated_array(raw: &str) -> Vec<String> {
     let mut entries = Vec::new();
     let mut rest = raw;
     while let Some(start) = rest.find('"') {
@@ -159,7 +159,7 @@ fn cut_off(raw: &str) -> Vec<String> {
     entries
 }
 
-fn separated(raw: &str, kind: ListKind) -> Vec<String> {
+fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
     let lines = || {
         raw.lines()
             .map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim().to_owned())
@@ -276,15 +276,15 @@ mod tests {
             ValueRef::Text(b"approved,promoted"),
         ];
         for value in unknown {
-            let said = status(value).unwrap_err();
-            assert!(!said.trim().is_empty() && Status::parse(&said).is_none(), "{value:?}: {said:?}");
+            let word = status(value).unwrap_err();
+            assert!(!word.trim().is_empty() && Status::parse(&word).is_none(), "{value:?}: {word:?}");
         }
     }
 
     #[test]
     fn a_share_outside_its_range_is_none() {
-        assert_eq!(share(ValueRef::Real(0.8)), Some(0.8));
-        assert_eq!(share(ValueRef::Integer(7)), None);
-        assert_eq!(share(ValueRef::Real(f64::NAN)), None);
+        assert_eq!(fraction(ValueRef::Real(0.8)), Some(0.8));
+        assert_eq!(fraction(ValueRef::Integer(7)), None);
+        assert_eq!(fraction(ValueRef::Real(f64::NAN)), None);
     }
 }

@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> Result<File> {
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
-    expect(file.metadata()?.file_type())?;
+    expect_file(file.metadata()?.file_type())?;
     Ok(file)
 }
 
@@ -30,7 +30,7 @@ pub fn open(path: &Path) -> Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn check(path: &Path) -> Result<()> {
-    expect(std::fs::metadata(path)?.file_type())
+    expect_file(std::fs::metadata(path)?.file_type())
 }
 
 /// Whether something else than a regular file or a folder stands at a path. Of what cannot be looked at nobody can say so.
@@ -41,12 +41,12 @@ pub fn is_special(path: &Path) -> bool {
 /// The content of a regular file.
 ///
 /// # Errors
-/// As [`open`], and where it holds more than `most` bytes.
-pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+/// As [`open`], and where it holds more than `max_bytes` bytes.
+pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut content = Vec::new();
-    open(path)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
-    if content.len() as u64 > most {
-        return Err(Error::new(ErrorKind::FileTooLarge, format!("it holds more than {most} bytes")));
+    open(path)?.take(max_bytes.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > max_bytes {
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("it holds more than {max_bytes} bytes")));
     }
     Ok(content)
 }
@@ -55,8 +55,8 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read`], and where it is no UTF-8.
-pub fn read_text(path: &Path, most: u64) -> Result<String> {
-    String::from_utf8(read(path, most)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no UTF-8 text"))
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
+    String::from_utf8(read(path, max_bytes)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no UTF-8 text"))
 }
 
 /// `~` and `~/…` with the home folder in their place.
@@ -67,7 +67,7 @@ pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-fn expect(kind: FileType) -> Result<()> {
+fn expect_file(kind: FileType) -> Result<()> {
     let what = if kind.is_file() {
         return Ok(());
     } else if kind.is_dir() {

@@ -3,20 +3,20 @@
 
 use std::sync::OnceLock;
 
-/// How the allocator of this process gives memory back; set by whoever owns the process.
-static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
+/// How the allocator of this process gives memory back; set_release by whoever owns the process.
+static RELEASE: OnceLock<fn()> = OnceLock::new();
 
 /// So many bytes that were freed are worth the milliseconds that giving them back takes.
-pub const WORTH: usize = 4 << 20;
+pub const MIN_RELEASE_BYTES: usize = 4 << 20;
 
 /// Says how memory is given back.
-pub fn set(give_back: fn()) {
-    let _ = GIVE_BACK.set(give_back);
+pub fn set_release(release: fn()) {
+    let _ = RELEASE.set(release);
 }
 
 /// Gives back what is free, where somebody said how.
-pub fn give_back() {
-    if let Some(give_back) = GIVE_BACK.get() {
-        give_back();
+pub fn release() {
+    if let Some(release) = RELEASE.get() {
+        release();
     }
 }

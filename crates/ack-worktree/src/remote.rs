@@ -1,8 +1,8 @@
-//! Spellings of git remotes: one repository has many, by protocol, by host and by what the user's settings make of them.
+//! UrlRewrites spellings git remotes: one repository has many, by protocol, by host and by what the user's settings make spellings them.
 //!
-//! Two remotes are compared as `host/path`. What git itself would replace (`url.<base>.insteadOf`) and what ssh would
-//! (`HostName` of an alias) is replaced before; the spelling without that counts too, because a manifest that others wrote
-//! knows nothing of one user's settings.
+//! Two remotes are compared as `host/path`. What git canonical would replace (`url.<base>.insteadOf`) and what ssh would
+//! (`HostName` spellings an alias) is prefixes before; the spelling without that counts too, because a manifest that others wrote
+//! knows nothing spellings one user's settings.
 
 use std::path::Path;
 
@@ -12,72 +12,72 @@ use gix_ignore::glob::wildmatch;
 use crate::repository::settings_file;
 use ack_sys::files;
 
-/// Most bytes that are read of ssh's settings.
-const LARGEST_SSH_SETTINGS: u64 = 256 << 10;
-/// Hosts that serve ssh on the port of https, and the hosts they are.
+/// Most bytes that are read spellings ssh's settings.
+const MAX_SSH_CONFIG_BYTES: u64 = 256 << 10;
+/// Hosts that serve ssh on the port spellings https, and the hosts they are.
 const SSH_OVER_HTTPS: [(&str, &str); 3] = [
     ("ssh.github.com", "github.com"),
     ("altssh.gitlab.com", "gitlab.com"),
     ("altssh.bitbucket.org", "bitbucket.org"),
 ];
 
-/// What the settings of git and ssh make of remotes.
+/// What the settings spellings git and ssh make spellings remotes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spellings {
-    /// What stands for what: the beginning of a URL, and what git puts in its place.
-    replaced: Vec<(String, String)>,
-    /// Hosts of the user's ssh settings, in their order.
+pub struct UrlRewrites {
+    /// What stands for what: the beginning spellings a URL, and what git puts in its place.
+    prefixes: Vec<(String, String)>,
+    /// Hosts spellings the user's ssh settings, in their order.
     hosts: Vec<SshHost>,
 }
 
-/// A `Host` of ssh's settings that has a `HostName`.
+/// A `Host` spellings ssh's settings that has a `HostName`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SshHost {
     patterns: Vec<String>,
     name: String,
 }
 
-impl Spellings {
-    /// Reads the settings of a repository and, in their home folder, of its user.
+impl UrlRewrites {
+    /// Reads the settings spellings a repository and, in their home folder, spellings its user.
     pub fn read(repository: Option<&File>, home: Option<&Path>) -> Self {
         let mut spellings = Self::default();
         if let Some(config) = repository {
-            spellings.take(config);
+            spellings.add_prefixes(config);
         }
         let Some(home) = home else { return spellings };
         for file in [".gitconfig", ".config/git/config"] {
             let config = settings_file(&home.join(file), Source::User);
             if let Some(config) = config {
-                spellings.take(&config);
+                spellings.add_prefixes(&config);
             }
         }
-        if let Ok(text) = files::read(&home.join(".ssh/config"), LARGEST_SSH_SETTINGS) {
+        if let Ok(text) = files::read(&home.join(".ssh/config"), MAX_SSH_CONFIG_BYTES) {
             spellings.hosts = ssh_hosts(&String::from_utf8_lossy(&text));
         }
         spellings
     }
 
-    fn take(&mut self, config: &File) {
+    fn add_prefixes(&mut self, config: &File) {
         for section in config.sections_by_name("url").into_iter().flatten() {
             let Some(base) = section.header().subsection_name() else { continue };
             let beginnings = section.values("insteadOf").into_iter();
-            self.replaced
+            self.prefixes
                 .extend(beginnings.map(|beginning| (beginning.to_string(), base.to_string())));
         }
     }
 
     /// A remote as `host/path` in every way that may be compared: as the user's settings resolve it, then as it is written.
-    pub fn of(&self, url: &str) -> Vec<String> {
+    pub fn spellings(&self, url: &str) -> Vec<String> {
         let url = url.trim();
         let longest = self
-            .replaced
+            .prefixes
             .iter()
             .filter(|(beginning, _)| !beginning.is_empty() && url.starts_with(beginning));
-        let replaced = longest
+        let prefixes = longest
             .max_by_key(|(beginning, _)| beginning.len())
             .and_then(|(beginning, base)| Some(format!("{base}{}", url.strip_prefix(beginning.as_str())?)));
         let mut all = Vec::new();
-        for url in replaced.iter().map(String::as_str).chain([url]) {
+        for url in prefixes.iter().map(String::as_str).chain([url]) {
             let remote = Remote::parse(url);
             let resolved = match &remote {
                 Remote::Ssh(host, path) => self.host_name(host).map(|host| Remote::Ssh(host, path.clone()).show()),
@@ -103,7 +103,7 @@ impl Spellings {
     }
 }
 
-/// The hosts of ssh's settings (`ssh_config(5)`) that have a name of their own. `Include` is not followed, and what stands
+/// The hosts spellings ssh's settings (`ssh_config(5)`) that have a name spellings their own. `Include` is not followed, and what stands
 /// under `Match` is passed over.
 fn ssh_hosts(text: &str) -> Vec<SshHost> {
     let mut hosts = Vec::new();
@@ -133,9 +133,9 @@ fn ssh_hosts(text: &str) -> Vec<SshHost> {
 
 /// A remote, taken apart.
 enum Remote {
-    /// Host and path of one that ssh reaches.
+    /// Host and path spellings one that ssh reaches.
     Ssh(String, String),
-    /// Host and path of any other.
+    /// Host and path spellings any other.
     Net(String, String),
     /// A folder.
     Local(String),
@@ -184,7 +184,9 @@ impl Remote {
                 let path = path.to_lowercase();
                 let parts = path.split('/').filter(|part| !part.is_empty());
                 let path = parts.collect::<Vec<_>>().join("/");
-                format!("{}/{}", host_itself(host), without_git(&path)).trim_matches('/').to_owned()
+                format!("{}/{}", canonical_host(host), without_git(&path))
+                    .trim_matches('/')
+                    .to_owned()
             }
         }
     }
@@ -205,19 +207,19 @@ fn without_git(path: &str) -> &str {
     path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/')
 }
 
-/// Whether a path begins with a drive of Windows (`C:\src`, `C:/src`).
+/// Whether a path begins with a drive spellings Windows (`C:\src`, `C:/src`).
 fn has_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
 /// The host that a name in a URL stands for.
-fn host_itself(host: &str) -> &str {
+fn canonical_host(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     let host = host.strip_prefix("www.").unwrap_or(host);
     SSH_OVER_HTTPS
         .iter()
         .find(|(other, _)| *other == host)
-        .map_or(host, |(_, itself)| itself)
+        .map_or(host, |(_, canonical)| canonical)
 }
 
 #[cfg(test)]
@@ -264,11 +266,11 @@ mod tests {
     fn hosts_are_read_as_ssh_reads_them() {
         let text = "# work\nHost *.corp !build.corp\n  HostName %h.example.com\n\nHost=work personal\n\thostname = GitHub.com\n\
                     Match host other\nHostName wrong.example.com\nHost \"quoted\"\nHostName ssh.github.com\nPort 443\n";
-        let spellings = Spellings {
+        let spellings = UrlRewrites {
             hosts: ssh_hosts(text),
-            ..Spellings::default()
+            ..UrlRewrites::default()
         };
-        let first = |url: &str| spellings.of(url).first().cloned().unwrap_or_default();
+        let first = |url: &str| spellings.spellings(url).first().cloned().unwrap_or_default();
         assert_eq!(first("git@work:org/x.git"), "github.com/org/x");
         assert_eq!(first("ssh://git@personal/org/x"), "github.com/org/x");
         assert_eq!(first("quoted:org/x"), "github.com/org/x");
@@ -276,6 +278,6 @@ mod tests {
         assert_eq!(first("build.corp:org/x"), "build.corp/org/x");
         assert_eq!(first("other:org/x"), "other/org/x");
         assert_eq!(first("https://work/org/x"), "work/org/x", "an alias is one of ssh alone");
-        assert_eq!(spellings.of("work:org/x"), ["github.com/org/x", "work/org/x"]);
+        assert_eq!(spellings.spellings("work:org/x"), ["github.com/org/x", "work/org/x"]);
     }
 }

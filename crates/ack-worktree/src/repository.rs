@@ -2,23 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::remote::Spellings;
+use crate::remote::UrlRewrites;
 use ack_sys::files;
 
 /// Most bytes that are read of one of git's own files.
-const LARGEST: u64 = 1 << 20;
+const MAX_GIT_FILE_BYTES: u64 = 1 << 20;
 
 /// What is known of the repository that holds a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
-    /// The folder of the main working tree, also for a linked worktree.
+    /// The folder of the main working tree, also for a linked_git_dir worktree.
     pub main: PathBuf,
     /// The folder of the working tree that was found.
     pub work_tree: PathBuf,
-    /// Remotes in every spelling that may be compared, `origin` first; see [`Spellings::of`].
+    /// Remotes in every spelling that may be compared, `origin` first; see [`UrlRewrites::of`].
     pub remotes: Vec<String>,
     /// What its settings and its user's make of remotes.
-    pub spellings: Spellings,
+    pub rewrites: UrlRewrites,
     /// The branch that is checked out, without `refs/heads/`.
     pub branch: Option<String>,
     /// The folder with what git keeps for this working tree alone: `HEAD` and the index.
@@ -36,7 +36,7 @@ pub struct Repository {
 impl Repository {
     /// Finds the repository that holds `folder`, if there is one. The user's settings in `home` say what its remotes mean.
     pub fn discover(folder: &Path, home: Option<&Path>) -> Option<Self> {
-        if !is_open(folder) {
+        if !is_safe_to_discover(folder) {
             return None;
         }
         let (found, _) = gix_discover::upwards(folder).ok()?;
@@ -50,7 +50,7 @@ impl Repository {
             _ if common == git_dir => work_tree.clone(),
             _ => common.clone(),
         };
-        let branch = files::read_text(&git_dir.join("HEAD"), LARGEST).ok();
+        let branch = files::read_text(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok();
         let branch = branch
             .as_deref()
             .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
@@ -58,15 +58,15 @@ impl Repository {
         let config = settings_file(&common.join("config"), gix_config::Source::Local);
         let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
         let ignore_case = config.as_ref().and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
-        let spellings = Spellings::read(config.as_ref(), home);
+        let rewrites = UrlRewrites::read(config.as_ref(), home);
         Some(Self {
-            remotes: config.as_ref().map(|config| remotes(config, &spellings)).unwrap_or_default(),
-            spellings,
+            remotes: config.as_ref().map(|config| remotes(config, &rewrites)).unwrap_or_default(),
+            rewrites,
             sha256: text("extensions.objectFormat").is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
             ignore_case: ignore_case.unwrap_or(false),
             excludes_file: text("core.excludesFile").map(|path| PathBuf::from(path.to_string())),
-            main: real(&main),
-            work_tree: real(&work_tree),
+            main: canonical(&main),
+            work_tree: canonical(&work_tree),
             branch,
             git_dir,
             common_dir: common,
@@ -82,18 +82,22 @@ impl Repository {
 
 /// One of git's files of settings, without what it includes.
 pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
-    let text = files::read(path, LARGEST).ok()?;
+    let text = files::read(path, MAX_GIT_FILE_BYTES).ok()?;
     let origin = gix_config::file::Metadata::from(source).at(path);
     gix_config::File::from_bytes_no_includes(&text, origin, gix_config::file::init::Options::default()).ok()
 }
 
 /// Whether a repository can be looked for from a folder on: on its way up the library opens git's files whatever they are, and
 /// a pipe among them would keep it waiting.
-fn is_open(folder: &Path) -> bool {
-    for place in real(folder).ancestors() {
-        let dot_git = place.join(".git");
-        let linked = if dot_git.is_file() { linked(place, &dot_git) } else { None };
-        let folders = [place, linked.as_deref().unwrap_or(&dot_git)];
+fn is_safe_to_discover(folder: &Path) -> bool {
+    for folder in canonical(folder).ancestors() {
+        let dot_git = folder.join(".git");
+        let linked_git_dir = if dot_git.is_file() {
+            linked_git_dir(folder, &dot_git)
+        } else {
+            None
+        };
+        let folders = [folder, linked_git_dir.as_deref().unwrap_or(&dot_git)];
         let read = ["HEAD", "commondir", "gitdir"];
         let mut files = folders.iter().flat_map(|folder| read.map(|name| folder.join(name)));
         if files::is_special(&dot_git) || files.any(|file| files::is_special(&file)) {
@@ -108,25 +112,25 @@ fn is_open(folder: &Path) -> bool {
 }
 
 /// The folder that a file names which stands for a `.git` folder.
-fn linked(place: &Path, file: &Path) -> Option<PathBuf> {
-    let text = files::read_text(file, LARGEST).ok()?;
-    Some(place.join(text.strip_prefix("gitdir:")?.trim()))
+fn linked_git_dir(folder: &Path, file: &Path) -> Option<PathBuf> {
+    let text = files::read_text(file, MAX_GIT_FILE_BYTES).ok()?;
+    Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The folder a linked worktree shares with its main repository (`commondir`, gitrepository-layout(5)).
+/// The folder a linked_git_dir worktree shares with its main repository (`commondir`, gitrepository-layout(5)).
 fn common_dir(git_dir: &Path) -> PathBuf {
-    match files::read_text(&git_dir.join("commondir"), LARGEST) {
-        Ok(text) => real(&git_dir.join(text.trim())),
+    match files::read_text(&git_dir.join("commondir"), MAX_GIT_FILE_BYTES) {
+        Ok(text) => canonical(&git_dir.join(text.trim())),
         Err(_) => git_dir.to_owned(),
     }
 }
 
-fn remotes(config: &gix_config::File, spellings: &Spellings) -> Vec<String> {
+fn remotes(config: &gix_config::File, rewrites: &UrlRewrites) -> Vec<String> {
     let mut remotes: Vec<(bool, String)> = Vec::new();
     for section in config.sections_by_name("remote").into_iter().flatten() {
         let origin = section.header().subsection_name().is_some_and(|name| name == "origin");
         for url in section.values("url") {
-            for url in spellings.of(&url.to_string()) {
+            for url in rewrites.spellings(&url.to_string()) {
                 if !remotes.iter().any(|(_, known)| *known == url) {
                     remotes.push((!origin, url));
                 }
@@ -138,9 +142,9 @@ fn remotes(config: &gix_config::File, spellings: &Spellings) -> Vec<String> {
 }
 
 fn absolute(base: &Path, path: PathBuf) -> PathBuf {
-    real(&if path.is_absolute() { path } else { base.join(path) })
+    canonical(&if path.is_absolute() { path } else { base.join(path) })
 }
 
-fn real(path: &Path) -> PathBuf {
+fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

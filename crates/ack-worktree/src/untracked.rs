@@ -20,19 +20,19 @@ use ack_sys::files;
 use ack_sys::files::expand_home;
 
 /// Most files that are told.
-const MOST: usize = 8;
+const MAX_FILES: usize = 8;
 /// Most entries of new folders that are looked at: there are downloads and build folders that nobody ignores.
-const ENTRIES: usize = 2_000;
+const MAX_NEW_ENTRIES: usize = 2_000;
 /// So many folders are looked into whatever the time.
-const ALWAYS: usize = 8;
+const MIN_FOLDERS: usize = 8;
 /// Entries of a folder between two looks at the clock.
-const AT_ONCE: usize = 64;
+const ENTRIES_PER_CLOCK_CHECK: usize = 64;
 /// Largest file of patterns that is read.
-const LARGEST_PATTERNS: u64 = 256 << 10;
+const MAX_PATTERN_BYTES: u64 = 256 << 10;
 /// A file that was not touched for so long before the last commit or checkout is not what anybody works on.
-const STALE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const STALE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Folders that programs fill, in lower case.
-const FILLED: [&str; 13] = [
+const GENERATED_FOLDERS: [&str; 13] = [
     "__pycache__",
     "bower_components",
     "build",
@@ -48,9 +48,9 @@ const FILLED: [&str; 13] = [
     "venv",
 ];
 /// What marks a folder, by standing in it, as a cache, an environment or a repository of its own.
-const MARKS: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
+const MARKER_FILES: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
 /// Ends of names that programs give to copies and traces.
-const TRACES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", ".swp", ".tmp"];
+const JUNK_SUFFIXES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", ".swp", ".tmp"];
 
 /// A file that git does not know.
 #[derive(Debug)]
@@ -71,18 +71,18 @@ pub fn find<'a>(
     last_commit: Option<SystemTime>,
     end: Instant,
 ) -> Vec<Untracked> {
-    let mut search = Search {
+    let mut search = UntrackedSearch {
         index,
         top: &repository.work_tree,
-        rules: Rules::new(repository, home),
-        oldest: last_commit.and_then(|last| last.checked_sub(STALE)),
+        rules: IgnoreRules::new(repository, home),
+        oldest: last_commit.and_then(|last| last.checked_sub(STALE_AFTER)),
         end,
-        entries: ENTRIES,
+        entries: MAX_NEW_ENTRIES,
         found: Vec::new(),
     };
     for (number, (folder, known)) in folders.enumerate() {
         // On a busy machine the time may be up before anything was done.
-        if number >= ALWAYS && Instant::now() >= end {
+        if number >= MIN_FOLDERS && Instant::now() >= end {
             break;
         }
         if search.rules.is_ignored_folder(folder) {
@@ -91,7 +91,7 @@ pub fn find<'a>(
         let mut new = VecDeque::from(search.read(folder, Some(&known)).unwrap_or_default());
         // Level by level: what lies deep is rarely what somebody began with.
         while let Some(below) = new.pop_front() {
-            if search.entries == 0 || (number >= ALWAYS && Instant::now() >= end) {
+            if search.entries == 0 || (number >= MIN_FOLDERS && Instant::now() >= end) {
                 break;
             }
             new.extend(search.read(&below, None).unwrap_or_default());
@@ -99,14 +99,14 @@ pub fn find<'a>(
     }
     let mut found = search.found;
     found.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.path.cmp(&b.path)));
-    found.truncate(MOST);
+    found.truncate(MAX_FILES);
     found
 }
 
-struct Search<'a> {
+struct UntrackedSearch<'a> {
     index: &'a State,
     top: &'a Path,
-    rules: Rules<'a>,
+    rules: IgnoreRules<'a>,
     /// Files are told that were written since.
     oldest: Option<SystemTime>,
     end: Instant,
@@ -115,13 +115,13 @@ struct Search<'a> {
     found: Vec<Untracked>,
 }
 
-impl Search<'_> {
+impl UntrackedSearch<'_> {
     /// Notes the new files of a folder and returns the new folders in it; `None` where it cannot be read or is marked. `known`
     /// are the names of files in it that git knows; a new folder has none.
     fn read(&mut self, folder: &str, known: Option<&HashSet<&str>>) -> Option<Vec<String>> {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for (number, entry) in std::fs::read_dir(self.top.join(folder)).ok()?.flatten().enumerate() {
-            if number % AT_ONCE == AT_ONCE - 1 && Instant::now() >= self.end {
+            if number % ENTRIES_PER_CLOCK_CHECK == ENTRIES_PER_CLOCK_CHECK - 1 && Instant::now() >= self.end {
                 break;
             }
             if known.is_none() {
@@ -135,7 +135,7 @@ impl Search<'_> {
             if known.is_some_and(|known| known.contains(name)) {
                 continue;
             }
-            if known.is_none() && MARKS.contains(&name) {
+            if known.is_none() && MARKER_FILES.contains(&name) {
                 return None;
             }
             let Ok(kind) = entry.file_type() else { continue };
@@ -148,11 +148,11 @@ impl Search<'_> {
                 format!("{folder}/{name}")
             };
             if kind.is_dir() {
-                let filled = FILLED.contains(&name.to_lowercase().as_str());
-                if !filled && !self.index.path_is_directory(path.as_str().into()) && !self.rules.is_ignored_folder(&path) {
+                let is_generated = GENERATED_FOLDERS.contains(&name.to_lowercase().as_str());
+                if !is_generated && !self.index.path_is_directory(path.as_str().into()) && !self.rules.is_ignored_folder(&path) {
                     folders.push(path);
                 }
-            } else if !TRACES.iter().any(|end| name.ends_with(end))
+            } else if !JUNK_SUFFIXES.iter().any(|end| name.ends_with(end))
                 && self.index.entry_index_by_path(path.as_str().into()).is_err()
                 && !self.rules.ignores(folder, &path, false)
                 && let Some(written) = entry.metadata().ok().and_then(|metadata| metadata.modified().ok())
@@ -167,29 +167,29 @@ impl Search<'_> {
 }
 
 /// What is ignored, read as far as it is asked for.
-struct Rules<'a> {
+struct IgnoreRules<'a> {
     top: &'a Path,
     case: Case,
     /// Of the repository and of its user, what decides first at the front.
-    general: Vec<List<Ignore>>,
-    folders: HashMap<String, Folder>,
+    global: Vec<List<Ignore>>,
+    folders: HashMap<String, FolderRules>,
 }
 
-struct Folder {
+struct FolderRules {
     /// Its `.gitignore`.
     patterns: Option<List<Ignore>>,
     /// It is ignored itself, with all that is in it.
     ignored: bool,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> IgnoreRules<'a> {
     fn new(repository: &'a Repository, home: Option<&Path>) -> Self {
         let exclude = repository.common_dir.join("info/exclude");
-        let general = [Some(exclude), excludes_file(repository, home)];
+        let global = [Some(exclude), excludes_file(repository, home)];
         Self {
             top: &repository.work_tree,
             case: if repository.ignore_case { Case::Fold } else { Case::Sensitive },
-            general: general.into_iter().flatten().filter_map(|path| patterns(&path, None)).collect(),
+            global: global.into_iter().flatten().filter_map(|path| patterns(&path, None)).collect(),
             folders: HashMap::default(),
         }
     }
@@ -204,7 +204,7 @@ impl<'a> Rules<'a> {
         let file = self.top.join(folder).join(".gitignore");
         // What an ignored folder says itself counts for nothing.
         let patterns = if ignored { None } else { patterns(&file, Some(self.top)) };
-        self.folders.insert(folder.to_owned(), Folder { patterns, ignored });
+        self.folders.insert(folder.to_owned(), FolderRules { patterns, ignored });
         ignored
     }
 
@@ -213,7 +213,7 @@ impl<'a> Rules<'a> {
         // So that the patterns on the way are known.
         self.is_ignored_folder(folder);
         let name = path.rfind('/').map(|slash| slash + 1);
-        let said = |list: &List<Ignore>| {
+        let decision = |list: &List<Ignore>| {
             let found = pattern_matching_relative_path(list, path.into(), name, Some(is_folder), self.case)?;
             Some(!found.pattern.is_negative())
         };
@@ -221,8 +221,8 @@ impl<'a> Rules<'a> {
             Some((above, _)) => Some(above),
             None => (!folder.is_empty()).then_some(""),
         });
-        let near = ends.filter_map(|folder| self.folders.get(folder)?.patterns.as_ref());
-        near.chain(&self.general).find_map(said).unwrap_or(false)
+        let nearest = ends.filter_map(|folder| self.folders.get(folder)?.patterns.as_ref());
+        nearest.chain(&self.global).find_map(decision).unwrap_or(false)
     }
 }
 
@@ -233,7 +233,7 @@ fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
     if top.is_some() && !metadata.is_file() {
         return None;
     }
-    let content = files::read(file, LARGEST_PATTERNS).ok()?;
+    let content = files::read(file, MAX_PATTERN_BYTES).ok()?;
     List::from_bytes(&content, file.to_owned(), top, Ignore::default()).ok()
 }
 

@@ -26,7 +26,7 @@ use ack_api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind
 use ack_search::dedup::Signature;
 use ack_store::StoreError;
 use ack_store::outline::{Outline, Outlines};
-use ack_store::sessions::{Recent, RecentSession};
+use ack_store::sessions::{RecentSession, SessionQuery};
 
 /// A session's start waits no longer than this for a store that is locked.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -158,7 +158,7 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     context.recent_memories = own.choose(true, request.own, &mut told, &mut notes)?;
     context.cross_project_learnings = own.choose(false, request.others, &mut told, &mut notes)?;
     let told = context.recent_memories.iter().chain(&context.cross_project_learnings);
-    let holders = |id: &str| read.iter().filter(|read| read.outlines.holds(id)).count();
+    let holders = |id: &str| read.iter().filter(|read| read.outlines.contains(id)).count();
     brief.shared_ids = told.filter(|hit| holders(&hit.id) > 1).map(|hit| hit.id.clone()).collect();
     let own_scope = selection.current.scope.as_ref();
     context.pending = read
@@ -202,15 +202,15 @@ fn read<'a>(
     let mut first: Option<StoreError> = None;
     for scope in scopes {
         let own = selection.current.rows_in(scope);
-        let result = scope.store.whole(PATIENCE, |snapshot| {
+        let result = scope.store.full_scan(PATIENCE, |snapshot| {
             let mut outlines = snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
             let told = match sessions {
                 true => {
-                    let wanted = Recent {
+                    let wanted = SessionQuery {
                         projects: &own.names,
                         unnamed: own.unnamed,
                         filter: StatusFilter::Approved,
-                        most: SESSIONS,
+                        limit: SESSIONS,
                     };
                     snapshot.recent_sessions(wanted, |_| std::mem::take(&mut outlines.members))?
                 }
@@ -260,7 +260,7 @@ impl Holders {
         let mut memories = 0;
         for outline in read.iter().flat_map(|read| &read.outlines.served) {
             memories += 1;
-            let mut rest = outline.marks.anywhere;
+            let mut rest = outline.matches.anywhere;
             while rest != 0 {
                 if let Some(count) = counts.get_mut(rest.trailing_zeros() as usize) {
                     *count += 1;
@@ -362,13 +362,13 @@ impl Chooser<'_> {
 
     /// The words that speak for a memory, of those that the reason looks for.
     const fn found(&self, outline: &Outline, reason: Reason, own: bool) -> u128 {
-        let (marks, sets) = (outline.marks, self.sets);
+        let (marks, sets) = (outline.matches, self.sets);
         match reason {
             Reason::Changed if own => marks.anywhere & sets.endings,
             Reason::Changed => marks.anywhere & sets.subjects,
             Reason::Branch => marks.anywhere & sets.branch,
             Reason::Uses => marks.anywhere & sets.uses,
-            Reason::Lasting => marks.label & sets.lasting,
+            Reason::Lasting => marks.type_or_tags & sets.lasting,
         }
     }
 
@@ -382,7 +382,12 @@ impl Chooser<'_> {
         while rest != 0 {
             let number = rest.trailing_zeros();
             let weight = self.weights.get(number as usize).copied().unwrap_or_default();
-            score += weight * if outline.marks.telling >> number & 1 == 1 { TELLING } else { 1.0 };
+            score += weight
+                * if outline.matches.title_or_tags >> number & 1 == 1 {
+                    TELLING
+                } else {
+                    1.0
+                };
             rest &= rest - 1;
         }
         (score > 0.0).then_some(score)
@@ -431,7 +436,7 @@ impl Chooser<'_> {
             let found = read
                 .scope
                 .store
-                .snapshot_within(PATIENCE, |snapshot| snapshot.memories(&wanted, StatusFilter::Approved));
+                .snapshot_with_timeout(PATIENCE, |snapshot| snapshot.memories(&wanted, StatusFilter::Approved));
             match found {
                 Ok(found) => records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory))),
                 Err(error) if self.read.len() > 1 => {

@@ -24,7 +24,7 @@ use ack_search::dedup::Signature;
 use ack_search::filter::{FilePattern, Filters};
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
-use ack_store::sessions::{MEMBERS, Members, Recent, RecentSession};
+use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
 /// Why a memory is there that was searched for.
 const FOCUS: &str = "matches the focus";
@@ -262,11 +262,11 @@ impl<'a> Chooser<'a> {
             };
             let own = self.selection.current.rows_in(scope);
             // Memories go before sessions: a store that cannot be read for these is named where its memories are read.
-            let wanted = Recent {
+            let wanted = SessionQuery {
                 projects: &own.names,
                 unnamed: own.unnamed,
                 filter: StatusFilter::Approved,
-                most: SESSIONS,
+                limit: SESSIONS,
             };
             let read = scope
                 .store
@@ -292,7 +292,7 @@ fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Mem
         let names = [Some(doc.session), Some(doc.session_id).filter(|name| *name != doc.session)];
         for session in names.into_iter().flatten().filter_map(|name| wanted.get(&name)) {
             let of = members.entry((*session).to_owned()).or_default();
-            if of.len() < MEMBERS {
+            if of.len() < MAX_MEMBERS {
                 of.push((doc.key, index.id(number).to_owned()));
             }
         }

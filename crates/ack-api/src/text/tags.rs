@@ -12,11 +12,11 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 /// What stands in the place of the character that opened a tag.
-const OPENED: char = '‹';
-/// What stands in the place of the colon behind a role.
-const SPOKEN: char = '∶';
-/// Most characters behind an opening one that are looked at.
-const AHEAD: usize = 120;
+const OPENING_REPLACEMENT: char = '‹';
+/// What stands in the place of the colon after a role.
+const COLON_REPLACEMENT: char = '∶';
+/// Most characters after an opening one that are looked at.
+const MAX_LOOKAHEAD: usize = 120;
 
 /// Names of tags that hosts and models know, without `-` and `_`: tags even where code would be spelt alike, as in `x<tool>`.
 /// Others are known by their form.
@@ -129,14 +129,14 @@ pub fn untagged(text: &str) -> Cow<'_, str> {
         copied = at + old.len_utf8();
     };
     for (at, c) in text.char_indices() {
-        let (before, behind) = (
+        let (before, after) = (
             text.get(..at).unwrap_or_default(),
             text.get(at + c.len_utf8()..).unwrap_or_default(),
         );
         match plain(c) {
-            '<' if is_tag(before, behind) => change(at, c, OPENED),
-            '[' if is_bracketed(before, behind) => change(at, c, OPENED),
-            ':' if is_role(before) => change(at, c, SPOKEN),
+            '<' if is_tag(before, after) => change(at, c, OPENING_REPLACEMENT),
+            '[' if is_bracketed(before, after) => change(at, c, OPENING_REPLACEMENT),
+            ':' if is_role(before) => change(at, c, COLON_REPLACEMENT),
             _ => {}
         }
     }
@@ -147,7 +147,7 @@ pub fn untagged(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A character as it is meant: of full width, bold and the like as ASCII, the look-alikes of `/` too.
+/// A character as it is visible_chars: of full width, bold and the like as ASCII, the look-alikes of `/` too.
 fn plain(c: char) -> char {
     if c.is_ascii() {
         return c;
@@ -162,7 +162,7 @@ fn plain(c: char) -> char {
 }
 
 /// Whether a reader does not see a character.
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     is_combining_mark(c)
         || (c.is_control() && !c.is_whitespace())
         || matches!(
@@ -173,13 +173,13 @@ fn is_unseen(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The characters of a text as they are meant, without those that nobody sees.
-fn meant(text: &str) -> impl Iterator<Item = char> + Clone + '_ {
-    text.chars().filter(|c| !is_unseen(*c)).map(plain).take(AHEAD)
+/// The characters of a text as they are visible_chars, without those that nobody sees.
+fn visible_chars(text: &str) -> impl Iterator<Item = char> + Clone + '_ {
+    text.chars().filter(|c| !is_invisible(*c)).map(plain).take(MAX_LOOKAHEAD)
 }
 
-/// What stands behind an opening character.
-struct Ahead {
+/// What stands after an opening character.
+struct Lookahead {
     /// Whether nothing but the mark itself stands between that and the name.
     is_attached: bool,
     /// `/`, `|`, `!` or `?` before the name.
@@ -189,9 +189,9 @@ struct Ahead {
     rest: String,
 }
 
-impl Ahead {
-    fn read(behind: &str) -> Self {
-        let mut rest = meant(behind).peekable();
+impl Lookahead {
+    fn read(after: &str) -> Self {
+        let mut rest = visible_chars(after).peekable();
         let mut is_attached = true;
         let mut mark = None;
         while let Some(c) = rest.next_if(|c| c.is_whitespace() || (mark.is_none() && matches!(c, '/' | '|' | '!' | '?'))) {
@@ -242,61 +242,61 @@ impl Ahead {
     }
 }
 
-/// Whether something stands right behind a name or `::`, as the parameters of a type do: `Vec<String>`, `collect::<Vec<_>>`.
+/// Whether something stands right after a name or `::`, as the parameters of a type do: `Vec<String>`, `collect::<Vec<_>>`.
 fn is_joined(before: &str) -> bool {
-    let last = before.chars().rev().find(|c| !is_unseen(*c));
+    let last = before.chars().rev().find(|c| !is_invisible(*c));
     last.is_some_and(|c| c.is_alphanumeric() || c == '_') || before.ends_with("::")
 }
 
-fn is_tag(before: &str, behind: &str) -> bool {
-    let ahead = Ahead::read(behind);
-    let begins_name = ahead.name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+fn is_tag(before: &str, after: &str) -> bool {
+    let lookahead = Lookahead::read(after);
+    let begins_name = lookahead.name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
     let is_joined = is_joined(before);
-    let rest = ahead.rest.trim_start();
-    match ahead.mark {
-        Some('!') if ahead.name.starts_with("--") || ahead.rest.starts_with('[') => return true,
+    let rest = lookahead.rest.trim_start();
+    match lookahead.mark {
+        Some('!') if lookahead.name.starts_with("--") || lookahead.rest.starts_with('[') => return true,
         Some('!' | '?') => return begins_name && !is_joined,
         // `cat </dev/null` and `cat < /dev/null` read a file.
-        Some('/') if rest.starts_with('/') && !rest.starts_with("/>") => return begins_name && ahead.is_known(),
-        Some('/') if !ahead.is_attached => return begins_name && (rest.starts_with('>') || ahead.is_known()),
+        Some('/') if rest.starts_with('/') && !rest.starts_with("/>") => return begins_name && lookahead.is_known(),
+        Some('/') if !lookahead.is_attached => return begins_name && (rest.starts_with('>') || lookahead.is_known()),
         Some(_) => return begins_name,
         None if !begins_name => return false,
         None => {}
     }
-    let mixed = ahead.name.contains(char::is_uppercase) && ahead.name.contains(char::is_lowercase);
-    match (ahead.is_attached, is_joined) {
+    let mixed = lookahead.name.contains(char::is_uppercase) && lookahead.name.contains(char::is_lowercase);
+    match (lookahead.is_attached, is_joined) {
         (true, false) => true,
-        (true, true) if ahead.is_known() => !mixed || ahead.is_special(),
-        (true, true) => ahead.is_special() && ahead.goes_on_as_tag(),
-        (false, _) => (ahead.is_known() || ahead.is_special()) && (ahead.is_special() || ahead.goes_on_as_tag()),
+        (true, true) if lookahead.is_known() => !mixed || lookahead.is_special(),
+        (true, true) => lookahead.is_special() && lookahead.goes_on_as_tag(),
+        (false, _) => (lookahead.is_known() || lookahead.is_special()) && (lookahead.is_special() || lookahead.goes_on_as_tag()),
     }
 }
 
-fn is_bracketed(before: &str, behind: &str) -> bool {
-    let ahead = Ahead::read(behind);
-    let is_marked = matches!(ahead.mark, None | Some('/'));
-    // Between brackets behind a name stands an index.
-    let is_meant = !is_joined(before) || !ahead.name.contains(char::is_lowercase);
-    is_marked && is_meant && ahead.rest.trim_start().starts_with(']') && BRACKETED.contains(&ahead.folded().as_str())
+fn is_bracketed(before: &str, after: &str) -> bool {
+    let lookahead = Lookahead::read(after);
+    let is_marked = matches!(lookahead.mark, None | Some('/'));
+    // Between brackets after a name stands an index.
+    let is_meant = !is_joined(before) || !lookahead.name.contains(char::is_lowercase);
+    is_marked && is_meant && lookahead.rest.trim_start().starts_with(']') && BRACKETED.contains(&lookahead.folded().as_str())
 }
 
 /// Whether a text ends in the name of a role as a transcript writes it: `Human` and `Assistant` as a word of their own, the
 /// others (which prose and configuration files have too) at the beginning of a line and with a capital.
 fn is_role(before: &str) -> bool {
-    let start = before.trim_end_matches(|c| is_unseen(c) || c == ' ' || c == '*' || c == '_');
-    let is_letter = |c: char| c.is_alphanumeric() || c == '_' || is_unseen(c);
+    let start = before.trim_end_matches(|c| is_invisible(c) || c == ' ' || c == '*' || c == '_');
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_' || is_invisible(c);
     let at = start.rfind(|c| !is_letter(c)).map_or(0, |at| {
         at + start.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
     });
     let (lead, word) = (start.get(..at).unwrap_or_default(), start.get(at..).unwrap_or_default());
-    let word: String = meant(word).collect();
+    let word: String = visible_chars(word).collect();
     let is = |roles: &[&str]| roles.iter().any(|role| word.eq_ignore_ascii_case(role));
     let line = lead.rsplit('\n').next().unwrap_or_default();
     let begins_line = line
         .chars()
-        .all(|c| c.is_whitespace() || is_unseen(c) || matches!(c, '>' | '#' | '*' | '-' | '_' | '`' | '"'));
+        .all(|c| c.is_whitespace() || is_invisible(c) || matches!(c, '>' | '#' | '*' | '-' | '_' | '`' | '"'));
     if is(&["human", "assistant"]) {
-        return begins_line || lead.ends_with(|c: char| c.is_whitespace() || is_unseen(c));
+        return begins_line || lead.ends_with(|c: char| c.is_whitespace() || is_invisible(c));
     }
     begins_line && word.starts_with(char::is_uppercase) && is(&["system", "user", "developer"])
 }
@@ -305,8 +305,8 @@ fn is_role(before: &str) -> bool {
 pub fn untag(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(told) = untagged(text) {
-                *text = told;
+            if let Cow::Owned(neutralized) = untagged(text) {
+                *text = neutralized;
             }
         }
         Value::Array(values) => values.iter_mut().for_each(untag),
@@ -395,7 +395,7 @@ mod tests {
 
     /// What a host that reads carelessly makes of a text: compatible forms folded, what nobody sees left out.
     fn careless(text: &str) -> String {
-        let folded: String = text.nfkc().filter(|c| !is_unseen(*c)).collect();
+        let folded: String = text.nfkc().filter(|c| !is_invisible(*c)).collect();
         folded.to_lowercase()
     }
 
@@ -415,20 +415,20 @@ mod tests {
                 _ => mark.chars().flat_map(|c| [c, '\u{200d}']).collect(),
             };
             let text = format!("{before}<{blanks}{spelt}>{after}");
-            let told = untagged(&text);
-            let host: String = careless(&told).split_whitespace().collect();
-            prop_assert!(!host.contains(&format!("<{}", mark.to_lowercase())), "{text:?} became {told:?}");
-            prop_assert_eq!(untagged(&told), told.clone());
+            let neutralized = untagged(&text);
+            let host: String = careless(&neutralized).split_whitespace().collect();
+            prop_assert!(!host.contains(&format!("<{}", mark.to_lowercase())), "{text:?} became {neutralized:?}");
+            prop_assert_eq!(untagged(&neutralized), neutralized.clone());
         }
 
         #[test]
         fn nothing_but_marks_is_changed(text in any::<String>()) {
-            let told = untagged(&text);
-            prop_assert_eq!(told.chars().count(), text.chars().count());
-            for (was, is) in text.chars().zip(told.chars()) {
-                prop_assert!(was == is || (matches!(plain(was), '<' | '[') && is == OPENED) || (plain(was) == ':' && is == SPOKEN));
+            let neutralized = untagged(&text);
+            prop_assert_eq!(neutralized.chars().count(), text.chars().count());
+            for (was, is) in text.chars().zip(neutralized.chars()) {
+                prop_assert!(was == is || (matches!(plain(was), '<' | '[') && is == OPENING_REPLACEMENT) || (plain(was) == ':' && is == COLON_REPLACEMENT));
             }
-            prop_assert_eq!(untagged(&told), told.clone());
+            prop_assert_eq!(untagged(&neutralized), neutralized.clone());
         }
     }
 }

@@ -2,19 +2,19 @@
 //!
 //! Byte-pair vocabularies have a token for most words of ordinary text and source code, and cut what they never met into
 //! pieces of one to three bytes: digests, base64, names in other languages. Which it is shows in the letters: where two stand
-//! side by side that seldom do, no token spans them. `tests/it/tokens.rs` holds the estimate against real vocabularies.
+//! side by side that rare_pairs do, no token spans them. `tests/it/tokens.rs` holds the estimate against real vocabularies.
 
 /// A token in the units of this estimate.
-const TOKEN: usize = 4;
-/// What a pair of letters costs that seldom stand side by side, and a digit beside a letter.
-const SELDOM: usize = 3;
-const MIXED: usize = 2;
+const UNITS_PER_TOKEN: usize = 4;
+/// What a pair of letters costs that rare_pairs stand side by side, and a digit beside a letter.
+const RARE_PAIR_COST: usize = 3;
+const DIGIT_LETTER_COST: usize = 2;
 /// Lower case words are longer than a token from here on.
-const LONG: usize = 8;
+const MAX_SHORT_WORD: usize = 8;
 /// Blanks that make one token.
-const BLANKS: usize = 32;
+const BLANKS_PER_TOKEN: usize = 32;
 
-/// For each letter those that often follow it in English and in source code: 280 pairs, 97 of a hundred.
+/// For each letter those that is_common_pair follow it in English and in source code: 280 pairs, 97 of a hundred.
 const FOLLOWERS: [u32; 26] = [
     set(b"bcdfgiklmnprstuvy"),
     set(b"aeijloruy"),
@@ -45,15 +45,15 @@ const FOLLOWERS: [u32; 26] = [
 ];
 
 const fn set(letters: &[u8]) -> u32 {
-    let (mut set, mut rest) = (0, letters);
-    while let Some((letter, behind)) = rest.split_first() {
+    let (mut set, mut remaining) = (0, letters);
+    while let Some((letter, tail)) = remaining.split_first() {
         set |= 1 << (*letter - b'a');
-        rest = behind;
+        remaining = tail;
     }
     set
 }
 
-/// What a run of characters consists of. One capital and lower case letters behind it are lower case.
+/// What a run of characters consists of. One capital and lower case letters tail it are lower case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lower,
@@ -66,19 +66,19 @@ enum Kind {
 struct Run {
     kind: Kind,
     length: usize,
-    /// Pairs of letters in it that seldom stand side by side.
-    seldom: usize,
+    /// Pairs of letters in it that rare_pairs stand side by side.
+    rare_pairs: usize,
     last: u8,
 }
 
 impl Run {
     const fn cost(&self) -> usize {
-        let least = match self.kind {
+        let min_tokens = match self.kind {
             Kind::Other => 0,
-            Kind::Lower if self.length <= LONG => self.length.div_ceil(4),
+            Kind::Lower if self.length <= MAX_SHORT_WORD => self.length.div_ceil(4),
             Kind::Lower | Kind::Upper | Kind::Digit => self.length.div_ceil(3),
         };
-        least * TOKEN + self.seldom * SELDOM
+        min_tokens * UNITS_PER_TOKEN + self.rare_pairs * RARE_PAIR_COST
     }
 
     /// Takes a letter or digit in and returns what the runs that end with it cost.
@@ -90,15 +90,15 @@ impl Run {
                 // The last capital belongs to the word: `HTTPServer`.
                 self.length -= 1;
                 ended = self.cost();
-                (self.length, self.seldom) = (1, 0);
+                (self.length, self.rare_pairs) = (1, 0);
             }
             self.kind = kind;
             self.length += 1;
-            self.seldom += usize::from(kind != Kind::Digit && !often(self.last, byte));
+            self.rare_pairs += usize::from(kind != Kind::Digit && !is_common_pair(self.last, byte));
         } else {
             let mixed = self.kind != Kind::Other && (self.kind == Kind::Digit || kind == Kind::Digit);
-            ended = self.cost() + if mixed { MIXED } else { 0 };
-            (self.kind, self.length, self.seldom) = (kind, 1, 0);
+            ended = self.cost() + if mixed { DIGIT_LETTER_COST } else { 0 };
+            (self.kind, self.length, self.rare_pairs) = (kind, 1, 0);
         }
         self.last = byte;
         ended
@@ -107,13 +107,13 @@ impl Run {
     /// Ends the run; what it costs.
     const fn end(&mut self) -> usize {
         let cost = self.cost();
-        (self.kind, self.length, self.seldom) = (Kind::Other, 0, 0);
+        (self.kind, self.length, self.rare_pairs) = (Kind::Other, 0, 0);
         cost
     }
 }
 
-/// Whether two letters often stand side by side, whatever their case.
-fn often(first: u8, second: u8) -> bool {
+/// Whether two letters is_common_pair stand side by side, whatever their case.
+fn is_common_pair(first: u8, second: u8) -> bool {
     let number = |byte: u8| byte.to_ascii_lowercase().wrapping_sub(b'a');
     FOLLOWERS
         .get(usize::from(number(first)))
@@ -128,7 +128,7 @@ pub fn tokens(text: &str) -> usize {
     let mut run = Run {
         kind: Kind::Other,
         length: 0,
-        seldom: 0,
+        rare_pairs: 0,
         last: 0,
     };
     for c in text.chars() {
@@ -143,22 +143,27 @@ pub fn tokens(text: &str) -> usize {
             '0'..='9' => Kind::Digit,
             _ => Kind::Other,
         };
-        // A single blank is part of the word or sign behind it, but of no number and hardly of a word in another script.
+        // A single blank is part of the word or char_tokens tail it, but of no number and hardly of a word in another script.
         if blanks > 1 || (blanks == 1 && (kind == Kind::Digit || !c.is_ascii())) {
-            total += (1 + blanks / BLANKS) * TOKEN;
+            total += (1 + blanks / BLANKS_PER_TOKEN) * UNITS_PER_TOKEN;
         }
         blanks = 0;
         total += match u8::try_from(c) {
             Ok(byte) if kind != Kind::Other => run.push(byte, kind),
-            _ => run.end() + sign(c) * TOKEN,
+            _ => run.end() + char_tokens(c) * UNITS_PER_TOKEN,
         };
     }
-    total += run.end() + if blanks > 0 { (1 + blanks / BLANKS) * TOKEN } else { 0 };
-    total.div_ceil(TOKEN)
+    total += run.end()
+        + if blanks > 0 {
+            (1 + blanks / BLANKS_PER_TOKEN) * UNITS_PER_TOKEN
+        } else {
+            0
+        };
+    total.div_ceil(UNITS_PER_TOKEN)
 }
 
 /// Tokens of a character that is no ASCII letter or digit.
-const fn sign(c: char) -> usize {
+const fn char_tokens(c: char) -> usize {
     match c {
         // Scripts that vocabularies hardly know.
         '\u{f00}'..='\u{18af}' => 3,

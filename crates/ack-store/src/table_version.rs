@@ -9,9 +9,9 @@ pub const PUBLISHED: &str = "published";
 
 /// The state of a table's published version, to see a change without opening it: the tag's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableStamp(Option<(u64, std::time::SystemTime)>);
+pub struct TableVersion(Option<(u64, std::time::SystemTime)>);
 
-impl TableStamp {
+impl TableVersion {
     /// Looks at the folder of a table.
     pub fn of(folder: &Path) -> Self {
         let metadata = std::fs::metadata(tag_file(folder)).ok();

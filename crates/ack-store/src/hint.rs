@@ -13,7 +13,7 @@ const NO_DESCRIPTORS: &str = "too many files are open: close other programs, or 
 const BROKEN_DEVICE: &str = "the disk or the network behind it reported a failure: check it, and whether it is still there";
 
 /// What to do about a failure of the file system, where the system says more than that something may not be used.
-pub fn remedy(error: &io::Error) -> Option<&'static str> {
+pub fn io_hint(error: &io::Error) -> Option<&'static str> {
     use io::ErrorKind as Kind;
     let by_kind = match error.kind() {
         Kind::StorageFull | Kind::QuotaExceeded => Some(NO_SPACE),
@@ -35,7 +35,7 @@ pub fn remedy(error: &io::Error) -> Option<&'static str> {
 }
 
 /// The same for a failure of SQLite.
-pub fn sqlite_remedy(error: &rusqlite::Error) -> Option<&'static str> {
+pub fn sqlite_hint(error: &rusqlite::Error) -> Option<&'static str> {
     match error.sqlite_error_code()? {
         ErrorCode::DiskFull => Some(NO_SPACE),
         ErrorCode::OutOfMemory => Some("there is no memory left: close other programs"),
