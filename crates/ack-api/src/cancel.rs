@@ -1,10 +1,10 @@
-//! Stopping the work of a request that nobody waits for any more, or that takes too long.
+//! Stops the work of a request that was cancelled or takes too long.
 //!
-//! A request runs on one thread from beginning to end, so what tells it to stop belongs to that thread: an adapter runs it
-//! [`run_with`] a [`CancelFlag`], and the service asks [`check`] before each expensive step. Loops over memories, names and postings run
-//! over [`guarded`] items: they end early, and a check behind them turns what is incomplete into an error. What serves every
-//! request, an index that is being brought up to date, is finished all the same: a client that gives up early and asks again
-//! would otherwise never get an answer.
+//! A request runs on one thread, so its [`CancelFlag`] belongs to that thread: an adapter calls
+//! [`run_with`], and the service calls [`check`] before each expensive step. Loops over memories,
+//! names and postings use [`guarded`] items: they end early, and a later check turns the incomplete
+//! result into an error. Work that serves every request, such as updating an index, is always
+//! finished. Otherwise a client that gives up early and retries would never get an answer.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use std::time::{Duration, Instant};
 
 use crate::ErrorCode;
 
-/// So many items of a loop pass between two looks at the flag.
+/// How many items of a loop pass between two checks of the flag.
 const ITEMS_PER_CHECK: u32 = 256;
 
-/// Why a request stops before it is answered.
+/// Why a request was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
-    /// The client went away or took the request back.
+    /// The client cancelled the request or disconnected.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The request took longer than it may.
+    /// The request exceeded its time limit.
     #[error("the request took longer than {} seconds", timeout.as_secs_f32())]
     DeadlineExceeded {
-        /// How long it may take.
+        /// The time limit.
         timeout: Duration,
     },
 }
@@ -44,14 +44,14 @@ thread_local! {
     static CURRENT: RefCell<Option<CancelFlag>> = const { RefCell::new(None) };
 }
 
-/// Tells a request to stop. Clones are the same flag.
+/// Stops a request. Clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag {
     cancelled: Arc<AtomicBool>,
     limit: Option<Deadline>,
 }
 
-/// How long a request may take, and when that is over.
+/// The time limit of a request and when it ends.
 #[derive(Debug, Clone, Copy)]
 struct Deadline {
     timeout: Duration,
@@ -59,7 +59,7 @@ struct Deadline {
 }
 
 impl CancelFlag {
-    /// A flag that is over after `timeout`, whether somebody raises it or not.
+    /// A flag that stops the request after `timeout`, or earlier if it is cancelled.
     pub fn with_timeout(timeout: Duration) -> Self {
         let deadline = Instant::now() + timeout;
         Self {
@@ -68,23 +68,23 @@ impl CancelFlag {
         }
     }
 
-    /// How much time is remaining; without a limit none.
+    /// The time that remains; zero if there is no limit.
     pub fn remaining(&self) -> Duration {
         self.limit
             .map_or(Duration::ZERO, |limit| limit.deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// The request is to stop.
+    /// Stops the request.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was told to stop.
+    /// Whether the request was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Whether it is to go on.
+    /// Whether the request may continue.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -99,7 +99,7 @@ impl CancelFlag {
     }
 }
 
-/// A flag that is cancelled when this is dropped: by whoever stops waiting.
+/// Cancels its flag when dropped.
 #[derive(Debug)]
 pub struct CancelOnDrop(pub CancelFlag);
 
@@ -109,9 +109,9 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Does a request's work on this thread; [`check`] looks at the flag meanwhile.
+/// Runs a request's work on this thread. Meanwhile [`check`] uses this flag.
 pub fn run_with<T>(flag: &CancelFlag, work: impl FnOnce() -> T) -> T {
-    /// Takes the flag away however the work ends.
+    /// Restores the previous flag, even after a panic.
     struct Restore(Option<CancelFlag>);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -122,12 +122,13 @@ pub fn run_with<T>(flag: &CancelFlag, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The flag of this thread's request, for threads that work for it; one that nobody raises where there is none.
+/// The flag of this thread's request, for threads that work for it. Without a request, a flag that
+/// is never cancelled.
 pub fn current() -> CancelFlag {
     CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
 }
 
-/// Whether the request of this thread is to go on.
+/// Whether this thread's request may continue.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -135,7 +136,8 @@ pub fn check() -> Result<(), Stopped> {
     CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), CancelFlag::check))
 }
 
-/// The items, until the request of this thread is to stop. They may then be incomplete: [`check`] comes before they are used.
+/// Yields the items until this thread's request is stopped. They may then be incomplete: call
+/// [`check`] before using the result.
 pub fn guarded<I: IntoIterator>(items: I) -> impl Iterator<Item = I::Item> {
     let flag = current();
     let mut steps = 0;

@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-/// What kind of failure an error is. Programs compare this; the message may change between versions.
+/// The kind of an error. Programs compare this; messages may change between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorCode {
-    /// The client took the request back or went away.
+    /// The client cancelled the request or disconnected.
     Cancelled,
     /// The server cannot listen on HTTP.
     CannotServe,
-    /// The request took longer than it may.
+    /// The request exceeded its time limit.
     DeadlineExceeded,
     /// An import was refused.
     ImportRefused,
     /// The vector table of a scope cannot be built.
     IndexFailed,
-    /// A defect in this program.
+    /// A bug in this program.
     InternalError,
     /// An argument has a value that is not allowed.
     InvalidArgument,
@@ -25,15 +25,15 @@ pub enum ErrorCode {
     InvalidSettings,
     /// A file or stream cannot be read or written.
     IoError,
-    /// No scope holds the memory.
+    /// No scope contains the memory.
     MemoryNotFound,
-    /// The status filter keeps the memory out.
+    /// The status filter does not allow the memory.
     MemoryNotServed,
     /// A transformer cannot be used or fetched.
     ModelUnusable,
     /// There are no scopes.
     NoScopes,
-    /// There is no such scope.
+    /// The scope does not exist.
     ScopeNotFound,
     /// The server is pinned to another scope.
     ScopeRefused,
@@ -43,11 +43,11 @@ pub enum ErrorCode {
     StoreCorrupt,
     /// The store's file is empty.
     StoreEmpty,
-    /// The database holds no table of memories.
+    /// The database has no table of memories.
     StoreForeign,
-    /// Another program keeps the store locked.
+    /// Another program holds a lock on the store.
     StoreLocked,
-    /// There is no database.
+    /// The database does not exist.
     StoreNotFound,
     /// The file is not an SQLite database.
     StoreNotSqlite,
@@ -55,11 +55,11 @@ pub enum ErrorCode {
     StoreUnreadable,
     /// The store changed during every attempt to read it.
     StoreUnsteady,
-    /// The tool has no such argument.
+    /// The tool does not have this argument.
     UnknownArgument,
     /// An upstream server answered with an error.
     UpstreamFailed,
-    /// An upstream server does not offer what was called.
+    /// An upstream server does not offer the tool.
     UpstreamRefused,
     /// An upstream server did not answer in time.
     UpstreamTimeout,

@@ -1,4 +1,4 @@
-//! From an error to the body that travels: a stable code, a message, and what to do next.
+//! Turns an error into the body of an answer: a stable code, a message, and a hint.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -7,17 +7,17 @@ use std::path::Path;
 use crate::text;
 use crate::{ErrorBody, ErrorCode};
 
-/// Longest message and hint, in characters.
+/// The longest message and hint, in characters.
 const TEXT_CAP: usize = 600;
-/// Longest path, name or example, in characters.
+/// The longest path, name or example, in characters.
 const FIELD_CAP: usize = 400;
 
-/// An error that a person or an agent is shown.
+/// An error for a person or an agent.
 pub trait Diagnostic: Error {
     /// The stable code.
     fn code(&self) -> ErrorCode;
 
-    /// What to do next, where that is known.
+    /// What to do next, if known.
     fn hint(&self) -> Option<Cow<'static, str>>;
 
     /// The file or folder the error is about.
@@ -25,10 +25,10 @@ pub trait Diagnostic: Error {
         None
     }
 
-    /// Fills in what only this kind of error has: the argument, what is allowed, an example.
+    /// Adds what only this kind of error has: the argument, the allowed values, an example.
     fn details(&self, _body: &mut ErrorBody) {}
 
-    /// The body that travels in a tool's error result and with `--json`. Everything in it is safe to print.
+    /// The body for a tool's error result and for `--json`. Everything in it is safe to print.
     fn body(&self) -> ErrorBody {
         let mut body = ErrorBody {
             code: self.code().as_str().to_owned(),
@@ -42,7 +42,7 @@ pub trait Diagnostic: Error {
             example: None,
         };
         self.details(&mut body);
-        // These hold names, paths and words of other programs as they came.
+        // These may quote names, paths and output of other programs.
         for field in [&mut body.hint, &mut body.example].into_iter().flatten() {
             *field = text::line(field, TEXT_CAP);
         }

@@ -1,11 +1,12 @@
-//! The contract between an agent and ack-memory: requests, answers, notes and the error body, exactly as they travel.
+//! The contract between an agent and ack-memory: requests, answers, notes and the error body.
 //!
-//! These types are at once the tools' JSON schemas, the output of `--json` and the files under `schemas/`. They hold no
-//! logic beyond defaults. Fields that the published design names keep their names; a test compares the schemas.
+//! These types define the tools' JSON schemas, the output of `--json` and the files under
+//! `schemas/`. They hold no logic beyond defaults. Fields of the published design keep their names;
+//! a test compares the schemas.
 //!
-//! Beside them is the vocabulary that every other crate uses: the memory record and its status ([`memory`]), text made
-//! safe to print ([`text`]), dates ([`time`]), the addresses of scopes and memories ([`uri`]), and how a request is told
-//! to stop ([`cancel`]). This crate does no input or output.
+//! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
+//! safe text ([`text`]), dates ([`time`]), the addresses of scopes and memories ([`uri`]), and the
+//! cancellation of requests ([`cancel`]). It does no input or output.
 
 pub mod cancel;
 mod code;

@@ -1,5 +1,5 @@
-//! The vocabulary every other module speaks: the memory record, its curation status, and the small value types around
-//! them. No input or output happens here.
+//! The vocabulary of every other module: the memory record, its curation status, and small value
+//! types. It does no input or output.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a memory stands in curation: `staging → approved → promoted`, or `rejected`.
+/// The curation status of a memory: `staging → approved → promoted`, or `rejected`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Written down, not reviewed yet.
+    /// Recorded, not reviewed yet.
     Staging,
     /// Reviewed and good to use.
     Approved,
-    /// Approved, and lifted into a scope that more projects share.
+    /// Approved, and moved to a scope that more projects share.
     Promoted,
-    /// Reviewed and turned down. Never served.
+    /// Reviewed and rejected. Never served.
     Rejected,
 }
 
 impl Status {
-    /// Reads a status as stores spell it: any case, surrounding blanks (of ASCII) ignored. `None` for any other word, so that a
-    /// spelling nobody knows is never mistaken for an approval.
+    /// Parses a status in any case, with ASCII white space around it. Any other word is `None`, so
+    /// that an unknown spelling never counts as an approval.
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim_ascii();
         [Self::Staging, Self::Approved, Self::Promoted, Self::Rejected]
@@ -48,7 +48,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// Which statuses a request lets through. An allow-list: what it does not name stays out.
+/// The statuses that a request allows. Any other status is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StatusFilter {
@@ -62,7 +62,7 @@ pub enum StatusFilter {
 }
 
 impl StatusFilter {
-    /// Whether a memory of this status may be part of the answer.
+    /// Whether a memory with this status may be in the answer.
     pub const fn allows(self, status: Status) -> bool {
         match status {
             Status::Approved | Status::Promoted => matches!(self, Self::Approved | Self::All),
@@ -81,19 +81,19 @@ impl StatusFilter {
     }
 }
 
-/// What the rows of a store without a status column count as (`unreviewed` in `scope.toml`).
+/// The status of rows in a store without a status column (`unreviewed` in `scope.toml`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Unreviewed {
-    /// Nobody has reviewed them: they are hidden unless asked for (the default).
+    /// They are not reviewed: hidden unless asked for (the default).
     #[default]
     Staging,
-    /// The owner vouches for them as they are.
+    /// The owner vouches for all of them.
     Approved,
 }
 
 impl Unreviewed {
-    /// The status such a row gets.
+    /// The status of such a row.
     pub const fn status(self) -> Status {
         match self {
             Self::Staging => Status::Staging,
@@ -102,14 +102,14 @@ impl Unreviewed {
     }
 }
 
-/// Whether the overviews of sessions are told (`overviews` in `scope.toml`). Nobody reviews them, so somebody has to vouch for
-/// them; where the manifest says nothing, a store in which nothing waits for review or was rejected is taken for an owner who does.
+/// Whether session overviews are shown (`overviews` in `scope.toml`). They are not reviewed. By
+/// default they are shown if every memory of the store is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Overviews {
-    /// They are told with the sessions that are.
+    /// They are shown with their sessions.
     Show,
-    /// They are never told.
+    /// They are never shown.
     Hide,
 }
 
@@ -120,18 +120,19 @@ pub enum Visibility {
     /// Searched by every request that names no scope (the default).
     #[default]
     Shared,
-    /// Read only when it is the current scope or is named.
+    /// Read only if it is the current scope or is named.
     Private,
 }
 
-/// One memory as a store holds it, decoded and made safe to print. A column that the store lacks is `None` or empty.
+/// One memory of a store, decoded and safe to print. A column that the store lacks is `None` or
+/// empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
     /// Stable public id, for instance `ack_abc123_2026-01-04_001` or `obs-123`.
     pub id: String,
     /// The project it was learned in.
     pub project: Option<String>,
-    /// A second name of that project, where the store knows one (a merged worktree).
+    /// A second name of that project, if the store has one (a merged worktree).
     pub project_alias: Option<String>,
     /// Name of the session it was learned in.
     pub session: Option<String>,
@@ -139,7 +140,7 @@ pub struct Memory {
     pub session_id: Option<String>,
     /// Calendar date of the session, as stored.
     pub date: Option<String>,
-    /// Kind of memory, for instance `decision` or `bugfix`; the store's own word.
+    /// The type of memory, for instance `decision` or `bugfix`, in the store's own words.
     pub kind: Option<String>,
     /// The learning in one line.
     pub title: String,
@@ -167,31 +168,31 @@ pub struct Memory {
     pub created_at: Option<Timestamp>,
     /// When it was last changed.
     pub updated_at: Option<Timestamp>,
-    /// The stored status, where it is no known word; the memory counts as rejected then.
+    /// The stored status, if it is not a known word. The memory then counts as rejected.
     pub unknown_status: Option<String>,
-    /// Names of columns whose value was broken and was read as far as possible.
+    /// The columns whose value was broken and was read as far as possible.
     pub repaired: Vec<&'static str>,
 }
 
-/// What a store knows of the memory behind a `superseded_by`.
+/// What a store knows about the memory that a `superseded_by` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Successor<'a> {
-    /// The store holds no such memory.
+    /// The store does not contain it.
     Gone,
-    /// It was turned down.
+    /// It was rejected.
     Rejected,
-    /// It is there.
+    /// It exists.
     There {
         /// Its status.
         status: Status,
-        /// The memory that replaces it in turn.
+        /// The memory that supersedes it.
         next: Option<&'a str>,
     },
 }
 
-/// Whether a newer memory stands in for the memory `id`, whose `superseded_by` is `first`: its successor may be served too.
-/// A successor that is not in the store, was rejected or is hidden by the filter does not take its place, or what both say
-/// would be lost; and a circle of successors has none.
+/// Whether the memory `id`, whose `superseded_by` is `first`, is superseded by a memory that may be
+/// served. A successor that is missing, rejected or hidden by the filter does not count, because
+/// then neither would be shown. In a circle of successors, no memory is superseded.
 pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter, look: impl Fn(&str) -> Successor<'a>) -> bool {
     let Some(first) = first else { return false };
     let mut next = match look(first) {
@@ -215,21 +216,22 @@ pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter,
 /// The rows of one scope that belong to a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectRows {
-    /// Names that the project stands under, folded.
+    /// The folded names of the project in the scope.
     pub names: Vec<String>,
-    /// Rows that name no project are the project's.
+    /// Rows without a project belong to this one.
     pub unnamed: bool,
 }
 
 impl ProjectRows {
-    /// Whether a row is the project's, by the project that it names and that project's second name, as written.
+    /// Whether a row belongs to the project, by the project and the second name that it records.
     pub fn hold(&self, project: &str, alias: &str) -> bool {
         let named = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
         named(project) || named(alias) || (project.is_empty() && self.unnamed)
     }
 }
 
-/// Folds a project, scope or repository name for comparison: lower case, `_` and blanks equal to `-`.
+/// Folds a project, scope or repository name for comparison: lower case, with `_` and spaces as
+/// `-`.
 pub fn fold_name(name: &str) -> String {
     name.trim()
         .chars()
@@ -238,10 +240,11 @@ pub fn fold_name(name: &str) -> String {
         .collect()
 }
 
-/// Longest names that are compared letter by letter, in bytes: that takes as long as their lengths multiplied.
+/// The longest names that are compared letter by letter, in bytes. The cost grows with the product
+/// of their lengths.
 const MAX_COMPARED_BYTES: usize = 200;
 
-/// The candidates max like `wanted`, best first, at max `max`, none that is not similar at all. Of a request that is to stop
+/// The candidates most similar to `wanted`, best first, at most `max`. If the request is stopped,
 /// they are incomplete.
 pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, max: usize) -> Vec<String> {
     let folded = fold_name(&crate::text::cut(wanted, MAX_COMPARED_BYTES * 4).0);

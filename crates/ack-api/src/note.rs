@@ -1,19 +1,20 @@
-//! Notes (partial trouble as data) and the body of an error.
+//! Notes (partial failures as data) and the body of an error.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// Most characters of a note. It quotes names, paths and what other programs said, all of which is made safe to print.
+/// The longest message of a note. It quotes names, paths and other programs, all made safe to
+/// print.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Something the reader of an answer should know, in a form a program can act on.
+/// Something the reader should know, in a form that a program can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// What kind of note it is.
+    /// What kind of note this is.
     pub kind: NoteKind,
-    /// The scope it is about, if it is about one.
+    /// The scope that it is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// One sentence for the reader.
@@ -45,43 +46,44 @@ impl Note {
 pub enum NoteKind {
     /// A scope could not be read; the others answered.
     ScopeUnavailable,
-    /// The scope's store has no status column; its rows count as the scope's `unreviewed` policy says.
+    /// The scope's store has no status column; its `unreviewed` policy applies.
     NoStatusColumn,
-    /// Matching memories were left out by the status filter.
+    /// The status filter left out matching memories.
     HiddenByStatus,
     /// A stored value was broken and was read as far as possible.
     RepairedValues,
-    /// The answer was cut, to keep within `max_tokens` or a bound that the note names.
+    /// The answer was cut to fit `max_tokens` or a limit that the note names.
     Cut,
-    /// Something asked for is not available; the note says what was done instead.
+    /// Something is not available; the note says what was done instead.
     NotAvailable,
-    /// The question has no vector: no word of it is known to the encoder. Its words were searched.
+    /// The encoder knows no word of the query, so only its words were searched.
     NoSemanticLeg,
-    /// A scope's vector table cannot be used; everything was searched all the same.
+    /// A scope's vector table cannot be used; everything was searched without it.
     IndexUnusable,
-    /// A large scope was searched in its vector table: only its best matches are counted and can be paged through.
+    /// A large scope was searched in its vector table: only its best matches are counted and paged.
     BestMatchesOnly,
-    /// The query held nothing to search for.
+    /// The query contains nothing to search for.
     EmptyQuery,
-    /// The query's words are all so common that they were searched as they stand.
+    /// The query has only very common words; they were searched as they are.
     OnlyStopWords,
     /// The server is pinned to one scope.
     Pinned,
-    /// `scope` is the name of a project; the note says which scope claims it.
+    /// `scope` names a project; the note says which scope claims it.
     ScopeOfProject,
-    /// No scope could be derived from the project's path.
+    /// No scope was found for the project's path.
     NoCurrentScope,
-    /// Nothing is there to search yet.
+    /// There are no scopes to search yet.
     NoScopes,
-    /// A writer keeps a scope's store locked: the answer is of what was committed before.
+    /// A writer has locked a scope's store; the answer is the last committed state.
     StoreLocked,
     /// The status of a memory changed between two pages or two reads.
     ChangedMeanwhile,
-    /// Other scopes hold a memory of the same id; the note names them.
+    /// Other scopes contain a memory with the same id; the note names them.
     SameId,
 }
 
-/// The body of an error: what is wrong, the value, what is allowed, the nearest match and a corrected example.
+/// The body of an error: what is wrong, the value, what is allowed, the nearest match and a
+/// corrected example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// Stable code, listed in docs/tools.md.
@@ -91,7 +93,7 @@ pub struct ErrorBody {
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The file or folder it is about, a missing database for instance.
+    /// The file or folder it is about, such as a missing database.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path: Option<String>,
     /// The argument at fault.

@@ -1,23 +1,23 @@
-//! The records of a store as an index sees them: where each one is, whether it changed, and what it says. The trait is
-//! the seam between searching and reading, so that neither knows how the other works.
+//! A store's records as an index sees them. These traits separate searching from reading: neither
+//! side knows how the other works.
 
 use crate::memory::{Memory, Status};
 
-/// Where a record is in its store.
+/// Identifies a row of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowKey {
-    /// Which table of the store, counted from 0.
+    /// The table's position among the store's tables, from 0.
     pub source: u8,
-    /// The row number in that table; 0 where the table has none.
+    /// The row number in that table; 0 if the table has none.
     pub rowid: i64,
 }
 
-/// A memory with its place in the store.
+/// A memory with its row.
 #[derive(Debug)]
 pub struct StoredMemory {
-    /// Where it is.
+    /// Its row.
     pub key: RowKey,
-    /// Hash of all its values.
+    /// A hash of all its values.
     pub fingerprint: u64,
     /// The memory.
     pub memory: Memory,
@@ -26,31 +26,31 @@ pub struct StoredMemory {
 /// One entry in a list of all records.
 #[derive(Debug)]
 pub enum ListedRow {
-    /// A rejected record; its id.
+    /// The id of a rejected record.
     Rejected(String),
-    /// Where the record is, the hash of all its values, and its status.
+    /// The record's row, the hash of all its values, and its status.
     There(RowKey, u64, Status),
 }
 
-/// One record during a scan. It is decoded only as far as it is asked to.
+/// One record during a scan. It is decoded on demand.
 pub trait Record {
     /// Why the store cannot be read.
     type Error;
-    /// Where it is.
+    /// Its row.
     fn key(&self) -> RowKey;
     /// Its status now.
     fn status(&self) -> Status;
-    /// Hash of all its values.
+    /// A hash of all its values.
     fn fingerprint(&self) -> u64;
     /// Its public id.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// The store cannot be read.
     fn id(&self) -> Result<String, Self::Error>;
     /// The whole record.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// The store cannot be read.
     fn memory(&self) -> Result<Memory, Self::Error>;
 }
 
@@ -58,21 +58,21 @@ pub trait Record {
 pub trait Records {
     /// Why the store cannot be read.
     type Error;
-    /// Whether the store says which memories were reviewed.
+    /// Whether the store records a review status.
     fn has_status(&self) -> bool;
-    /// Visits every record, rejected ones too, in the order in which they were stored.
+    /// Visits every record in stored order, including rejected ones.
     ///
     /// # Errors
-    /// Why the store cannot be read, or what `visit` returned.
+    /// The store cannot be read, or `visit` failed.
     fn scan(&self, visit: &mut dyn FnMut(&dyn Record<Error = Self::Error>) -> Result<(), Self::Error>) -> Result<(), Self::Error>;
-    /// What shows whether a record changed, for every record, in the order in which they were stored.
+    /// Lists every record in stored order, with what shows whether it changed.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// The store cannot be read.
     fn list(&self) -> Result<Vec<ListedRow>, Self::Error>;
-    /// Reads the records at the given places, whatever their status. Those that are gone are not in the result.
+    /// Reads the given records, whatever their status. Missing records are left out.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// The store cannot be read.
     fn rows(&self, wanted: &[RowKey]) -> Result<Vec<StoredMemory>, Self::Error>;
 }

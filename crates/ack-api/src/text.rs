@@ -1,9 +1,10 @@
-//! Memory text is data, written by whoever worked on a project: this module makes it safe to print and bounds its size.
+//! Makes memory text safe to print and limits its size. Memory text is untrusted data: anyone who
+//! worked on a project may have written it.
 //!
-//! Removed: terminal escape sequences (whole, parameters and all), control characters, bidirectional overrides and
-//! isolates, zero-width and tag characters that hide text from a reader. Kept: every script, emoji with their joiners,
-//! and, in long text, line breaks and tabs. [`untagged`] also takes the meaning from tags that hosts know, for text that reaches a
-//! model outside the result of a tool.
+//! Removed: terminal escape sequences with their parameters, control characters, bidirectional
+//! overrides and isolates, zero-width and tag characters that hide text from a reader. Kept: every
+//! script, emoji with their joiners and, in long text, line breaks and tabs. [`untagged`] also
+//! neutralizes tags that hosts interpret, for text that reaches a model outside a tool's result.
 
 mod tags;
 mod tokens;
@@ -13,13 +14,13 @@ use std::borrow::Cow;
 pub use self::tags::{untag, untagged};
 pub use self::tokens::tokens;
 
-/// Most characters of a one-line field (title, subtitle, a fact, a tag, a name).
+/// The longest one-line field (title, subtitle, fact, tag, name), in characters.
 pub const LINE_CAP: usize = 1_000;
-/// Most bytes of a long text in a full answer.
+/// The longest text in a full answer, in bytes.
 pub const BLOCK_CAP: usize = 24_000;
 
-/// Makes one line of text safe: cleaned, white space folded to single blanks, at most `cap` characters (an ellipsis
-/// marks the cut).
+/// Makes one line of text safe: cleaned, with white space folded to single spaces, at most `cap`
+/// characters. An ellipsis marks a cut.
 pub fn line(raw: &str, cap: usize) -> String {
     if is_plain_line(raw, cap) {
         return raw.to_owned();
@@ -47,7 +48,8 @@ pub fn line(raw: &str, cap: usize) -> String {
     out
 }
 
-/// Whether a line is as [`line()`] would leave it, as nearly every one is: short, plain ASCII, single blanks.
+/// Whether [`line()`] would not change the text. This is the common case: short, plain ASCII,
+/// single spaces.
 fn is_plain_line(raw: &str, cap: usize) -> bool {
     let mut blank = true;
     let plain = raw.bytes().all(|byte| {
@@ -58,7 +60,7 @@ fn is_plain_line(raw: &str, cap: usize) -> bool {
     plain && (raw.is_empty() || !blank) && raw.len() <= cap
 }
 
-/// Makes a long text safe: cleaned, `\r\n` as `\n`, outer blank lines gone. Its length is left as it is.
+/// Makes a long text safe: cleaned, with `\n` line ends, trimmed. Its length is not limited.
 pub fn block(raw: &str) -> String {
     let safe = clean(raw);
     if safe.contains('\r') {
@@ -68,12 +70,12 @@ pub fn block(raw: &str) -> String {
     }
 }
 
-/// A text of ours that quotes others, made safe to print: as [`block()`], with its outer blanks.
+/// Makes a message safe that quotes others: like [`block()`], but not trimmed.
 pub fn safe(raw: &str) -> Cow<'_, str> {
     clean(raw)
 }
 
-/// Makes every string of a JSON value safe to print. Names of members are left as they are.
+/// Makes every string of a JSON value safe to print. Member names are unchanged.
 pub fn clean_json(value: &mut serde_json::Value) {
     use serde_json::Value;
     match value {
@@ -88,7 +90,7 @@ pub fn clean_json(value: &mut serde_json::Value) {
     }
 }
 
-/// Cuts a text to at most `cap` bytes at a character boundary; the second value says whether it was cut.
+/// Cuts a text to at most `cap` bytes at a character boundary. The flag says whether it was cut.
 pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
     if text.len() <= cap {
         return (Cow::Borrowed(text), false);
@@ -102,8 +104,8 @@ fn clean(raw: &str) -> Cow<'_, str> {
     if raw.bytes().all(|b| b.is_ascii_graphic() || b == b' ' || b == b'\n' || b == b'\t') {
         return Cow::Borrowed(raw);
     }
-    // An escape sequence that is never closed would swallow the rest of the text, so a lone ESC is dropped first where
-    // nothing that looks like a sequence follows.
+    // An unterminated escape sequence must not swallow the rest of the text. So a lone ESC is
+    // dropped, and a sequence ends with its line.
     let plain = if raw.contains(['\u{1b}', '\u{9b}', '\u{9d}', '\u{90}']) {
         Cow::Owned(strip_escapes(raw))
     } else {
@@ -112,8 +114,8 @@ fn clean(raw: &str) -> Cow<'_, str> {
     Cow::Owned(plain.chars().filter_map(keep).collect())
 }
 
-/// Drops terminal escape sequences: CSI up to its final byte, OSC, DCS, SOS, PM and APC up to their terminator on the
-/// same line (ECMA-48), and two-character escapes.
+/// Removes terminal escape sequences: CSI up to its final byte, OSC, DCS, SOS, PM and APC up to
+/// their terminator on the same line (ECMA-48), and two-character escapes.
 fn strip_escapes(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
@@ -197,7 +199,7 @@ fn keep(c: char) -> Option<char> {
     }
 }
 
-/// Names in backticks with commas between them; at most eight, then how many more there are.
+/// Lists names in backticks: at most eight, then the number of others.
 pub fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();

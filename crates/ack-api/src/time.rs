@@ -1,11 +1,11 @@
-//! Dates as stores write them, and dates as requests ask for them.
+//! Parses and formats dates of stores and requests.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-/// Reads an instant from text: RFC 3339, a date with a time and no zone (taken as UTC), a bare date, or a number of
-/// seconds or milliseconds since 1970. `None` for what is no date, for instance 30 February.
+/// Parses a time: RFC 3339, a date and time without a zone (taken as UTC), a date, or a number of
+/// seconds or milliseconds since 1970. An invalid date such as 30 February is `None`.
 pub fn instant(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if text.is_empty() {
@@ -21,8 +21,8 @@ pub fn instant(text: &str) -> Option<Timestamp> {
     civil.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
-/// Reads an instant from a number since 1970: seconds, milliseconds or microseconds, told apart by size. Zero and
-/// negative numbers are no dates here.
+/// Converts a number since 1970: seconds, milliseconds or microseconds, depending on its size. Zero
+/// and negative numbers are `None`.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked before the conversion")]
 pub fn epoch(number: f64) -> Option<Timestamp> {
     if !number.is_finite() || number <= 0.0 {
@@ -41,7 +41,7 @@ pub fn epoch(number: f64) -> Option<Timestamp> {
     Timestamp::from_millisecond(millis as i64).ok()
 }
 
-/// Writes an instant as answers show it: UTC, whole seconds.
+/// Formats a time for answers: UTC, whole seconds.
 pub fn show(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -51,8 +51,8 @@ pub fn day(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d").to_string()
 }
 
-/// The first instant of a calendar day (`until` false) or the first instant after it (`until` true), in UTC.
-/// `None` unless the text is a real day written `YYYY-MM-DD`.
+/// The start of a day in UTC or, with `until`, the start of the next day. `None` unless the text is
+/// a valid day written `YYYY-MM-DD`.
 pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
     let text = text.trim();
     if text.len() != 10 {
@@ -60,7 +60,7 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
     }
     let day: Date = text.parse().ok()?;
     if until {
-        // The day after the last one that can be written is the end of time.
+        // The last representable day has no next day.
         return Some(day.checked_add(1.day()).ok().and_then(start).unwrap_or(Timestamp::MAX));
     }
     Some(start(day).unwrap_or(Timestamp::MAX))
@@ -70,7 +70,7 @@ fn start(day: Date) -> Option<Timestamp> {
     day.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
-/// The real day nearest to a text that looks like `YYYY-MM-DD` and is none, for an error message.
+/// The valid day nearest to a text that looks like `YYYY-MM-DD`, for an error message.
 pub fn nearest_day(text: &str) -> Option<String> {
     let mut parts = text.trim().get(..10.min(text.trim().len()))?.split(['-', '/', '.']);
     let year: i16 = parts.next()?.parse().ok()?;

@@ -1,7 +1,8 @@
-//! Addresses of scopes and memories, as resources of the protocol carry them.
+//! The addresses of scopes and memories as resources of the protocol.
 //!
-//! Names and ids stand in an address percent-encoded, all but the unreserved characters (RFC 3986, 2.3): what a URI
-//! template's simple expansion makes of them too (RFC 6570, 3.2.2). An address is a key: nothing in it becomes a path.
+//! Names and ids are percent-encoded except for unreserved characters (RFC 3986, 2.3), like the
+//! simple expansion of a URI template (RFC 6570, 3.2.2). An address is a key: no part of it becomes
+//! a path.
 
 use std::fmt;
 
@@ -9,12 +10,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 /// The address of the list of scopes.
 pub const SCOPES: &str = "memory://scopes";
-/// The addresses of scopes, as a template.
+/// The template of a scope's address.
 pub const SCOPE_TEMPLATE: &str = "memory://scope/{name}";
-/// The addresses of memories, as a template.
+/// The template of a memory's address.
 pub const MEMORY_TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
 
-/// What is encoded: everything but letters, digits, `-`, `.`, `_` and `~`.
+/// What is encoded: everything except letters, digits, `-`, `.`, `_` and `~`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What an address names. [`fmt::Display`] writes it.
@@ -37,7 +38,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Reads an address; `None` where it is none. A `/` within an id may stand as it is.
+    /// Parses an address. A `/` in an id may be unencoded.
     pub fn parse(uri: &str) -> Option<Self> {
         let rest = uri.strip_prefix("memory://")?;
         if rest == "scopes" {

@@ -2,12 +2,13 @@
 
 use super::layout::{Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile, SessionSource, Table, find};
 
-/// The native layout, where `memories` has a text id and a title and nothing marks it as claude-mem's.
+/// Recognises the native layout: `memories` has an id and a title, and nothing identifies it as
+/// claude-mem's.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
     let id = memories.column(&["id"])?;
     memories.column(&["title"])?;
-    // The marks of claude-mem 3 in a table of the same name.
+    // These columns identify claude-mem 3, which has a table of the same name.
     if memories.column(&["document_id", "files_touched"]).is_some() {
         return None;
     }

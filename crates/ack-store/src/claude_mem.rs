@@ -1,10 +1,10 @@
-//! claude-mem's stores: `observations` and `session_summaries` (4 and later), `memories` (3).
+//! The stores of claude-mem: `observations` and `session_summaries` (4 and later), `memories` (3).
 //!
 //! Tables that hold raw prompts, tool input and tool output are never read.
 
 use super::layout::{Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, find};
 
-/// The parts of a session summary, in the order in which they are told.
+/// The parts of a session summary, in the order of an answer.
 const SUMMARY_PARTS: [(&str, &str); 5] = [
     ("Investigated", "investigated"),
     ("Learned", "learned"),
@@ -13,7 +13,7 @@ const SUMMARY_PARTS: [(&str, &str); 5] = [
     ("Notes", "notes"),
 ];
 
-/// claude-mem 4 and later: a table `observations` with an id and a title or a text.
+/// Recognises claude-mem 4 and later: `observations` has an id and a title or a text.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let observations = find(tables, "observations")?;
     let id = observations.column(&["id"])?;
@@ -103,7 +103,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     })
 }
 
-/// claude-mem 3: `memories` with an integer id, a public id in `document_id`, and `files_touched`.
+/// Recognises claude-mem 3: `memories` has an integer id, a public id in `document_id`, and
+/// `files_touched`.
 pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
     let id = memories.column(&["id"])?;

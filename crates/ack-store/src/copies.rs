@@ -1,12 +1,12 @@
-//! Private copies of databases that cannot be read in folder.
+//! Private copies of databases that cannot be read in place.
 //!
-//! A copy is readable by its owner alone from its first byte on, whatever the umask: a new file of mode 0600 in a new folder of
-//! mode 0700. What its log or journal says is put into it, a few connections are opened, and then its name is borrowed away: sidecars
-//! has no name goes with the process, however that ends. Beyond a number of copies their names stay, so that they take no
-//! file descriptors.
+//! Only its owner can ever read a copy, whatever the umask: it is a new file of mode 0600 in a new
+//! folder of mode 0700. Its log or journal is merged, a few connections are opened, and then the
+//! file is unlinked, so that it disappears with the process, however that ends. Only a limited
+//! number of copies is unlinked, to save file descriptors; the others keep their names.
 //!
-//! The folder is locked as long as something in it has a name (`flock`, which ends with the process), and one that nobody
-//! holds is removed by whichever of our processes finds it. Folders of other users are left alone.
+//! The folder is locked while it holds files (`flock`, which ends with the process). Any of our
+//! processes may remove a folder that no process has locked. Folders of other users are left alone.
 
 use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{Error, Result};
@@ -24,28 +24,28 @@ use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
 use crate::StoreError;
 use ack_sys::files;
 
-/// How the names of our folders begin.
+/// The prefix of our folders' names.
 const PREFIX: &str = "ack-memory-copies-";
-/// So many reads of one copy run at the same time.
+/// How many reads of one copy run at the same time.
 const CONNECTIONS_PER_COPY: usize = 2;
-/// So many copies have no name.
+/// How many copies are unlinked at most.
 const MAX_UNLINKED_COPIES: usize = 48;
-/// Most entries of the temporary folder that are looked at for sidecars dead processes left.
+/// How many entries of the temporary folder are checked for orphans.
 const MAX_SWEPT_ENTRIES: usize = 20_000;
 
 /// The folder in use.
 static FOLDER: Mutex<Weak<CopyFolder>> = Mutex::new(Weak::new());
-/// Set when the process ends: no more copies are made.
+/// Set at shutdown: no more copies are made.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
-/// How many copies without a name there are.
+/// How many copies are open.
 static LIVE_COPIES: AtomicUsize = AtomicUsize::new(0);
 static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// Removes every copy that has a name, for good: the process ends.
+/// Removes every copy that still has a name. Call this when the process ends.
 pub fn shut_down() {
     SHUTTING_DOWN.store(true, Ordering::SeqCst);
     if let Some(folder) = lock(&FOLDER).upgrade() {
-        // Somebody may be making a file in it at this moment.
+        // Another thread may be creating a file in it.
         for _ in 0..50 {
             if fs::remove_dir_all(folder.dir.path()).is_ok() || !folder.dir.path().exists() {
                 break;
@@ -55,7 +55,7 @@ pub fn shut_down() {
     }
 }
 
-/// Removes sidecars processes left that were killed. Once a process is enough.
+/// Removes the folders of processes that were killed. Runs once per process.
 pub fn remove_orphans() {
     static SWEPT: Once = Once::new();
     SWEPT.call_once(|| {
@@ -73,7 +73,7 @@ pub fn remove_orphans() {
     });
 }
 
-/// Whether a folder is this user's and no process holds it.
+/// Whether a folder belongs to this user and no process has locked it.
 fn is_orphan(entry: &DirEntry) -> bool {
     let Ok(metadata) = entry.metadata() else { return false };
     if !metadata.is_dir() || metadata.uid() != nix::unistd::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
@@ -84,11 +84,11 @@ fn is_orphan(entry: &DirEntry) -> bool {
     folder.is_ok_and(|folder| folder.metadata().is_ok_and(|opened| opened.ino() == metadata.ino()) && folder.try_lock().is_ok())
 }
 
-/// A folder for copies.
+/// The temporary folder of this process's copies.
 #[derive(Debug)]
 struct CopyFolder {
     dir: TempDir,
-    /// Held as long as the folder is there.
+    /// The lock, held as long as the folder exists.
     _lock: File,
 }
 
@@ -113,7 +113,7 @@ impl CopyFolder {
                 .prefix(PREFIX)
                 .permissions(fs::Permissions::from_mode(0o700))
                 .tempdir()?;
-            // Before it was locked, another process may have borrowed it for one that was left.
+            // Before it is locked, another process may remove it as an orphan.
             let handle = match File::open(dir.path()) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 handle => handle?,
@@ -129,21 +129,22 @@ impl CopyFolder {
     }
 }
 
-/// The files of a copy. They go with this.
+/// The files of a copy. Dropping this deletes them.
 #[derive(Debug)]
 pub struct CopyFiles {
     main: PathBuf,
-    /// Whether a log or a journal has to be put into it.
+    /// Whether a log or a journal has to be merged.
     needs_recovery: bool,
-    /// Behind the files, so that it goes after them.
+    /// Declared after the files, so that it is dropped after them.
     _folder: Arc<CopyFolder>,
 }
 
 impl CopyFiles {
-    /// Copies a database, with sidecars lies sidecar_path it and is needed to make sense of it.
+    /// Copies a database with the sidecars that are needed to read it.
     ///
     /// # Errors
-    /// [`StoreError::Io`] or [`StoreError::NoCopy`]. The caller checks by the stamp that nothing changed meanwhile.
+    /// [`StoreError::Io`] or [`StoreError::NoCopy`]. The caller compares the file state to make
+    /// sure that nothing changed during the copy.
     pub fn copy(path: &Path, sidecars: Sidecars) -> std::result::Result<Self, StoreError> {
         let no_copy = |source| StoreError::NoCopy {
             path: path.to_owned(),
@@ -157,7 +158,8 @@ impl CopyFiles {
             needs_recovery: false,
             _folder: folder,
         };
-        // The log first: a checkpoint in between then changes the main file, and the stamp shows it.
+        // The log comes first: a checkpoint in between changes the main file, and the file state
+        // shows it.
         let suffixes: &[&str] = if sidecars == Sidecars::LogOrJournal {
             &["-wal", "-journal", ""]
         } else {
@@ -183,16 +185,16 @@ impl CopyFiles {
         Ok(copy)
     }
 
-    /// Makes the copy complete in itself and opens it.
+    /// Merges the sidecars and opens the copy.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn open(self) -> rusqlite::Result<PrivateCopy> {
         if self.needs_recovery {
             recover(&self.main)?;
         }
         let unlinked = LIVE_COPIES.fetch_add(1, Ordering::Relaxed) < MAX_UNLINKED_COPIES;
-        // This takes it off the count again.
+        // Dropping this decrements the count.
         let mut copy = PrivateCopy {
             idle: Mutex::default(),
             returned: Condvar::new(),
@@ -221,21 +223,21 @@ impl Drop for CopyFiles {
     }
 }
 
-/// A copy that is read. It stays as long as somebody reads it.
+/// An open copy. It exists as long as it is being read.
 #[derive(Debug)]
 pub struct PrivateCopy {
-    /// The connections that nobody reads from, where it has no name.
+    /// The idle connections of an unlinked copy.
     idle: Mutex<Vec<Connection>>,
     returned: Condvar,
-    /// Where it has a name.
+    /// The files of a copy that has a name.
     files: Option<CopyFiles>,
 }
 
 impl PrivateCopy {
-    /// Reads from it, once a connection is free.
+    /// Reads from the copy as soon as a connection is free.
     ///
     /// # Errors
-    /// What SQLite said when it was opened.
+    /// The error from SQLite when it opens the copy.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
         if let Some(files) = &self.files {
             return Ok(read(&files.connect()?));
@@ -262,7 +264,7 @@ impl Drop for PrivateCopy {
     }
 }
 
-/// A connection that is read from; it goes back when this goes, also after a panic.
+/// A connection in use. Dropping this returns it, even after a panic.
 struct BorrowedConnection<'a> {
     copy: &'a PrivateCopy,
     connection: Option<Connection>,

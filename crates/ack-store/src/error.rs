@@ -1,4 +1,4 @@
-//! Why a store cannot be read, each with a stable code and the next step.
+//! Why a store cannot be read, with a stable code and a hint for each case.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use crate::hint::{io_hint, sqlite_hint};
 /// Why a store cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no file.
+    /// The file does not exist.
     #[error("Memory database not found: `{}`", path.display())]
     Missing {
-        /// The path looked at.
+        /// The configured path.
         path: PathBuf,
     },
     /// The file is empty.
@@ -22,18 +22,18 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is no SQLite database.
+    /// The file is not an SQLite database.
     #[error("`{}` is not an SQLite database", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
-    /// A database with no table this program knows.
+    /// The database has no table that this program knows.
     #[error("`{}` holds no memories: none of its tables ({}) has an id and a title", path.display(), list(tables))]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// The tables there are.
+        /// The tables that exist.
         tables: Vec<String>,
     },
     /// Another program holds a lock for longer than a request may wait.
@@ -42,38 +42,38 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// Damaged contents.
+    /// The contents are damaged.
     #[error("`{}` is damaged: {source}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error from SQLite.
         source: rusqlite::Error,
     },
-    /// It changed under every attempt to read it.
+    /// It changed during every attempt to read it.
     #[error("`{}` changed under every one of {attempts} attempts to read it", path.display())]
     Unsteady {
         /// The file.
         path: PathBuf,
-        /// How often it was tried.
+        /// How many attempts were made.
         attempts: u32,
     },
-    /// Beside the database stands something in the place of a file.
+    /// A file name that SQLite uses is taken by something that is not a file.
     #[error("cannot read `{}`: {source}", path.display())]
     NotAFile {
-        /// What is no file.
+        /// The path that is not a file.
         path: PathBuf,
-        /// What it is.
+        /// What it is instead.
         source: std::io::Error,
     },
-    /// It has to be read from a private copy, and none can be made.
+    /// The store has to be read from a private copy, and the copy failed.
     #[error("no private copy of `{}` can be made in `{}`: {source}", path.display(), folder.display())]
     NoCopy {
         /// The file.
         path: PathBuf,
         /// The temporary folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: std::io::Error,
     },
     /// Any other failure of the file system.
@@ -81,7 +81,7 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: std::io::Error,
     },
     /// Any other failure of SQLite.
@@ -89,13 +89,13 @@ pub enum StoreError {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error from SQLite.
         source: rusqlite::Error,
     },
 }
 
 impl StoreError {
-    /// Sorts an SQLite failure on `path` into the cases a person can act on.
+    /// Turns an SQLite failure on `path` into one of the cases that a person can act on.
     pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
@@ -157,7 +157,7 @@ impl StoreError {
     }
 }
 
-/// The next step where a store cannot be read and nothing more is known.
+/// The hint if nothing more specific is known.
 const UNREADABLE: &str = "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
 
 #[cfg(test)]

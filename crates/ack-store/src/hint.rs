@@ -1,18 +1,18 @@
-//! What to do about a failure of the file system or of SQLite, where it says more than that something cannot be used.
+//! Hints for failures of the file system and of SQLite that have a specific cause.
 
 use std::io;
 
 use rusqlite::ErrorCode;
 
-/// The next step where a disk is full. A store is only read, but for the copy that some need.
+/// The hint for a full disk. Stores are only read, but some need a private copy.
 const NO_SPACE: &str = "there is no space left, or no more is allowed: free some on that disk; a store that cannot be read in place is copied \
                         to the temporary folder, and TMPDIR names another one";
-/// The next step where the process or the system has no descriptor left.
+/// The hint for a process or system that has no file descriptors left.
 const NO_DESCRIPTORS: &str = "too many files are open: close other programs, or allow more (`ulimit -n`)";
-/// The next step where the device itself fails.
+/// The hint for a failing device.
 const BROKEN_DEVICE: &str = "the disk or the network behind it reported a failure: check it, and whether it is still there";
 
-/// What to do about a failure of the file system, where the system says more than that something may not be used.
+/// The hint for an I/O error with a specific cause.
 pub fn io_hint(error: &io::Error) -> Option<&'static str> {
     use io::ErrorKind as Kind;
     let by_kind = match error.kind() {
@@ -34,7 +34,7 @@ pub fn io_hint(error: &io::Error) -> Option<&'static str> {
     by_kind.or(by_number)
 }
 
-/// The same for a failure of SQLite.
+/// The hint for an SQLite error with a specific cause.
 pub fn sqlite_hint(error: &rusqlite::Error) -> Option<&'static str> {
     match error.sqlite_error_code()? {
         ErrorCode::DiskFull => Some(NO_SPACE),

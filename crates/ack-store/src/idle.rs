@@ -1,7 +1,8 @@
-//! Connections between two reads.
+//! Keeps connections open between two reads.
 //!
-//! To open a database and to read its schema takes longer than to read a page of records. So a connection that holds no lock
-//! ([`super::Opening::AtRest`]) is kept for a moment, for the next read of the same state of its files.
+//! Opening a database and reading its schema takes longer than reading a page of records. So a
+//! connection that holds no lock ([`super::Opening::AtRest`]) stays open for a moment, for the next
+//! read of the same state of its files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +11,18 @@ use rusqlite::Connection;
 use super::open::FileState;
 use ack_sys::idle_pool::IdlePool;
 
-/// A connection that nobody reads from.
+/// A connection that is not in use.
 struct IdleConnection {
     path: PathBuf,
     state: FileState,
     connection: Connection,
 }
 
-/// Those of all stores together.
+/// The idle connections of all stores.
 static POOL: IdlePool<IdleConnection> = IdlePool::new(8);
 
-/// A connection to a database in this state. Those to other states of it are closed.
+/// Takes a connection to a database in this state. If there is none, connections to its other
+/// states are closed.
 pub fn take(path: &Path, state: &FileState) -> Option<Connection> {
     let matches = |idle: &IdleConnection| idle.path == path && idle.state == *state;
     let taken = POOL.take(matches);
@@ -30,7 +32,7 @@ pub fn take(path: &Path, state: &FileState) -> Option<Connection> {
     taken.map(|idle| idle.connection)
 }
 
-/// Keeps a connection to a database in this state, with no transaction begun.
+/// Returns a connection to a database in this state. It must have no open transaction.
 pub fn put(path: &Path, state: FileState, connection: Connection) {
     POOL.keep(IdleConnection {
         path: path.to_owned(),
@@ -39,7 +41,7 @@ pub fn put(path: &Path, state: FileState, connection: Connection) {
     });
 }
 
-/// Closes every connection to a database.
+/// Closes every idle connection to a database.
 pub fn forget(path: &Path) {
     POOL.retain(|idle| idle.path != path);
 }

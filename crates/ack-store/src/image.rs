@@ -1,11 +1,11 @@
-//! A database with a log as an image in memory, read without a lock.
+//! Reads a database with a log into memory, without a lock.
 //!
-//! A reader of a log holds back whoever wants to write the log into the database, for as long as it reads. Going through a
-//! whole store takes long enough for several clients to starve that. So of a store that is small enough the pages are read
-//! first, which takes a fraction of the time and holds nothing back: those of the log as far as it is committed, the others
-//! from the database. The wal-index in the shared memory says how far that is (<https://www.sqlite.org/walformat.html>), and
-//! afterwards whether anybody meanwhile wrote something newer than that into the database, or began the log anew: then the image
-//! is of no use.
+//! A reader of a log blocks checkpoints for as long as it reads. If several clients scan whole
+//! stores, the log may never be merged. So the pages of a small store are read first, which is fast
+//! and blocks nothing: committed pages from the log, all others from the database. The wal-index in
+//! the shared memory says which frames are committed (<https://www.sqlite.org/walformat.html>).
+//! Afterwards it also says whether a checkpoint wrote newer pages into the database or restarted
+//! the log meanwhile: then the image is discarded.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,13 +20,13 @@ use ack_sys::files;
 
 /// The largest image, in bytes.
 pub const MAX_IMAGE_BYTES: u64 = 32 << 20;
-/// Bytes of the wal-index that are looked at: its header, twice, and how far the log was written into the database.
+/// The bytes of the wal-index that are read: its header, twice, and the checkpoint information.
 const WAL_INDEX_BYTES: usize = 136;
-/// Bytes of the log's header and of the header of each of its frames.
+/// The size of the log's header, then of each frame's header.
 const WAL_HEADER_BYTES: u64 = 32;
 const FRAME_HEADER_BYTES: u64 = 24;
 
-/// What the wal-index says of the log.
+/// What the wal-index says about the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct WalIndex {
     page_size: u64,
@@ -35,12 +35,12 @@ struct WalIndex {
     /// Pages of the database.
     pages: u32,
     salts: [u8; 8],
-    /// So many frames have been written into the database, or are being written.
+    /// How many frames a checkpoint has written, or is writing, into the database.
     attempted: u32,
 }
 
-/// A connection to an image of the state that was committed last, or `None` where it cannot be had at this moment. The caller
-/// holds the gate, see [`super::open`].
+/// Opens a connection to an image of the last committed state, or `None` if there is none at the
+/// moment. The caller holds the gate, see [`super::open`].
 pub fn read(path: &Path) -> Option<Connection> {
     let (database, log) = (files::open(path).ok()?, files::open(&sidecar_path(path, "-wal")).ok()?);
     let shared = files::open(&sidecar_path(path, "-shm")).ok()?;
@@ -74,7 +74,7 @@ pub fn read(path: &Path) -> Option<Connection> {
     (same_log && after.attempted <= wal_index.frames).then_some(connection)
 }
 
-/// What the wal-index says now; `None` where it is being written or makes no sense.
+/// Reads the wal-index. `None` if it is being written or is invalid.
 fn read_wal_index(shared: &File) -> Option<WalIndex> {
     let mut bytes = [0; WAL_INDEX_BYTES];
     shared.read_exact_at(&mut bytes, 0).ok()?;
@@ -86,7 +86,7 @@ fn read_wal_index(shared: &File) -> Option<WalIndex> {
     let number = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let size = u16::from_ne_bytes(bytes.get(14..16)?.try_into().ok()?);
     Some(WalIndex {
-        // 65,536 does not fit and is written as 1.
+        // 65,536 does not fit and is stored as 1.
         page_size: if size == 1 { 1 << 16 } else { u64::from(size) },
         frames: number(16)?,
         pages: number(20)?,
@@ -95,7 +95,7 @@ fn read_wal_index(shared: &File) -> Option<WalIndex> {
     })
 }
 
-/// The frame that holds the newest state of each page in the log.
+/// The offset in the log of the newest version of each page.
 fn newest_frames(log: &File, wal_index: &WalIndex) -> Result<HashMap<u32, u64>> {
     let mut newest = HashMap::new();
     for frame in 0..u64::from(wal_index.frames) {
@@ -111,7 +111,7 @@ fn newest_frames(log: &File, wal_index: &WalIndex) -> Result<HashMap<u32, u64>> 
     Ok(newest)
 }
 
-/// The pages of the image, one after the other.
+/// Reads the pages of the image in order.
 struct Pages {
     database: File,
     log: File,
@@ -119,7 +119,7 @@ struct Pages {
     newest: HashMap<u32, u64>,
     next: u32,
     page: Vec<u8>,
-    /// Bytes of the page that have been consumed out.
+    /// How many bytes of `page` have been read.
     consumed: usize,
 }
 
@@ -150,7 +150,7 @@ impl Pages {
                 .database
                 .read_exact_at(&mut self.page, u64::from(self.next - 1) * self.wal_index.page_size)?,
         }
-        // An image has no log, and its header must not announce one.
+        // An image has no log, so its header must not declare WAL mode.
         if self.next == 1
             && let Some(versions) = self.page.get_mut(18..20)
         {

@@ -1,13 +1,13 @@
-//! Finds out what a database holds by looking at its tables and columns, never at a version number.
+//! Detects what a database holds from its tables and columns, never from a version number.
 //!
-//! A [`Layout`] lists the sources of memories (a table and how its columns map to the record) and the tables around them.
-//! The profiles themselves stand in [`super::ack`] and [`super::claude_mem`].
+//! A [`Layout`] lists the sources of memories (a table and how its columns map to the record) and
+//! the related tables. The profiles are in [`super::ack`] and [`super::claude_mem`].
 
 use rusqlite::Connection;
 
 use super::{ack, claude_mem};
 
-/// What kind of program wrote a store.
+/// Which program wrote a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// The native schema, `schemas/scope.sql`.
@@ -19,7 +19,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The name in answers.
+    /// The name that answers show.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ack => "ack",
@@ -36,13 +36,13 @@ pub struct Table {
     pub name: String,
     /// Its columns, in order.
     pub columns: Vec<String>,
-    /// The name under which SQLite's row number can be read: `rowid` unless a column has that name; `None` in a table
-    /// WITHOUT ROWID (<https://www.sqlite.org/rowidtable.html>).
+    /// The name that reads SQLite's row number: `rowid`, unless a column has that name. `None` in a
+    /// table WITHOUT ROWID (<https://www.sqlite.org/rowidtable.html>).
     pub row_number: Option<&'static str>,
 }
 
 impl Table {
-    /// The first of the named columns that is there, quoted for SQL.
+    /// The first of the named columns that exists, quoted for SQL.
     pub fn column(&self, names: &[&str]) -> Option<String> {
         names
             .iter()
@@ -61,13 +61,13 @@ pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A column, or another expression, as it is compared and ordered: byte by byte. Its own collation may be one that only the
-/// writing program has, or one for which other ids are the same.
+/// An expression that is compared and ordered byte by byte. Its own collation may exist only in the
+/// program that wrote the store, or may treat different ids as equal.
 pub fn exact(expression: &str) -> String {
     format!("{expression} COLLATE BINARY")
 }
 
-/// The fields of a record that one column each can fill.
+/// The fields of a record that come from one column each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the record")]
 pub enum Field {
@@ -120,25 +120,25 @@ impl Field {
         Self::Updated,
     ];
 
-    /// Position in a selected row: `rowid` and the id come first.
+    /// The position in a selected row, which starts with `rowid` and the id.
     pub const fn position(self) -> usize {
         self as usize + 2
     }
 }
 
-/// How the public id of a row is made.
+/// How the public id of a row is built.
 #[derive(Debug, Clone)]
 pub enum IdScheme {
-    /// A column holds it.
+    /// From one column.
     Column(String),
-    /// A prefix before an integer key.
+    /// From a prefix and an integer key.
     Prefixed {
         /// For instance `obs-`.
         prefix: &'static str,
         /// The integer column, quoted.
         column: String,
     },
-    /// A column holds it, or, where that is empty, a prefix before an integer key.
+    /// From one column or, if that is empty, from a prefix and an integer key.
     ColumnOr {
         /// The column, quoted.
         public: String,
@@ -150,7 +150,7 @@ pub enum IdScheme {
 }
 
 impl IdScheme {
-    /// SQL that yields the id as text.
+    /// SQL for the id as text.
     pub fn expression(&self) -> String {
         match self {
             Self::Column(column) => format!("CAST({column} AS TEXT)"),
@@ -161,7 +161,7 @@ impl IdScheme {
         }
     }
 
-    /// What a person reads: the column, or how the id is put together.
+    /// A description for people: the column, or how the id is built.
     pub fn describe(&self) -> String {
         let bare = |column: &str| column.trim_matches('"').to_owned();
         match self {
@@ -171,7 +171,7 @@ impl IdScheme {
         }
     }
 
-    /// SQL condition and parameter that find one id, or `None` where no row can have it.
+    /// The SQL condition and its parameter that find an id, or `None` if no row can have it.
     pub fn condition(&self, id: &str) -> Option<(String, rusqlite::types::Value)> {
         match self {
             // A column without a text type may hold numbers.
@@ -195,17 +195,17 @@ impl IdScheme {
 pub struct MemorySource {
     /// The table, quoted.
     pub table: String,
-    /// The name under which the row number can be read, if there is one.
+    /// The name that reads the row number, if there is one.
     pub row_number: Option<&'static str>,
-    /// How ids are made.
+    /// How ids are built.
     pub id: IdScheme,
-    /// One quoted column a field, where there is one.
+    /// The quoted column of each field that has one.
     pub columns: [Option<String>; Field::ALL.len()],
-    /// Columns that together make the narrative, each with the label that goes before it (may be empty).
+    /// The columns that make up the narrative, each with a label before it (may be empty).
     pub narrative: Vec<(&'static str, String)>,
-    /// The type of every row, where the table has no column for it.
+    /// The type of every row, if the table has no column for it.
     pub kind: Option<&'static str>,
-    /// Whether large values are read truncate, see [`Layout::with_truncated_values`].
+    /// Whether large values are truncated, see [`Layout::with_truncated_values`].
     pub truncate: bool,
 }
 
@@ -243,7 +243,8 @@ impl MemorySource {
         self.columns.get(field as usize).and_then(Option::as_deref)
     }
 
-    /// The select list that [`super::record`] decodes: `rowid`, id, every field, the parts of the narrative.
+    /// The select list that [`super::record`] decodes: `rowid`, id, every field, the columns of the
+    /// narrative.
     pub fn select_list(&self) -> String {
         let key = self.row_number.unwrap_or("0");
         let mut list = format!("{key}, {}", self.shown_id());
@@ -258,7 +259,8 @@ impl MemorySource {
         list
     }
 
-    /// As [`MemorySource::select_list`], with NULL in the place of every field that is not among `fields`, and of the narrative.
+    /// Like [`MemorySource::select_list`], but NULL for the narrative and for every field that is
+    /// not in `fields`.
     pub fn select_only(&self, fields: &[Field]) -> String {
         let key = self.row_number.unwrap_or("0");
         let mut list = format!("{key}, {}", self.shown_id());
@@ -270,7 +272,7 @@ impl MemorySource {
         list
     }
 
-    /// SQL that yields the id as text.
+    /// SQL for the id as text.
     fn shown_id(&self) -> String {
         match &self.id {
             IdScheme::Column(column) if self.truncate => format!("CAST({} AS TEXT)", truncate(column)),
@@ -278,7 +280,7 @@ impl MemorySource {
         }
     }
 
-    /// SQL that orders rows by the time they were written, as well as the columns allow.
+    /// SQL that orders rows by their time of creation, as well as the columns allow.
     pub fn created_expression(&self) -> String {
         let parts: Vec<&str> = [Field::CreatedEpoch, Field::Created, Field::Date]
             .iter()
@@ -292,17 +294,19 @@ impl MemorySource {
     }
 }
 
-/// The largest value that is read as it is where values are truncate, the largest that is read at all, and what is read of it,
-/// which is more than any record keeps.
-const CUT: [u32; 3] = [8 << 20, 64 << 20, (2 << 20) + 1];
+/// If values are truncated: the largest value that is read whole, in bytes.
+const MAX_WHOLE_BYTES: u32 = 8 << 20;
+/// The largest value that is read at all.
+const MAX_TRUNCATED_BYTES: u32 = 64 << 20;
+/// How much of a truncated value is read. No record keeps that much.
+const TRUNCATED_CHARS: u32 = (2 << 20) + 1;
 
-/// SQL that reads of a large value its beginning, and of one that is too large even for that something that is no text. How
-/// long it is, SQLite knows without reading it.
+/// SQL that truncates a large value and replaces a very large one by a blob that is not text.
+/// SQLite knows the length of a value without reading it.
 fn truncate(expression: &str) -> String {
-    let [whole, most, beginning] = CUT;
     format!(
-        "CASE WHEN coalesce(octet_length({expression}), 0) <= {whole} THEN {expression} \
-         WHEN octet_length({expression}) <= {most} THEN substr({expression}, 1, {beginning}) ELSE X'FF' END"
+        "CASE WHEN coalesce(octet_length({expression}), 0) <= {MAX_WHOLE_BYTES} THEN {expression} \
+         WHEN octet_length({expression}) <= {MAX_TRUNCATED_BYTES} THEN substr({expression}, 1, {TRUNCATED_CHARS}) ELSE X'FF' END"
     )
 }
 
@@ -311,13 +315,13 @@ fn truncate(expression: &str) -> String {
 pub struct SessionSource {
     /// The table, quoted.
     pub table: String,
-    /// Columns that a memory's `session` or `session_id` may equal, quoted.
+    /// The quoted columns that a memory's `session` or `session_id` may equal.
     pub keys: Vec<String>,
     /// The session's title.
     pub title: Option<String>,
     /// Its project.
     pub project: Option<String>,
-    /// When it began: an expression.
+    /// SQL for its start time.
     pub started: Option<String>,
 }
 
@@ -326,66 +330,68 @@ pub struct SessionSource {
 pub struct OverviewSource {
     /// The table, quoted.
     pub table: String,
-    /// The column that names the session, quoted.
+    /// The quoted column that names the session.
     pub session: String,
-    /// The column that names the project, quoted.
+    /// The quoted column that names the project.
     pub project: Option<String>,
-    /// Columns that together make the overview, with labels.
+    /// The columns that make up the overview, with labels.
     pub content: Vec<(&'static str, String)>,
     /// SQL that orders several overviews of one session.
     pub order: String,
-    /// The column that holds a status of its rows, quoted: what it turns down is never told.
+    /// The quoted status column. A row that is not approved is never shown.
     pub status: Option<String>,
-    /// Where its rows are memories themselves: their source, an index into [`Layout::sources`]. The status of each decides.
+    /// If its rows are memories themselves: their source, an index into [`Layout::sources`]. The
+    /// status of each row decides.
     pub memories: Option<usize>,
 }
 
-/// Names of the columns of `memory_links`, quoted; absent ones are `NULL`.
+/// The table `memory_links`.
 #[derive(Debug, Clone)]
 pub struct LinkSource {
     /// The table, quoted.
     pub table: String,
-    /// From, to, kind, source and confidence.
+    /// The quoted columns for from, to, kind, source and confidence; `NULL` if absent.
     pub columns: [String; 5],
 }
 
-/// Names of the columns of `curation_log`, quoted; absent ones are `NULL`.
+/// The table `curation_log`.
 #[derive(Debug, Clone)]
 pub struct LogSource {
     /// The table, quoted.
     pub table: String,
     /// The column that names the memory.
     pub memory: String,
-    /// SQL that orders lines of one instant.
+    /// SQL that orders entries of the same time.
     pub order: &'static str,
-    /// Action, previous status, new status, reason, actor and time.
+    /// The quoted columns for action, previous status, new status, reason, actor and time; `NULL`
+    /// if absent.
     pub columns: [String; 6],
 }
 
 /// What a database holds.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// What kind of program wrote it.
+    /// Which program wrote it.
     pub profile: Profile,
-    /// Where memories are.
+    /// The tables of memories.
     pub sources: Vec<MemorySource>,
-    /// Where sessions are.
+    /// The tables of sessions.
     pub sessions: Vec<SessionSource>,
-    /// Where overviews are.
+    /// The tables of overviews.
     pub overviews: Vec<OverviewSource>,
-    /// Where links are.
+    /// The table of links.
     pub links: Option<LinkSource>,
-    /// Where the curation log is.
+    /// The table of the curation log.
     pub log: Option<LogSource>,
 }
 
 impl Layout {
-    /// Whether any source lets the store decide about status.
+    /// Whether every source has a status column.
     pub fn has_status(&self) -> bool {
         self.sources.iter().all(|source| source.column(Field::Status).is_some())
     }
 
-    /// The same for a store with values so large that reading them would take too much memory: they are read truncate.
+    /// The same layout with truncated values, for a store whose values would take too much memory.
     #[must_use]
     pub fn with_truncated_values(mut self) -> Self {
         self.sources.iter_mut().for_each(|source| source.truncate = true);
@@ -397,7 +403,7 @@ impl Layout {
         self
     }
 
-    /// One line a source: the table and what maps to what. For `doctor`.
+    /// One line per source with its table and columns, for `doctor`.
     pub fn describe(&self) -> Vec<String> {
         self.sources
             .iter()
@@ -426,7 +432,7 @@ impl Layout {
 /// Reads the tables and columns of a database.
 ///
 /// # Errors
-/// What SQLite said.
+/// The error from SQLite.
 pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let mut statement = connection.prepare(
         "SELECT t.name, t.wr, c.name FROM pragma_table_list AS t, pragma_table_info(t.name) AS c \
@@ -454,14 +460,14 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     Ok(tables)
 }
 
-/// Recognises the layout of a database, or `None` where no table holds memories.
+/// Recognises the layout of a database. `None` if no table holds memories.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     claude_mem::recognise(tables)
         .or_else(|| ack::recognise(tables))
         .or_else(|| claude_mem::recognise_v3(tables))
 }
 
-/// A table by name, in any case.
+/// Finds a table by name, ignoring case.
 pub fn find<'a>(tables: &'a [Table], name: &str) -> Option<&'a Table> {
     tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }

@@ -1,5 +1,5 @@
-//! Provenance: the links between memories, followed from one of them. Only memories that a filter allows are allowed_kinds, and only
-//! through such memories a walk goes on.
+//! Provenance: follows the links between memories. Only memories that a filter allows are shown or
+//! followed.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -11,37 +11,37 @@ use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 
-/// The kinds of links that the native schema names; stores may hold others.
+/// The kinds of links in the native schema. Stores may hold others.
 pub const KINDS: [&str; 4] = ["contradicts", "derived_from", "related", "supersedes"];
 
-/// Links that one walk tells.
+/// The largest number of links in an answer.
 const MAX_LINKS: usize = 100;
-/// Links of one memory that are looked at.
+/// The largest number of links that are read for one memory.
 const MAX_LINKS_PER_MEMORY: usize = 1_000;
-/// Kinds of a store beyond [`KINDS`] that are looked at.
+/// The largest number of kinds beyond [`KINDS`].
 const MAX_OTHER_KINDS: usize = 50;
-/// Links of such a kind of which one must be between memories that may be allowed_kinds.
+/// How many links of a kind are checked for one between allowed memories.
 const MAX_LINKS_PER_KIND: usize = 50;
 
-/// Which links are followed, and how other_end.
+/// Which links to follow, and how far.
 #[derive(Debug, Clone)]
 pub struct LinkQuery<'a> {
-    /// Which memories may be allowed_kinds.
+    /// Which memories may be shown.
     pub filter: StatusFilter,
     /// Steps from the first memory.
     pub depth: u32,
-    /// The kinds of links, in lower case; none: all.
+    /// The kinds of links in lower case. Empty means all.
     pub kinds: &'a [String],
 }
 
-/// What a walk found.
+/// The links that were found.
 #[derive(Debug, Default)]
 pub struct LinkWalk {
-    /// The links, in the order in which they were found: near ones first.
+    /// The links in the order they were found, nearest first.
     pub links: Vec<LinkEntry>,
-    /// There are further ones behind the last step.
+    /// There are more links beyond `depth`.
     pub has_deeper_links: bool,
-    /// There are more than a walk tells.
+    /// There are more links than the limits allow.
     pub is_truncated: bool,
 }
 
@@ -56,7 +56,7 @@ struct Link {
 }
 
 impl Link {
-    /// The end that is not this one.
+    /// The end that is not `near`.
     fn other_end(&self, near: &str) -> &str {
         if self.from == near { &self.to } else { &self.from }
     }
@@ -66,14 +66,14 @@ impl Link {
     }
 }
 
-/// Titles of the memories that may be allowed_kinds, by id; `None` for those that may not.
+/// Titles of memories by id; `None` if a memory may not be shown.
 type Titles = HashMap<String, Option<String>>;
 
 impl Snapshot<'_> {
-    /// Links around a memory, breadth-first.
+    /// The links around a memory, breadth-first.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn links(&self, id: &str, query: &LinkQuery<'_>) -> Result<LinkWalk, StoreError> {
         let mut walk = LinkWalk::default();
         let mut titles = Titles::new();
@@ -128,10 +128,10 @@ impl Snapshot<'_> {
         Ok(walk)
     }
 
-    /// The kinds of links there are between memories that the filter allows, beyond [`KINDS`].
+    /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn other_kinds(&self, filter: StatusFilter) -> Result<BTreeSet<String>, StoreError> {
         let Some(source) = &self.layout.links else {
             return Ok(BTreeSet::new());
@@ -165,7 +165,7 @@ impl Snapshot<'_> {
         Ok(allowed_kinds)
     }
 
-    /// The first two columns of what a statement finds, as query_texts; rows whose first is none are left out.
+    /// The first two columns of a query as text. Rows whose first column is NULL are skipped.
     fn query_texts(&self, sql: &str, parameter: Option<&str>) -> Result<Vec<[String; 2]>, StoreError> {
         let mut statement = self.fail(self.connection.prepare(sql))?;
         let columns = statement.column_count();
@@ -186,7 +186,7 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The title of a memory that the filter allows.
+    /// The title of a memory, if the filter allows it.
     fn title(&self, id: &str, filter: StatusFilter, known: &mut Titles) -> Result<Option<String>, StoreError> {
         if let Some(title) = known.get(id) {
             return Ok(title.clone());
@@ -197,7 +197,7 @@ impl Snapshot<'_> {
         Ok(title)
     }
 
-    /// The links of one memory, and whether these are all.
+    /// The links of one memory, and whether the list is complete.
     fn links_of(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
         let mut links = Vec::new();
         if let Some(source) = &self.layout.links {
@@ -242,7 +242,7 @@ impl Snapshot<'_> {
         Ok((links, all))
     }
 
-    /// Adds what `superseded_by` says of a memory, where no link says it.
+    /// Adds the links that only `superseded_by` records.
     fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
         for (_, source) in self.sources() {
             let Some(column) = source.column(Field::SupersededBy) else {
@@ -255,8 +255,8 @@ impl Snapshot<'_> {
                 source.table
             );
             for [newer, older] in self.query_texts(&sql, Some(id))? {
-                let allowed_kinds = |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
-                if !older.is_empty() && !links.iter().any(allowed_kinds) {
+                let is_known = |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
+                if !older.is_empty() && !links.iter().any(is_known) {
                     links.push(Link {
                         from: newer,
                         to: older,

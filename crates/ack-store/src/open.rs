@@ -1,13 +1,14 @@
-//! How a store is opened so that nothing sidecar_path it, and no byte of it, changes.
+//! Opens a store without changing a byte of it, or any file beside it.
 //!
-//! SQLite's read-only mode is not free of side effects: on a WAL database at rest it leaves `-wal` and `-shm` files
-//! behind, it rewrites an existing `-shm`, and its shared lock makes the commit of a rollback-journal writer fail. So a
-//! store is opened by what lies sidecar_path it at that moment ([`Opening`]), through a file layer that cannot write
-//! ([`super::vfs`]), and what was read without locks is used only if the files' [`FileState`] is the same afterwards.
+//! SQLite's read-only mode has side effects: on a WAL database at rest it leaves `-wal` and `-shm`
+//! files, it rewrites an existing `-shm`, and its shared lock makes the commit of a
+//! rollback-journal writer fail. So the files beside a store decide how it is opened ([`Opening`]),
+//! through a file layer that cannot write ([`super::vfs`]). What was read without locks is used
+//! only if the [`FileState`] is the same afterwards.
 //!
-//! Looking at the files opens and closes them, and closing any descriptor of a file drops every POSIX lock this process
-//! holds on it. So nothing here may run while a connection of this process holds locks on the same database;
-//! [`super::Store`] sees to that.
+//! An inspection opens and closes the files, and closing any descriptor of a file drops every POSIX
+//! lock that this process holds on it. So nothing here may run while a connection of this process
+//! holds locks on the same database; [`super::Store`] makes sure of that.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -23,35 +24,38 @@ use super::vfs;
 use crate::StoreError;
 use ack_sys::files;
 
-/// How often the files are looked at again while the database changes.
+/// How many times the files are inspected while the database changes.
 const MAX_INSPECTIONS: u32 = 16;
-/// Pages that a connection keeps, in KiB (a negative `cache_size`): a read goes through a store once, or to a few of its rows.
+/// The page cache of a connection, in KiB (a negative `cache_size`). It is small because a read
+/// scans a store once or fetches a few rows.
 const CACHE_SIZE_KIB: i32 = -256;
-/// Times of change closer together than this may be written as the same.
+/// The file system may record the same time for two changes that are closer together than this.
 const CLOCK_TICK: Duration = Duration::from_millis(50);
-/// How long a read may wait for a lock, where locks are used at all.
+/// How long SQLite waits for a lock, if it uses locks at all.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// How a database is opened for one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// Nobody writes: `immutable=1`, no lock and no file, verified unchanged afterwards.
+    /// Nothing writes: `immutable=1`, no lock and no new file, verified unchanged afterwards.
     AtRest,
-    /// A write-ahead log with its shared-memory file is there: `mode=ro` with a read-only shared-memory file, which
-    /// sees every committed row and writes nothing.
+    /// A write-ahead log and its shared-memory file are present: `mode=ro` with a read-only
+    /// shared-memory file. It sees every committed row and writes nothing.
     Live,
-    /// A log or a rollback journal that only a writable folder could process, a log whose writer keeps everybody out, or a
-    /// database that changes under every read: the files are copied to a private temporary folder and read there.
+    /// The files are copied to a private temporary folder and read there. This is for a log or a
+    /// rollback journal that only a writable folder can process, a log whose writer locks everyone
+    /// out, and a database that changes during every read.
     Copied,
-    /// A writer holds the lock under which it changes the database, and may be changing it. A shared lock of ours would
-    /// make its commit fail, so none is taken.
+    /// A writer holds the lock that lets it change the database, and may be changing it. Our shared
+    /// lock would make its commit fail, so none is taken.
     Locked,
-    /// A writer holds that lock, and its journal says that it changes nothing: the database is as it was committed last.
+    /// A writer holds that lock, but its journal shows no change in progress: the database is in
+    /// its last committed state.
     Kept,
 }
 
 impl Opening {
-    /// What `doctor` and `list_scopes` say.
+    /// The text for `doctor` and `list_scopes`.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::AtRest => "at rest, without locks (immutable=1, verified unchanged)",
@@ -63,7 +67,7 @@ impl Opening {
     }
 }
 
-/// What tells one state of a database's files from the next. Equal stamps mean that no commit lies between.
+/// One state of a database's files. If two are equal, no commit happened between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
     main: FileMetadata,
@@ -72,26 +76,27 @@ pub struct FileState {
     log: Option<FileMetadata>,
     /// The log's header, with its salts (bytes 0-31).
     log_header: Vec<u8>,
-    /// The wal-index header (bytes 0-95 of `-shm`): it changes with every commit, also where a log is overwritten in
-    /// place within one tick of the file system's clock.
+    /// The wal-index header (bytes 0-95 of `-shm`). It changes with every commit, even if a log is
+    /// overwritten in place within one tick of the file system's clock.
     shared_memory: Vec<u8>,
-    /// The journal that would have to be rolled back: without it, the same database holds what was a change under way.
+    /// The journal to roll back. Without it, the same database file would hold an unfinished
+    /// change.
     journal: Option<FileMetadata>,
 }
 
 impl FileState {
-    /// Whether the database itself is as it was.
+    /// Whether the database file itself is unchanged.
     pub fn same_database(&self, other: &Self) -> bool {
         (self.main, self.counters) == (other.main, other.counters)
     }
 
-    /// Whether a copy that was begun at `self` and was whole at `after` is of one state: the log may have grown behind what was
-    /// copied of it, while nothing of it was written into the database.
+    /// Whether a copy that was started at `self` and finished at `after` holds one state. The log
+    /// may have grown after the copied part, as long as none of it was written into the database.
     pub fn spans(&self, after: &Self) -> bool {
         if self == after {
             return true;
         }
-        // A file that was written moments ago may have been written again without showing it.
+        // A file that was written moments ago may have been written again with the same time.
         let old = self.main.modified.and_then(|modified| modified.elapsed().ok());
         let settled = old.is_some_and(|age| age > CLOCK_TICK);
         let same_log = !self.log_header.is_empty() && self.log_header == after.log_header;
@@ -103,12 +108,12 @@ impl FileState {
         self.journal.is_some()
     }
 
-    /// The identity of the database file: another file under the same name has another one.
+    /// The identity of the database file. It differs if the file was replaced under the same name.
     pub const fn identity(&self) -> u64 {
         self.main.identity
     }
 
-    /// The length of the database file, in bytes.
+    /// The length of the database file in bytes.
     pub const fn bytes(&self) -> u64 {
         self.main.length
     }
@@ -135,33 +140,36 @@ impl FileMetadata {
     }
 }
 
-/// What is copied sidecar_path a database.
+/// Which files beside a database are copied with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sidecars {
-    /// Nothing: it is complete in itself.
+    /// None: the database file is complete.
     None,
-    /// The log, or the journal that has to be rolled back.
+    /// The log, or the journal to roll back.
     LogOrJournal,
 }
 
-/// What another process does to a database, by the locks it holds (<https://www.sqlite.org/lockingv3.html>).
+/// What another process does to a database, by the locks it holds
+/// (<https://www.sqlite.org/lockingv3.html>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriterLock {
-    /// Nothing, or it reads.
+    /// Nothing, or it only reads.
     None,
-    /// RESERVED: it collects changes and has written none of them to the database.
+    /// RESERVED: it collects changes but has not written to the database yet.
     Announced,
     /// PENDING or EXCLUSIVE: it changes the database, or is about to.
     Changing,
 }
 
-/// The stamp of a database now, and how to open it in that state.
+/// Inspects a database: the state of its files, and how to open it.
 ///
 /// # Errors
-/// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or [`StoreError::Io`].
+/// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or
+/// [`StoreError::Io`].
 pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
-    // A log is written into the database and then removed: who saw the database before and the log's place afterwards would
-    // take this state for the one that was there before the log. So the database is looked at again.
+    // A writer may merge its log into the database and then remove the log. If we read the database
+    // file before that and look for the log after it, we miss those changes. So the database file
+    // is read again after its sidecars.
     let mut main = DatabaseFile::read(path)?;
     for _ in 0..MAX_INSPECTIONS {
         let found = inspect_sidecars(path, &main)?;
@@ -174,11 +182,11 @@ pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
     inspect_sidecars(path, &main)
 }
 
-/// The database itself.
+/// The database file itself.
 struct DatabaseFile {
     file: File,
     metadata: FileMetadata,
-    /// Its first 100 bytes, or as many as there are.
+    /// Its first 100 bytes, or fewer if it is shorter.
     header: Vec<u8>,
 }
 
@@ -191,7 +199,7 @@ impl DatabaseFile {
                 source,
             },
         };
-        // What is no file is not opened: a pipe would wait for its other end.
+        // Anything but a regular file is not opened: a named pipe would block.
         if !fs::metadata(path).map_err(io)?.is_file() {
             return Err(StoreError::NotADatabase { path: path.to_owned() });
         }
@@ -202,10 +210,10 @@ impl DatabaseFile {
     }
 }
 
-/// What lies sidecar_path a database, and what it makes of it.
+/// Inspects the files beside a database and decides how to open it.
 fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Opening), StoreError> {
     let header = &main.header;
-    // SQLite opens these by itself, whatever they are.
+    // SQLite opens these without checking what they are.
     for suffix in ["-wal", "-shm", "-journal"] {
         let path = sidecar_path(path, suffix);
         match files::check(&path) {
@@ -233,17 +241,18 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     };
     let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
     let opening = match (uses_log && log_length > 0, writer_lock(&main.file)) {
-        // Whoever keeps a log to itself needs no shared memory, and what lies there may be of another time.
+        // A writer in exclusive mode needs no shared memory; a file found there may be out of date.
         (true, WriterLock::Changing) => Opening::Copied,
         (true, _) if shared_path.exists() => Opening::Live,
         (true, _) => Opening::Copied,
         (false, _) if uses_log && !hot => Opening::AtRest,
-        // Before the first change of the database itself a journal is there, and has its mark.
+        // The writer creates a journal with a valid header before it changes the database file.
         (false, WriterLock::Changing) if journal.is_some() && !hot => Opening::Kept,
         (false, WriterLock::Changing) => Opening::Locked,
-        // A journal without its writer's lock was left behind by a crash; only a rollback makes sense of the database.
+        // A journal without a lock was left by a crash. The database needs a rollback to be
+        // consistent.
         (false, WriterLock::None) if hot => Opening::Copied,
-        // A writer that has only announced itself has not touched the database yet.
+        // A writer with a RESERVED lock has not touched the database yet.
         (false, WriterLock::None | WriterLock::Announced) => Opening::AtRest,
     };
     let unfinished = hot && matches!(opening, Opening::Locked | Opening::Copied);
@@ -273,10 +282,11 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     Ok((state, opening))
 }
 
-/// Opens a connection in the given way. It cannot write: not to the database, not through a schema's own functions.
+/// Opens a connection in the given way. It cannot write, either to the database or through
+/// functions that the schema calls.
 ///
 /// # Errors
-/// What SQLite said.
+/// The error from SQLite.
 pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
         Opening::AtRest | Opening::Kept | Opening::Copied => "mode=ro&immutable=1",
@@ -297,30 +307,31 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Has a connection trust nothing that a database says, and keep little in memory.
+/// Makes a connection trust nothing in the schema and use little memory.
 ///
 /// # Errors
-/// What SQLite said.
+/// The error from SQLite.
 pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // Going through an index needs the order it was made by, though nothing is looked up by it ([`super::layout::exact`]).
+    // To scan an index, SQLite needs its collation, but nothing is looked up by it
+    // ([`super::layout::exact`]).
     connection.collation_needed(|connection, name| connection.create_collation(name, |a, b| a.cmp(b)))?;
     connection.pragma_update(None, "cache_size", CACHE_SIZE_KIB)
 }
 
-/// Makes a private copy complete in itself: its journal is rolled back, or its log written into it.
+/// Makes a private copy complete: rolls its journal back or merges its log.
 ///
 /// # Errors
-/// What SQLite said.
+/// The error from SQLite.
 pub fn recover(copy: &Path) -> rusqlite::Result<()> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(uri(copy, "mode=rw"), flags)?;
     harden(&connection)?;
-    // Nobody else reads it, and what is lost with the machine is made anew.
+    // No other process reads the copy, and after a crash it is made again.
     connection
         .execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
 }
@@ -329,14 +340,15 @@ fn failure(code: i32, message: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
 }
 
-/// The path of what SQLite keeps sidecar_path a database.
+/// The path of a file that SQLite keeps beside a database.
 pub fn sidecar_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// Looks for a writer's locks on SQLite's lock bytes, without locking. This also sees writers that keep no journal file.
+/// Tests SQLite's lock bytes for a writer's locks without locking them. This also detects writers
+/// that keep no journal file.
 fn writer_lock(file: &File) -> WriterLock {
     const PENDING: libc::off_t = 0x4000_0000;
     const RESERVED: libc::off_t = PENDING + 1;
@@ -351,13 +363,14 @@ fn writer_lock(file: &File) -> WriterLock {
     }
 }
 
-/// Whether another process has the shared memory of a log open, so that it is of the log that is there now.
+/// Whether another process has the shared memory of a log open, which means that it belongs to the
+/// current log.
 pub fn is_shared(shared: &File) -> bool {
-    // Whoever opens it holds its 128th byte (`UNIX_SHM_DMS` in SQLite's os_unix.c).
+    // Every process that opens it holds its 128th byte (`UNIX_SHM_DMS` in SQLite's os_unix.c).
     is_held(shared, libc::F_WRLCK, 128, 1)
 }
 
-/// Whether another process holds a lock that a lock of this kind would have to wait for.
+/// Whether another process holds a lock that conflicts with a lock of this kind.
 fn is_held(file: &File, kind: impl TryInto<libc::c_short>, start: libc::off_t, length: libc::off_t) -> bool {
     let mut probe = libc::flock {
         l_type: short(kind),
@@ -384,7 +397,7 @@ fn read_prefix(mut file: &File, max_bytes: usize) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `file:` URI of a path (<https://www.sqlite.org/uri.html>): every byte that is not plain is percent-encoded.
+/// The `file:` URI of a path (<https://www.sqlite.org/uri.html>), percent-encoded.
 fn uri(path: &Path, parameters: &str) -> String {
     const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
     #[cfg(unix)]

@@ -1,7 +1,8 @@
-//! A store in outline: what decides whether a memory may be told and how old it is, for every row, without its long text.
+//! Scans a store in outline: the status and age of every row and the words found in it, without its
+//! long text.
 //!
-//! It is read straight from SQLite in one pass and costs a fraction of an index. A process that answers one question and
-//! ends, as a hook does, chooses by it which few records to read.
+//! One pass over SQLite is much cheaper than an index. A process that answers one question and
+//! ends, such as a hook, uses the outline to choose the few records to read.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -15,7 +16,7 @@ use ack_api::memory::{self, Status, StatusFilter, Successor, Unreviewed};
 use ack_api::source::RowKey;
 use ack_api::text;
 
-/// The fields that are read.
+/// The columns that are read.
 const COLUMNS: [Field; 16] = [
     Field::Project,
     Field::ProjectAlias,
@@ -35,7 +36,7 @@ const COLUMNS: [Field; 16] = [
     Field::Date,
 ];
 
-/// The other fields that are looked through for words.
+/// The other fields that are searched for words.
 const SECONDARY: [Field; 4] = [Field::Subtitle, Field::Facts, Field::Files, Field::FilesMore];
 
 /// The words found in a row, one bit each.
@@ -43,77 +44,77 @@ const SECONDARY: [Field; 4] = [Field::Subtitle, Field::Facts, Field::Files, Fiel
 pub struct WordMatches {
     /// In any field.
     pub anywhere: u128,
-    /// In the title or among the tags.
+    /// In the title or the tags.
     pub title_or_tags: u128,
-    /// In the type or among the tags.
+    /// In the type or the tags.
     pub type_or_tags: u128,
 }
 
 /// A memory in outline.
 #[derive(Debug, Clone)]
 pub struct Outline {
-    /// Where the row lies.
+    /// Where the row is.
     pub key: RowKey,
     /// Its public id.
     pub id: String,
     /// Its status.
     pub status: Status,
-    /// Its project; empty where the store names none.
+    /// Its project; empty if the store names none.
     pub project: String,
     /// The project's second name.
     pub alias: String,
-    /// When it was written, milliseconds since 1970; `i64::MIN` where unknown.
+    /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
-    /// The words that were found in it.
+    /// The words found in it.
     pub matches: WordMatches,
 }
 
 /// A store in outline.
 #[derive(Debug, Default)]
 pub struct Outlines {
-    /// The memories that the filter lets through and no newer one replaces, in the order in which they were stored.
+    /// The memories that the filter allows and no newer one replaces, in stored order.
     pub served: Vec<Outline>,
-    /// How many wait for review.
+    /// How many memories wait for review.
     pub pending: u64,
-    /// When the oldest of those was written, milliseconds since 1970.
+    /// When the oldest of those was written, in milliseconds since 1970.
     pub oldest_pending: Option<i64>,
-    /// The memories of each session that the filter lets through.
+    /// The memories of each session that the filter allows.
     pub members: Members,
-    /// Every memory that is not rejected, by its id.
+    /// Every memory that is not rejected, by id.
     known: HashMap<String, KnownMemory>,
 }
 
 impl Outlines {
-    /// Whether the store contains a memory of this id that is not rejected.
+    /// Whether the store contains a memory with this id that is not rejected.
     pub fn contains(&self, id: &str) -> bool {
         self.known.contains_key(id)
     }
 }
 
-/// What the rule on successors needs of every row that is not rejected.
+/// What the rule about successors needs from every row that is not rejected.
 #[derive(Debug)]
 struct KnownMemory {
     status: Status,
     successor: Option<Box<str>>,
 }
 
-/// What is read of a row before it is known whether it is the first one of its id.
+/// A row before it is known whether it is the first with its id.
 struct OutlineRow {
     outline: Outline,
     successor: Option<Box<str>>,
-    /// The name and the id of the session it was learned in; empty where unknown.
+    /// The name and the id of its session; empty if unknown.
     sessions: [String; 2],
 }
 
-/// What looks for words in the raw bytes of a field: one bit a word.
+/// Finds words in the raw bytes of a field: one bit per word.
 pub type FindWords<'a> = &'a (dyn Fn(&[u8]) -> u128 + Sync);
 
 impl Snapshot<'_> {
-    /// Reads the store in outline. `find_words` is given the raw bytes of each field of a memory that the filter lets through and
-    /// says which words stand there, one bit a word.
+    /// Reads the store in outline. `find_words` gets the raw bytes of each field of a memory that
+    /// the filter allows, and returns the words found, one bit per word.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn outlines(&self, filter: StatusFilter, find_words: FindWords<'_>) -> Result<Outlines, StoreError> {
         let mut outlines = Outlines::default();
         let mut known: HashMap<String, KnownMemory> = HashMap::default();
@@ -136,7 +137,8 @@ impl Snapshot<'_> {
                     rejected.insert(outline.id);
                     continue;
                 }
-                // Of rows with one id the first counts, and a row without an id cannot be asked for.
+                // If several rows have the same id, the first one counts. A row without an id
+                // cannot be requested.
                 if outline.id.is_empty() || known.contains_key(&outline.id) {
                     continue;
                 }
@@ -177,7 +179,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// What a scan of one table in outline needs.
+/// The parameters of a scan of one table.
 #[derive(Clone, Copy)]
 struct OutlineScan<'a> {
     /// The table's index in [`super::layout::Layout::sources`].
@@ -241,7 +243,7 @@ impl OutlineScan<'_> {
     }
 }
 
-/// A field as one line, empty where the row has none; cut where [`record::memory`] cuts it.
+/// A field as one line, empty if the row has none. It is cut where [`record::memory`] cuts it.
 fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
     let (value, _) = values::string(row.get_ref(field.position())?);
     Ok(value.map(|value| text::line(&value, 200)).unwrap_or_default())

@@ -1,10 +1,12 @@
-//! Going through a large table by two threads.
+//! Scans a large table on two threads.
 //!
-//! That takes two connections that see the same state. Where nobody writes, any two do, which is verified when all is read.
-//! Beside a writer with a log each sees the last commit lower its transaction began, so it has to be shown that none came in
-//! between. `PRAGMA data_version` tells a connection whether others have committed since it asked last
-//! (<https://www.sqlite.org/pragma.html#pragma_data_version>): the second connection asks lower the first one begins, and again
-//! when it begins itself. The same answer twice means that all three saw one state.
+//! This takes two connections that see the same state. If nothing writes, any two do, which is
+//! verified after the read. If a writer uses a log, each connection sees the last commit before its
+//! transaction began, so we must prove that no commit came in between. `PRAGMA data_version` tells
+//! a connection whether others have committed
+//! (<https://www.sqlite.org/pragma.html#pragma_data_version>): the second connection reads it
+//! before the first transaction begins, and again when its own begins. If the value is the same,
+//! both see one state.
 
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
@@ -14,23 +16,23 @@ use super::layout::MemorySource;
 use super::open::{self, Opening};
 use crate::StoreError;
 
-/// From so many row numbers on a table is read by two threads.
+/// A table with a wider range of row numbers than this is split.
 const MIN_PARALLEL_ROWS: i64 = 2_000;
 
-/// A connection that watches for commits.
+/// A connection that detects commits of others.
 pub(super) struct DataVersionGuard {
     connection: Connection,
     version: i64,
 }
 
 impl DataVersionGuard {
-    /// Watches from now on.
+    /// Starts to watch for commits.
     pub(super) fn begin(connection: Connection) -> Option<Self> {
         let version = data_version(&connection).ok()?;
         Some(Self { connection, version })
     }
 
-    /// Begins to read, if nothing was committed meanwhile.
+    /// Begins a transaction, if nothing was committed since [`Self::begin`].
     pub(super) fn into_unchanged(self) -> Option<Connection> {
         self.connection.execute_batch("BEGIN").ok()?;
         let version = data_version(&self.connection).ok()?;
@@ -42,17 +44,16 @@ fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA data_version", [], |row| row.get(0))
 }
 
-/// What one half of a table is read by.
+/// The second connection and the rows it read.
 type Half<T> = (Connection, rusqlite::Result<Vec<T>>);
 
 impl Snapshot<'_> {
-    /// What `scan` makes of the rows of a source, in the order in which they were stored. It is given a connection and the
-    /// clauses of SQL that go upper the table's name.
-    ///
-    /// Where there is a second connection, it takes the second half of a large table meanwhile.
+    /// Runs `scan` on a source and returns the rows in stored order. `scan` gets a connection and
+    /// the SQL clauses that follow the table's name. If there is a second connection, it reads the
+    /// second half of a large table at the same time.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub(super) fn scan_in_parallel<T: Send>(
         &self,
         source: &MemorySource,
@@ -85,7 +86,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// A second connection and the row number that parts a source, where that is worth it.
+    /// The second connection and the row number to split a source at, if it is large enough.
     fn split(&self, source: &MemorySource, row: &str) -> rusqlite::Result<Option<(Connection, i64)>> {
         if self.opening != Opening::AtRest && self.second.borrow().is_none() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Which projects the memories of a store name.
+//! The projects that a store's memories name.
 
 use rustc_hash::FxHashMap as HashMap;
 
@@ -8,9 +8,9 @@ use crate::{Snapshot, record, values};
 use ack_api::memory::{Status, fold_name};
 use ack_api::text;
 
-/// What is read of a row; rows in which all of this is equal are counted together.
+/// The columns that are read. Rows that are equal in all of them are counted together.
 const COLUMNS: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status];
-/// Most names that are kept. What a store with more of them writes there is something else.
+/// The largest number of names that are kept. A store with more does not hold project names there.
 const MAX_NAMES: usize = 10_000;
 
 /// The projects that memories name, by folded name.
@@ -20,7 +20,7 @@ pub struct RecordedProjects(HashMap<String, RecordedProject>);
 /// A project that memories name.
 #[derive(Debug)]
 pub struct RecordedProject {
-    /// A spelling of it, as an answer shows it.
+    /// One spelling, for answers.
     pub name: String,
     /// How many memories name it.
     pub memories: u64,
@@ -42,17 +42,18 @@ impl RecordedProjects {
         }
     }
 
-    /// The project of a folded name.
+    /// Finds a project by its folded name.
     pub fn get(&self, folded: &str) -> Option<&RecordedProject> {
         self.0.get(folded)
     }
 }
 
 impl Snapshot<'_> {
-    /// The projects of the memories that are not rejected; a second name counts as one of its own.
+    /// The projects of all memories that are not rejected. A project's second name counts as a
+    /// project of its own.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn projects(&self) -> Result<RecordedProjects, StoreError> {
         let mut projects = RecordedProjects::default();
         for source in &self.layout.sources {

@@ -1,12 +1,13 @@
-//! Whether a store's files, or a folder's entries, are as they were, for the price of a look at their metadata.
+//! Detects changes of a store's files, or of a folder's entries, from file metadata alone.
 //!
-//! [`super::open::inspect`] opens the database, reads its header and asks for locks. A process that serves a thousand scopes
-//! would do that a thousand times a request. A [`QuickState`] follows the rule by which git trusts its index ("racy git",
-//! <https://git-scm.com/docs/racy-git>): a file whose identity, length and times are those of the last inspection was not
-//! written since, if its change time already lay `SETTLED_AFTER` in the past at that inspection. A file that was written more
-//! recently is inspected again, because a second write can leave the same time behind.
+//! [`super::open::inspect`] opens the database, reads its header and tests its locks. That is too
+//! much to do for a thousand scopes on every request. A [`QuickState`] follows git's rule for its
+//! index ("racy git", <https://git-scm.com/docs/racy-git>): a file with the same identity, length
+//! and times as at the last inspection is unchanged, if its change time was older than
+//! `SETTLED_AFTER` at that inspection. A file that was written more recently is inspected again,
+//! because a second write may leave the same time.
 //!
-//! Only file systems of this machine qualify: a network file system may answer from a cache that is seconds old.
+//! Only local file systems qualify: a network file system may answer from a stale cache.
 
 use std::fs;
 use std::path::Path;
@@ -15,14 +16,14 @@ use std::time::{Duration, SystemTime};
 /// A file that was written more recently than this is inspected again.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
-/// The state of a database and its log, or of a folder, by their metadata.
+/// The metadata of a database and its log, or of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuickState {
     main: FileMetadata,
     log: Option<FileMetadata>,
 }
 
-/// What the metadata of a file say of its content.
+/// The metadata that change with a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FileMetadata {
     device: u64,
@@ -34,8 +35,9 @@ struct FileMetadata {
 }
 
 impl QuickState {
-    /// The state now; `None` where it cannot be told by metadata. `path` is the database as it was named, whose symbolic links are
-    /// followed each time; `log` is the write-ahead log, beside the file itself. A folder can be looked at in the same way.
+    /// The state now, or `None` if metadata cannot tell. `path` is the database as configured; its
+    /// symbolic links are resolved each time. `log` is the write-ahead log beside the real file.
+    /// For a folder, pass no log.
     pub fn read(path: &Path, log: Option<&Path>) -> Option<Self> {
         let main = FileMetadata::of(&fs::metadata(path).ok()?)?;
         let log = match log.map(fs::symlink_metadata) {
@@ -46,7 +48,7 @@ impl QuickState {
         Some(Self { main, log })
     }
 
-    /// Whether a later glance that is equal proves that nothing was written in between.
+    /// Whether an equal state later proves that nothing was written in between.
     pub fn is_settled(&self, now: SystemTime) -> bool {
         let Some(bound) = now
             .checked_sub(SETTLED_AFTER)
@@ -79,13 +81,13 @@ impl FileMetadata {
     }
 }
 
-/// Whether a file lies on a file system of this machine, whose metadata are never out of date.
+/// Whether a file is on a local file system, whose metadata are never stale.
 #[cfg(target_os = "linux")]
 pub fn is_local(path: &Path) -> bool {
     use nix::sys::statfs::{
         BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs,
     };
-    /// OpenZFS names it `ZFS_SUPER_MAGIC`.
+    /// OpenZFS calls it `ZFS_SUPER_MAGIC`.
     const ZFS: nix::libc::__fsword_t = 0x2fc1_2fc1;
     let local = [
         BTRFS_SUPER_MAGIC,
@@ -101,7 +103,7 @@ pub fn is_local(path: &Path) -> bool {
     })
 }
 
-/// Elsewhere every request inspects the files.
+/// On other systems every request inspects the files.
 #[cfg(not(target_os = "linux"))]
 pub fn is_local(_path: &Path) -> bool {
     false

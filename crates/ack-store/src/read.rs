@@ -1,5 +1,6 @@
-//! The questions asked of a store. Each runs inside one snapshot; whoever asks decides what the status allow-list lets
-//! through, and rows it does not are returned with their status or not at all, as each function says.
+//! Answers questions about the memories of a store. Each runs inside one snapshot. Depending on the
+//! function, rows that the status filter does not allow are left out or returned with their status;
+//! then the caller decides.
 
 use ack_api::source::{ListedRow, Record, Records, RowKey, StoredMemory};
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{Counts, HistoryEntry};
 
-/// A row during a scan, decoded only as far as it is asked to.
+/// A row during a scan. It is decoded on demand.
 struct ScannedRow<'a> {
     key: RowKey,
     status: Status,
@@ -25,7 +26,7 @@ struct ScannedRow<'a> {
     snapshot: &'a Snapshot<'a>,
 }
 
-/// Tells the fingerprint of a row.
+/// Computes the fingerprint of a row.
 type Fingerprint<'a> = &'a mut dyn FnMut() -> rusqlite::Result<u64>;
 
 impl Record for ScannedRow<'_> {
@@ -120,8 +121,8 @@ impl Records for Snapshot<'_> {
 }
 
 impl Snapshot<'_> {
-    /// The connection, which cannot write. Answers are read by the methods beside this one; `import` compares with it what
-    /// it is about to write.
+    /// The connection, which cannot write. Only `import` uses it, to compare with what it is about
+    /// to write; answers use the methods of this type.
     pub const fn connection(&self) -> &Connection {
         self.connection
     }
@@ -139,11 +140,11 @@ impl Snapshot<'_> {
         (0u8..).zip(self.layout.sources.iter())
     }
 
-    /// Every row that may be served and has a row number, by its id, with its fingerprint, in the order in which they were
-    /// stored. Ids may stand twice.
+    /// The key, fingerprint and id of every row that may be served and has a row number, in stored
+    /// order. An id may appear twice.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Box<str>)>, StoreError> {
         self.gather(|key, status, row, fingerprint| {
             if status == Status::Rejected || key.rowid == 0 {
@@ -158,7 +159,8 @@ impl Snapshot<'_> {
         })
     }
 
-    /// What `make` makes of each row, given where it lies, its status, itself, and what tells its fingerprint.
+    /// Collects what `make` returns for each row. It gets the row's key, its status, the row
+    /// itself, and a function for its fingerprint.
     fn gather<T: Send>(
         &self,
         make: impl Fn(RowKey, Status, &Row<'_>, Fingerprint<'_>) -> rusqlite::Result<Option<T>> + Sync,
@@ -187,11 +189,11 @@ impl Snapshot<'_> {
         Ok(gathered)
     }
 
-    /// Reads the memories at the given places, in any order. Rows that are gone, or whose status is not allowed now, are
-    /// not in the result.
+    /// Reads the memories with the given keys, in any order. Rows that are gone, or whose status is
+    /// not allowed now, are left out.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn memories(&self, wanted: &[(RowKey, &str)], filter: StatusFilter) -> Result<HashMap<String, Memory>, StoreError> {
         let mut found = HashMap::with_capacity(wanted.len());
         for (number, source) in self.sources() {
@@ -211,7 +213,7 @@ impl Snapshot<'_> {
                     }
                     None => self.without_row_number(source, id)?,
                 };
-                // A row number may have been given to another memory meanwhile.
+                // In the meantime, the row number may have been reused for another memory.
                 if let Some(memory) = memory.filter(|memory| memory.id == *id && filter.allows(memory.status)) {
                     found.insert(memory.id.clone(), memory);
                 }
@@ -220,10 +222,11 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The memory with this id, whatever its status. Callers check [`Memory::status`] before they show it.
+    /// The memory with this id, whatever its status. Callers check [`Memory::status`] before they
+    /// show it.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn by_id(&self, id: &str) -> Result<Option<Memory>, StoreError> {
         for (_, source) in self.sources() {
             let found = match source.row_number {
@@ -237,8 +240,8 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// Finds a row of a table without row numbers. Its other indexes lead to rows by the order of their ids, which only the
-    /// writing program may know, so that a row can be there and not be found by them.
+    /// Finds a row in a table without row numbers. Its indexes are ordered by a collation that only
+    /// the writing program may know, so a lookup can miss a row that exists.
     fn without_row_number(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
         match self.in_source(source, id)? {
             None => self.by_shown_id(source, id),
@@ -246,7 +249,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Goes through a table without row numbers for the row of an id as it is shown (see [`record::memory`]).
+    /// Scans a table without row numbers for the row whose displayed id matches (see
+    /// [`record::memory`]).
     fn by_shown_id(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
         let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
         let mut statement = self.fail(self.connection.prepare(&sql))?;
@@ -272,10 +276,10 @@ impl Snapshot<'_> {
         }
     }
 
-    /// How many rows there are of each status.
+    /// How many rows have each status.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn counts(&self) -> Result<Counts, StoreError> {
         let mut counts = Counts::default();
         for (_, source) in self.sources() {
@@ -310,7 +314,7 @@ impl Snapshot<'_> {
     /// The curation log of a memory, oldest first.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
         let sql = format!(

@@ -9,13 +9,13 @@ use super::values::{self, ListKind};
 use ack_api::memory::{Memory, Status, Unreviewed};
 use ack_api::text;
 
-/// Most bytes read of one narrative. Longer ones are cut; nobody's answer holds that much.
+/// The largest narrative in bytes. Longer ones are cut, because no answer holds that much.
 const NARRATIVE_CAP: usize = 2 << 20;
-/// The title of a memory in which nothing could be one.
+/// The title of a memory that has no usable title.
 pub const UNTITLED: &str = "(untitled)";
 
-/// The status of a row as the store says it: `Ok(None)` where the table has no status column, `Err` with the word for one
-/// that is unknown.
+/// The status that the store records: `Ok(None)` if the table has no status column, `Err` with an
+/// unknown word.
 fn stored_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Result<Option<Status>, String>> {
     if source.column(Field::Status).is_none() {
         return Ok(Ok(None));
@@ -23,8 +23,8 @@ fn stored_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Resul
     Ok(values::status(row.get_ref(Field::Status.position())?).map(Some))
 }
 
-/// The status that counts: the store's, or the scope's policy; an unknown word counts as rejected, so that it is never
-/// served.
+/// The effective status: the store's, or the scope's policy. An unknown word counts as rejected, so
+/// that the memory is never served.
 pub fn status(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> rusqlite::Result<Status> {
     Ok(match stored_status(row, source)? {
         Ok(Some(status)) => status,
@@ -33,10 +33,11 @@ pub fn status(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> r
     })
 }
 
-/// The public id of a row as it is shown: safe to print, at most 200 characters, empty where the row has none.
+/// The public id of a row for answers: safe to print, at most 200 characters, empty if the row has
+/// none.
 ///
 /// # Errors
-/// What SQLite said.
+/// The error from SQLite.
 pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
     Ok(text::line(&values::string(row.get_ref(1)?).0.unwrap_or_default(), 200))
 }
@@ -44,7 +45,7 @@ pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
 /// Decodes a row selected by [`MemorySource::select_list`].
 ///
 /// # Errors
-/// What SQLite said; a value that makes no sense is no error.
+/// The error from SQLite. An invalid value is not an error.
 pub fn memory(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> rusqlite::Result<Memory> {
     let mut repaired = Vec::new();
     let mut one_line = |field: Field, name: &'static str, cap: usize| -> rusqlite::Result<Option<String>> {
@@ -119,14 +120,14 @@ pub fn memory(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> r
     })
 }
 
-/// A 64-bit hash of every value of a selected row, so that a later reading can tell whether it changed.
+/// A 64-bit hash of every value of a selected row. A different hash means that the row changed.
 ///
 /// # Errors
-/// What SQLite said.
+/// The error from SQLite.
 pub fn fingerprint(row: &Row<'_>, source: &MemorySource, bytes: &mut Vec<u8>) -> rusqlite::Result<u64> {
     bytes.clear();
     for position in 0..2 + Field::ALL.len() + source.narrative.len() {
-        // A field without a column is not asked for: every question costs SQLite several calls.
+        // Fields without a column are skipped: each value costs several calls into SQLite.
         let field = position.checked_sub(2).and_then(|place| source.columns.get(place));
         if field.is_some_and(Option::is_none) {
             bytes.push(0);
@@ -149,7 +150,7 @@ pub fn fingerprint(row: &Row<'_>, source: &MemorySource, bytes: &mut Vec<u8>) ->
             }
         }
     }
-    // All at once: hashing piece by piece costs several times as much.
+    // Hashing everything at once is several times faster than piece by piece.
     Ok(xxh3_64(bytes))
 }
 
@@ -182,10 +183,10 @@ fn narrative(row: &Row<'_>, source: &MemorySource, repaired: &mut Vec<&'static s
     Ok((!whole.is_empty()).then_some(whole))
 }
 
-/// The first of some fields that holds an instant.
+/// The first of some fields that holds a time.
 ///
 /// # Errors
-/// What SQLite said.
+/// The error from SQLite.
 pub fn first_instant(row: &Row<'_>, fields: &[Field]) -> rusqlite::Result<Option<jiff::Timestamp>> {
     for field in fields {
         if let Some(instant) = values::instant(row.get_ref(field.position())?) {

@@ -1,10 +1,11 @@
-//! What may be told of sessions.
+//! Decides what answers may show about sessions.
 //!
-//! Nobody reviews a session, so the memories that were learned in it decide: it is told where the status filter lets at least
-//! one of them through, as the store says at that moment. Its title then stands as it was recorded_overview. Its overview tells of
-//! everything that was done, of what was turned down too, so it is told only where somebody vouches for it: the scope's owner
-//! (`overviews` in `scope.toml`), a store in which every row is approved, or, where the overview is itself a memory (a summary of
-//! claude-mem), the status of that memory.
+//! Sessions are not reviewed, so their memories decide: a session is shown if the status filter
+//! currently allows at least one memory that was learned in it. Its title is then shown as
+//! recorded. Its overview covers everything that was done, including what was rejected later. So it
+//! is shown only in three cases: the scope's owner allows it (`overviews` in `scope.toml`), every
+//! row of the store is approved, or the overview is itself a memory (a summary of claude-mem) whose
+//! status is allowed.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -20,57 +21,59 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{SessionContext, SessionEntry};
 
-/// Most sessions of the projects that are looked at, and of all projects, the newest first.
+/// The largest number of sessions to consider: of the wanted projects, then of all projects. The
+/// newest come first.
 const MAX_PROJECT_SESSIONS: usize = 500;
 const MAX_SESSIONS: usize = 20_000;
-/// Memories of a session that are known to whoever asks for sessions: one that may be told, and a few to head it.
+/// How many memories of a session are kept: one that may be shown, and a few that can provide its
+/// title.
 pub const MAX_MEMBERS: usize = 8;
-/// Most bytes of an overview.
+/// The largest overview in bytes.
 const OVERVIEW_CAP: usize = 1_500;
 
-/// Memories by the name or the id of the session they were learned in, at limit [`MAX_MEMBERS`] of each, in the order of the store.
+/// Memories by the name or the id of their session, at most [`MAX_MEMBERS`] each, in stored order.
 pub type Members = HashMap<String, Vec<(RowKey, String)>>;
 
-/// Which sessions are asked for.
+/// Which sessions to find.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionQuery<'a> {
-    /// The projects, folded.
+    /// The folded names of the projects.
     pub projects: &'a [String],
-    /// Whether sessions without a project count.
+    /// Whether sessions without a project are included.
     pub unnamed: bool,
-    /// What lets a memory through.
+    /// Which memories are allowed.
     pub filter: StatusFilter,
-    /// How many.
+    /// The largest number of sessions.
     pub limit: usize,
 }
 
-/// A session that may be told, with the memories that can head it where it has no title of its own.
+/// A session that may be shown, with the memories that can provide a title if it has none.
 #[derive(Debug, Clone)]
 pub struct RecentSession {
-    /// The session, without a heading.
+    /// The session, with its own title only.
     entry: SessionEntry,
-    /// Ids and titles of memories that were learned in it, its summary first.
+    /// The ids and titles of its memories, its summary first.
     headings: Vec<(String, String)>,
 }
 
 /// A row of a table of sessions.
 struct SessionRow {
-    /// Every value that a memory may name it by.
+    /// Every value by which a memory may name it.
     names: Vec<String>,
     title: Option<String>,
     project: Option<String>,
     started: Option<Timestamp>,
 }
 
-/// What was found of a session's overview.
+/// An overview that may be shown.
 struct Overview {
     text: String,
-    /// The memory that it is, if it is one.
+    /// The memory, if the overview is one.
     memory: Option<Memory>,
 }
 
 impl RecentSession {
-    /// The session beside memories that are told already: no text stands twice.
+    /// The entry for an answer that shows other memories already: no text appears twice.
     pub fn into_entry(self, is_shown: impl Fn(&str) -> bool) -> SessionEntry {
         let Self { mut entry, headings } = self;
         if entry.summary.as_deref().is_some_and(&is_shown) {
@@ -83,7 +86,7 @@ impl RecentSession {
         entry
     }
 
-    /// The order of sessions: the newest first.
+    /// Orders sessions by start time, newest first.
     pub fn newest_first(&self, other: &Self) -> Ordering {
         let began = other.entry.started_at.cmp(&self.entry.started_at);
         began.then_with(|| self.entry.id.cmp(&other.entry.id))
@@ -91,10 +94,10 @@ impl RecentSession {
 }
 
 impl Snapshot<'_> {
-    /// What the session of a memory that may be told was about.
+    /// The context of a memory's session. The caller has checked that the memory may be shown.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn session_context(&self, memory: &Memory, filter: StatusFilter) -> Result<Option<SessionContext>, StoreError> {
         let names: Vec<String> = [&memory.session, &memory.session_id].into_iter().flatten().cloned().collect();
         if names.is_empty() {
@@ -102,7 +105,7 @@ impl Snapshot<'_> {
         }
         let title = self.session_title(&names)?;
         let overview = self.overview(&names, memory.project.as_deref(), filter)?;
-        // The memory that was asked for says it already.
+        // If the overview is the memory itself, it is not repeated.
         let overview = overview.filter(|overview| overview.memory.as_ref().is_none_or(|summary| summary.id != memory.id));
         let context = SessionContext {
             unreviewed: title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed),
@@ -131,11 +134,11 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// The newest sessions that may be told. `members` tells the memories of sessions by their names; what it says of a memory is
-    /// asked of the store once more.
+    /// The newest sessions that may be shown. `members` returns the memories of the named sessions;
+    /// their status is read from the store again.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn recent_sessions(
         &self,
         wanted: SessionQuery<'_>,
@@ -193,7 +196,7 @@ impl Snapshot<'_> {
             }
             let mut names: Vec<String> = Vec::with_capacity(source.keys.len());
             for position in 3..3 + source.keys.len() {
-                // As the session of a memory is read.
+                // In the same way as a memory's session is read.
                 let name = string(position)?.map(|name| text::line(&name, 200)).filter(|name| !name.is_empty());
                 names.extend(name.filter(|name| !names.contains(name)));
             }
@@ -207,7 +210,7 @@ impl Snapshot<'_> {
         Ok(sessions)
     }
 
-    /// A session as it may be told; `None` where no memory lets it be.
+    /// A session as it may be shown, or `None` if no memory allows it.
     fn visible_session(&self, row: SessionRow, members: &Members, filter: StatusFilter) -> Result<Option<RecentSession>, StoreError> {
         let known = row.names.iter().filter_map(|name| members.get(name)).flatten();
         let wanted: Vec<(RowKey, &str)> = known.map(|(key, id)| (*key, id.as_str())).collect();
@@ -216,7 +219,8 @@ impl Snapshot<'_> {
         };
         let mut memories = self.memories(&wanted, filter)?;
         let memories: Vec<Memory> = wanted.iter().filter_map(|(_, id)| memories.remove(*id)).collect();
-        // A row number may have been given to another memory, or this one moved to another session, meanwhile.
+        // In the meantime, a row number may have been reused, or a memory may have moved to another
+        // session.
         let here = |memory: &Memory| {
             [&memory.session, &memory.session_id]
                 .into_iter()
@@ -247,11 +251,12 @@ impl Snapshot<'_> {
         }))
     }
 
-    /// Visits what there is to read of sessions: each title, and each overview that may be told and is no memory, with the names
-    /// of its session as memories have them. Whether a session may be told is for its memories to decide.
+    /// Visits the texts of all sessions: each title, and each overview that may be shown and is not
+    /// a memory, with the names of its session. The caller decides by the session's memories
+    /// whether it may be shown.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn session_texts(&self, mut visit: impl FnMut(&[String], &str)) -> Result<(), StoreError> {
         for source in &self.layout.sessions {
             let Some(title) = &source.title else { continue };
@@ -281,7 +286,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// Visits the texts of some rows, in which names of sessions stand from a column on.
+    /// Visits the texts of some rows. The names of the session start at column `first`.
     fn visit_texts(
         &self,
         sql: &str,
@@ -323,7 +328,7 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// An overview that is no memory, where somebody vouches for it.
+    /// An overview that is not a memory, if overviews may be shown.
     fn recorded_overview(
         &self,
         source: &OverviewSource,
@@ -345,7 +350,7 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// An overview that is a memory, where its status is let through.
+    /// An overview that is a memory, if its status is allowed.
     fn summary_overview(
         &self,
         source: &OverviewSource,
@@ -372,7 +377,8 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// Whether overviews that are no memories may be told: the owner says so, or says nothing and every row is approved.
+    /// Whether overviews that are not memories may be shown: the owner allows it, or has not
+    /// decided and every row is approved.
     fn may_show_overviews(&self) -> Result<bool, StoreError> {
         if let Some(known) = self.overviews_shown.get() {
             return Ok(known);
@@ -406,19 +412,19 @@ impl Snapshot<'_> {
 }
 
 impl Overview {
-    /// Whether nobody reviewed it.
+    /// Whether the overview was never reviewed.
     fn is_unreviewed(&self) -> bool {
         let status = self.memory.as_ref().map(|memory| memory.status);
         !status.is_some_and(|status| StatusFilter::Approved.allows(status))
     }
 }
 
-/// A title that has something to read.
+/// A title, unless it is empty.
 fn readable_title(title: &str) -> Option<String> {
     Some(text::line(title, 200)).filter(|title| !title.is_empty())
 }
 
-/// Whether the title of a memory is one, and not the beginning of its text or what stands for none.
+/// Whether a memory has a title of its own, not a placeholder or the start of its text.
 fn is_heading(memory: &Memory) -> bool {
     let borrowed = memory
         .narrative
@@ -427,8 +433,8 @@ fn is_heading(memory: &Memory) -> bool {
     !borrowed && memory.title != record::UNTITLED
 }
 
-/// SQL that finds the overviews of a session (its first parameter), those of a project (its second) first, the newest first:
-/// some columns, and behind them the parts of its text.
+/// SQL that finds the overviews of a session (`?1`): those of a project (`?2`) first, then the
+/// newest. It selects `list`, followed by the columns of the text.
 fn select(source: &OverviewSource, list: &str) -> String {
     let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
     format!(
@@ -441,7 +447,7 @@ fn select(source: &OverviewSource, list: &str) -> String {
     )
 }
 
-/// The text of an overview whose parts begin at a column; `None` where all of them are empty.
+/// The text of an overview whose columns start at `first`. `None` if all of them are empty.
 fn content(row: &rusqlite::Row<'_>, source: &OverviewSource, first: usize) -> rusqlite::Result<Option<String>> {
     let mut parts = Vec::new();
     for (position, (label, _)) in source.content.iter().enumerate() {

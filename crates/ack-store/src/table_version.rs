@@ -1,24 +1,24 @@
-//! Whether the vector table beside a store changed, seen without opening it.
+//! Detects a new version of the vector table beside a store without opening the table.
 
 use std::path::{Path, PathBuf};
 
-/// Name of the table in its folder.
+/// The table's name in its folder.
 pub const TABLE: &str = "memories";
-/// The tag on the version that readers may see.
+/// The tag of the version that readers may use.
 pub const PUBLISHED: &str = "published";
 
-/// The state of a table's published version, to see a change without opening it: the tag's file.
+/// The published version of a table, identified by the metadata of its tag file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableVersion(Option<(u64, std::time::SystemTime)>);
 
 impl TableVersion {
-    /// Looks at the folder of a table.
+    /// Reads the version of the table in a folder.
     pub fn of(folder: &Path) -> Self {
         let metadata = std::fs::metadata(tag_file(folder)).ok();
         Self(metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?))))
     }
 
-    /// When it was published.
+    /// When the version was published.
     pub fn published_at(&self) -> Option<jiff::Timestamp> {
         let (_, modified) = self.0?;
         jiff::Timestamp::try_from(modified).ok()
@@ -30,7 +30,7 @@ impl TableVersion {
     }
 }
 
-/// The file of the tag.
+/// The path of the tag file.
 pub fn tag_file(folder: &Path) -> PathBuf {
     folder.join(format!("{TABLE}.lance/_refs/tags/{PUBLISHED}.json"))
 }

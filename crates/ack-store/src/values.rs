@@ -1,5 +1,6 @@
-//! Decodes what stores hold: text that should be UTF-8, lists that should be JSON, numbers that should be dates. A broken
-//! value becomes the best that can be read of it and is reported as repaired; it is never an error.
+//! Decodes stored values: text that should be UTF-8, lists that should be JSON, numbers that should
+//! be dates. A broken value is read as far as possible and reported as repaired; it is never an
+//! error.
 
 use jiff::Timestamp;
 use rusqlite::types::ValueRef;
@@ -9,11 +10,11 @@ use ack_api::memory::Status;
 use ack_api::text;
 use ack_api::time;
 
-/// Most entries read of one list.
+/// The largest number of entries that are read from one list.
 const MAX_LIST_ENTRIES: usize = 200;
 
-/// A value as text: text as it is, numbers written out, `None` for NULL and for binary data that is no UTF-8. The flag
-/// says whether bytes were lost.
+/// A value as text. Numbers are formatted; NULL and binary data that is not UTF-8 are `None`. The
+/// flag says whether bytes were lost.
 pub fn string(value: ValueRef<'_>) -> (Option<String>, bool) {
     match value {
         ValueRef::Null => (None, false),
@@ -31,8 +32,9 @@ pub fn string(value: ValueRef<'_>) -> (Option<String>, bool) {
     }
 }
 
-/// A value as a status; `Err` tells what stands there in the place of one. Nobody approved what is empty, so it is `staging`.
-/// Anything else that is no text of a known word is no status: a number, binary data, a word with more around it than blanks.
+/// A value as a status. An empty value was never approved, so it is `staging`. Anything but the
+/// text of a known word is an error: a number, binary data, or a word with more than ASCII white
+/// space around it.
 ///
 /// # Errors
 /// The unknown word, safe to print.
@@ -48,7 +50,7 @@ pub fn status(value: ValueRef<'_>) -> Result<Status, String> {
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Blob(_) => "(binary data)".to_owned(),
     };
-    // What cannot be seen must not read like a status that is known.
+    // Hidden characters must not make an unknown word look like a known status.
     let looks_known = word.is_empty() || Status::parse(&word).is_some();
     Err(if looks_known {
         format!("{word} (with hidden characters)")
@@ -59,7 +61,7 @@ pub fn status(value: ValueRef<'_>) -> Result<Status, String> {
     .to_owned())
 }
 
-/// A value as an instant: a number since 1970 or a written date.
+/// A value as a time: a number since 1970 or a written date.
 pub fn instant(value: ValueRef<'_>) -> Option<Timestamp> {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 stay far below 2^53")]
     match value {
@@ -82,19 +84,20 @@ pub fn fraction(value: ValueRef<'_>) -> Option<f64> {
     (number.is_finite() && (0.0..=1.0).contains(&number)).then_some(number)
 }
 
-/// What separates the entries of a list that is not JSON.
+/// How a list that is not JSON is separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListKind {
-    /// Sentences: split_list by lines or ` | `, never by commas.
+    /// Sentences: separated by lines or ` | `, never by commas.
     Facts,
-    /// Tags: split_list by lines, `|`, `,` or `;`.
+    /// Tags: separated by lines, `|`, `,` or `;`.
     Concepts,
-    /// Paths: split_list by lines, `|`, or commas where every part looks like a path.
+    /// Paths: separated by lines, `|`, or by commas if every part looks like a path.
     Files,
 }
 
-/// A list: a JSON array (of strings, numbers, objects, with nulls dropped), a JSON string or object, a JSON array that
-/// is cut off, split_list text, or a single bare value. The flag says whether something had to be guessed.
+/// Parses a list: a JSON array (of strings, numbers or objects; nulls are dropped), a JSON string
+/// or object, a truncated JSON array, separated text, or a single value. The flag says whether
+/// something had to be guessed.
 pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
     let trimmed = raw.trim();
     if trimmed.is_empty() {
@@ -141,7 +144,7 @@ fn entry(value: &Value) -> Option<String> {
     }
 }
 
-/// The entries of a JSON array that breaks off: every complete string, and the beginning of the one that is cut.
+/// The entries of a truncated JSON array: every complete string, and the start of the last one.
 fn parse_truncated_array(raw: &str) -> Vec<String> {
     let mut entries = Vec::new();
     let mut rest = raw;

@@ -1,8 +1,8 @@
-//! Reading what should be a file.
+//! Reads regular files only.
 //!
-//! Where a file is expected, somebody may have put a named pipe, a socket or a device, and opening one of these can wait for
-//! its other end for good. So nothing is opened before it was seen to be a regular file, it is opened without waiting, and
-//! what was opened is asked once more. How much is read is bounded.
+//! A path may name a named pipe, a socket or a device, and opening one of these can block forever.
+//! So a path is checked before it is opened, it is opened in non-blocking mode, and the opened file
+//! is checked again. Every read has a size limit.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 
-/// Opens a regular file for reading; a link is followed.
+/// Opens a regular file for reading. Symbolic links are followed.
 ///
 /// # Errors
-/// What the system said, or what stands there instead of a file.
+/// The error from the system, or what the path names instead of a file.
 pub fn open(path: &Path) -> Result<File> {
     check(path)?;
     let file = OpenOptions::new()
@@ -25,15 +25,16 @@ pub fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Whether a library that opens a path by itself may be given it: there is a regular file.
+/// Checks that a path names a regular file, for a library that opens it by itself.
 ///
 /// # Errors
-/// As [`open`].
+/// See [`open`].
 pub fn check(path: &Path) -> Result<()> {
     expect_file(std::fs::metadata(path)?.file_type())
 }
 
-/// Whether something else than a regular file or a folder stands at a path. Of what cannot be looked at nobody can say so.
+/// Whether a path exists and is neither a regular file nor a folder. `false` if it cannot be
+/// inspected.
 pub fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
@@ -41,7 +42,7 @@ pub fn is_special(path: &Path) -> bool {
 /// The content of a regular file.
 ///
 /// # Errors
-/// As [`open`], and where it holds more than `max_bytes` bytes.
+/// See [`open`]; also if the file holds more than `max_bytes`.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     open(path)?.take(max_bytes.saturating_add(1)).read_to_end(&mut content)?;
@@ -51,15 +52,15 @@ pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The text in a regular file.
+/// The text of a regular file.
 ///
 /// # Errors
-/// As [`read`], and where it is no UTF-8.
+/// See [`read`]; also if the file is not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
     String::from_utf8(read(path, max_bytes)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no UTF-8 text"))
 }
 
-/// `~` and `~/…` with the home folder in their place.
+/// Replaces a leading `~` by the home folder.
 pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),

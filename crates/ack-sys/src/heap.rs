@@ -1,20 +1,20 @@
-//! Memory that was freed and is kept by the allocator for what comes next. After an index or an image of a store was given up,
-//! that is memory which nobody needs.
+//! Returns freed memory to the system. An allocator keeps freed memory for later use, but after an
+//! index or an image of a store is dropped, there may be no later use.
 
 use std::sync::OnceLock;
 
-/// How the allocator of this process gives memory back; set_release by whoever owns the process.
+/// How the allocator of this process releases memory. The owner of the process sets it.
 static RELEASE: OnceLock<fn()> = OnceLock::new();
 
-/// So many bytes that were freed are worth the milliseconds that giving them back takes.
+/// If less was freed, a release is not worth the milliseconds it takes.
 pub const MIN_RELEASE_BYTES: usize = 4 << 20;
 
-/// Says how memory is given back.
+/// Sets how memory is released.
 pub fn set_release(release: fn()) {
     let _ = RELEASE.set(release);
 }
 
-/// Gives back what is free, where somebody said how.
+/// Releases free memory, if [`set_release`] was called.
 pub fn release() {
     if let Some(release) = RELEASE.get() {
         release();

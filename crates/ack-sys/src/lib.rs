@@ -1,5 +1,6 @@
-//! What the other crates need of the operating system: opening what is certainly a file ([`files`]), keeping something
-//! open for a moment ([`idle_pool`]), and giving freed memory back ([`heap`]).
+//! What the other crates need from the operating system: opening files that are certainly files
+//! ([`files`]), keeping things open for a moment ([`idle_pool`]), and releasing freed memory
+//! ([`heap`]).
 
 pub mod files;
 pub mod heap;

@@ -1,14 +1,16 @@
-//! Which files of a working tree differ from what was committed, read from files; no git process is started.
+//! Finds the files of a working tree that differ from the last commit, without starting git.
 //!
-//! The index notes the size and the time of change of every file that git tracks. As git's own fast path does, these are
-//! compared with the files, and only where the time alone differs is the content checked. One comparison costs microseconds,
-//! so fifty thousand of them take longer than a session's start may: the caller names the time there is, and the likeliest
-//! files come first: those in folders where something was made, renamed or removed since, then those that git last wrote
-//! down last. Whatever the time allows is answered, and how much that was is told.
+//! The index records the size and modification time of every tracked file. As in git's own fast
+//! path, these are compared with the files, and the content is read only if nothing but the time
+//! differs. Comparing every file of a large repository takes too long at the start of a session, so
+//! the caller sets a time budget and the most likely files come first: those in folders where a
+//! file was created, renamed or removed, then those that git wrote last. The result says how many
+//! files were compared.
 //!
-//! Files that are staged equal the index. They are known by the index's tree cache, in which git marks a folder as soon as
-//! something in it is staged, and by being younger than the last commit or checkout. Files that git does not know yet are
-//! found by reading folders, in the same order and for a part of the time ([`crate::untracked`]).
+//! Staged files equal the index. Two things identify them: the index's tree cache, in which git
+//! invalidates a folder as soon as something in it is staged, and a modification time after the
+//! last commit or checkout. New files are found by reading folders in the same order, with a part
+//! of the budget ([`crate::untracked`]).
 
 use std::ops::Range;
 use std::path::Path;
@@ -25,65 +27,66 @@ use crate::repository::Repository;
 use crate::untracked;
 use ack_sys::files;
 
-/// Largest index that is read, in bytes: some two hundred thousand files.
+/// The largest index that is read: about two hundred thousand files.
 const MAX_INDEX_BYTES: u64 = 24 << 20;
-/// Most files that are told.
+/// The largest number of files in the result.
 const MAX_FILES: usize = 24;
-/// Files that one thread takes at a time.
+/// How many files a thread takes at a time.
 const BATCH_SIZE: usize = 64;
-/// With fewer files than this, one thread compares them sooner than several start.
+/// Below this number of files, one thread is faster than starting several.
 const MIN_PARALLEL_FILES: usize = 512;
-/// Most threads.
+/// The largest number of threads.
 const MAX_THREADS: usize = 8;
-/// Most files whose content is checked, and the largest of them in bytes.
+/// How many files are read to verify their content, and how large they may be.
 const MAX_VERIFIED_FILES: usize = 32;
 const MAX_VERIFIED_BYTES: u64 = 256 << 10;
-/// Asking folders when something happened in them may take this part of the time.
+/// Checking folders for activity may take this fraction of the budget.
 const FOLDERS_BUDGET_DIVISOR: u32 = 4;
-/// Looking for new files may take this part of it.
+/// Looking for new files may take this fraction of the budget.
 const UNTRACKED_BUDGET_DIVISOR: u32 = 5;
-/// A folder is younger than its files by this many seconds where something happened in it besides writing them.
+/// A folder counts as active if it is newer than its files by more than this.
 const FOLDER_MARGIN_SECS: u64 = 2;
 
-/// The files of a working tree that differ from what was committed.
+/// The files of a working tree that differ from the last commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Their paths from the top of the working tree, with `/`, new files among them: conflicts first, then what was written
-    /// last, then what is gone.
+    /// Their paths from the top of the working tree, with `/`, including new files: conflicts
+    /// first, then by modification time with the newest first, then deleted files.
     pub files: Vec<String>,
     /// How many files git tracks here.
     pub tracked: usize,
-    /// How many of these were compared.
+    /// How many of them were compared.
     pub compared: usize,
 }
 
-/// A tracked file that waits to be compared.
+/// A tracked file to compare.
 struct Candidate<'a> {
-    /// What is larger comes first: the time that git recorded, with [`ACTIVE_FOLDER`].
+    /// Higher ranks come first: the recorded time, with [`ACTIVE_FOLDER`] set for active folders.
     rank: u64,
     path: &'a str,
     folder: &'a str,
     entry: &'a Entry,
 }
 
-/// Marks the files of a folder in which something happened since; larger than any time that an index notes.
+/// Raises the rank of the files of active folders; greater than any time in an index.
 const ACTIVE_FOLDER: u64 = 1 << 40;
 
 /// How a file differs.
 struct Difference<'a> {
     path: &'a str,
     entry: &'a Entry,
-    /// When it was written; `None` where it is gone.
+    /// When it was written; `None` if it was deleted.
     written: Option<SystemTime>,
-    /// Its size is the same, so that it may have been written without a change.
+    /// The size is the same, so the content may be too.
     unverified: bool,
     conflict: bool,
 }
 
 impl Changes {
-    /// Compares the files of a repository's working tree with its index, for `budget` and at most half as long again: a third
-    /// of it is for comparing however long the index took, and a fifth for reading what may have been written without a
-    /// change. The user's settings say in `home` what is ignored. Where the index cannot be read, nothing differs.
+    /// Compares the files of a repository's working tree with its index. This takes `budget`, and
+    /// at most half as long again: one third of it is for comparing even if reading the index took
+    /// long, and one fifth for verifying content. The user's settings in `home` name ignored files.
+    /// If the index cannot be read, there are no changes.
     pub fn read(repository: &Repository, home: Option<&Path>, budget: Duration) -> Self {
         let end = Instant::now() + budget;
         Self::read_until(repository, home, end, budget).unwrap_or_default()
@@ -116,7 +119,7 @@ impl Changes {
         if tracked > MIN_PARALLEL_FILES {
             prioritize(&mut candidates, &folders);
         }
-        // However long it took to get here, something is compared.
+        // Even if the time is up by now, some files are compared.
         let end = end.max(Instant::now() + budget / 3);
         let (differences, compared) = compare(&candidates, top, end);
         found.extend(differences);
@@ -137,7 +140,7 @@ impl Changes {
     }
 }
 
-/// A file that is there in the working tree, unless git itself would not look at it.
+/// An entry to compare, unless git itself would skip it.
 fn candidate<'a>(entry: &'a Entry, index: &'a State) -> Option<Candidate<'a>> {
     let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK);
     let unseen = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
@@ -150,12 +153,13 @@ fn candidate<'a>(entry: &'a Entry, index: &'a State) -> Option<Candidate<'a>> {
     })
 }
 
-/// What git recorded of the working tree; nothing yet in a repository where nothing was ever added.
+/// The index; empty if nothing was ever added.
 fn index(repository: &Repository) -> Option<gix_index::File> {
     let path = repository.git_dir.join("index");
     let kind = if repository.sha256 { Kind::Sha256 } else { Kind::Sha1 };
     match std::fs::metadata(&path) {
-        // Its checksum would take longer than reading it; what is broken in a way that matters cannot be decoded.
+        // The checksum is not verified, which would take longer than reading. An index that is
+        // broken in a way that matters cannot be decoded.
         Ok(metadata) if metadata.is_file() && metadata.len() <= MAX_INDEX_BYTES && !is_shared_elsewhere(repository) => {
             gix_index::File::at(path, kind, true, gix_index::decode::Options::default()).ok()
         }
@@ -164,29 +168,30 @@ fn index(repository: &Repository) -> Option<gix_index::File> {
     }
 }
 
-/// Whether a part of a split index, which is read with it, is no file.
+/// Whether a part of a split index, which would be read too, is not a file.
 fn is_shared_elsewhere(repository: &Repository) -> bool {
     let entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
     let mut shared = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
     shared.any(|entry| files::check(&entry.path()).is_err())
 }
 
-/// A folder that holds files which git tracks, or folders with such files.
+/// A folder that contains tracked files, directly or in its folders.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Folder<'a> {
-    /// Something happened in it since git looked at its files.
+    /// Something happened in it after git recorded its files.
     active: bool,
-    /// When something last happened in it, in seconds.
+    /// When it last changed, in seconds.
     written: u64,
     path: &'a str,
 }
 
-/// Where the files of each folder stand among the candidates.
+/// The ranges of each folder's files among the candidates.
 type Runs<'a> = HashMap<&'a str, Vec<Range<usize>>>;
 
-/// The folders of these files, as many as can be checked in the time; the likeliest to hold changes come first.
+/// The folders of these files, as many as can be checked in time, most likely to hold changes
+/// first.
 fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<Folder<'a>>, Runs<'a>) {
-    // Neighbours mostly share a folder: the map is checked once a run of them.
+    // Neighbours mostly share a folder, so the map is accessed once per run.
     let mut newest: HashMap<&str, u64> = HashMap::default();
     let mut runs = Runs::default();
     let mut start = 0;
@@ -199,7 +204,8 @@ fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<F
         }
         start += run.len();
     }
-    // A folder without files of its own has no time to be compared with: it is checked first, and counts as quiet.
+    // A folder without files of its own has no recorded time to compare with. It is checked first
+    // and counts as inactive.
     let own: Vec<&str> = newest.keys().copied().collect();
     for mut folder in own {
         while let Some((above, _)) = folder.rsplit_once('/') {
@@ -208,7 +214,7 @@ fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<F
         }
     }
     newest.entry("").or_insert(ACTIVE_FOLDER);
-    // Where time runs out, it is the folders with the oldest files that were not checked.
+    // The folders with the oldest files come last, in case time runs out.
     let mut checked: Vec<(u64, &str)> = newest.into_iter().map(|(folder, latest)| (latest, folder)).collect();
     checked.sort_unstable_by(|a, b| b.cmp(a));
     let (mut folders, _) = parallel_filter_map(&checked, end, |(latest, path)| {
@@ -223,7 +229,7 @@ fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<F
     (folders, runs)
 }
 
-/// The names of a folder's files.
+/// The names of a folder's tracked files.
 fn names<'a>(candidates: &[Candidate<'a>], runs: Option<&Vec<Range<usize>>>) -> HashSet<&'a str> {
     let runs = runs.into_iter().flatten().filter_map(|run| candidates.get(run.clone()));
     runs.flatten()
@@ -231,7 +237,7 @@ fn names<'a>(candidates: &[Candidate<'a>], runs: Option<&Vec<Range<usize>>>) -> 
         .collect()
 }
 
-/// Puts the files of folders first in which something happened since git looked.
+/// Moves the files of active folders to the front.
 fn prioritize(candidates: &mut [Candidate<'_>], folders: &[Folder<'_>]) {
     let active: HashSet<&str> = folders.iter().filter(|folder| folder.active).map(|folder| folder.path).collect();
     if !active.is_empty() {
@@ -241,12 +247,12 @@ fn prioritize(candidates: &mut [Candidate<'_>], folders: &[Folder<'_>]) {
             }
         }
     }
-    // Files of one time stay in the order of the index, that of their paths.
+    // The sort is stable: files of the same time stay in path order.
     candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank));
 }
 
-/// Asks something of each item, in order, with a few threads, until the time is up. Returns what was found and how many
-/// items were checked.
+/// Filters and maps items in order, on a few threads, until the time is up. Returns the results and
+/// how many items were checked.
 fn parallel_filter_map<T: Sync, F: Send>(items: &[T], end: Instant, check: impl Fn(&T) -> Option<F> + Sync) -> (Vec<F>, usize) {
     let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
@@ -277,7 +283,7 @@ fn parallel_filter_map<T: Sync, F: Send>(items: &[T], end: Instant, check: impl 
     (found, checked.into_inner())
 }
 
-/// Compares files with their entries until the time is up.
+/// Compares files with their index entries until the time is up.
 fn compare<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<Difference<'a>>, usize) {
     parallel_filter_map(candidates, end, |candidate| {
         let (path, entry) = (candidate.path, candidate.entry);
@@ -296,9 +302,9 @@ fn compare<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<D
         };
         let written = metadata.modified().ok()?;
         let recorded = &entry.stat;
-        // The index holds the lower half of both.
+        // The index holds the lower 32 bits of both.
         let same_size = u64::from(recorded.size) == metadata.len() & u64::from(u32::MAX);
-        // Some programs write no nanoseconds.
+        // Some programs record no nanoseconds.
         let since = written.duration_since(UNIX_EPOCH).unwrap_or_default();
         let same_time = u64::from(recorded.mtime.secs) == since.as_secs() & u64::from(u32::MAX)
             && (recorded.mtime.nsecs == 0 || recorded.mtime.nsecs == since.subsec_nanos());
@@ -307,8 +313,8 @@ fn compare<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<D
     })
 }
 
-/// Drops files that were written without a change: a copied working tree has another time in every file. Where there are
-/// more of them than can be read, the newest are.
+/// Drops files whose content is unchanged: in a copied working tree every file has a new time. If
+/// there are too many to read, only the newest are kept.
 fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant) {
     found.sort_by(|a, b| (a.unverified, b.written).cmp(&(b.unverified, a.written)));
     let mut read = 0;
@@ -333,7 +339,8 @@ fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant)
     });
 }
 
-/// Files that are staged: in a folder that the index's tree cache marks, and written since the last commit or checkout.
+/// Staged files: the tree cache marks their folder, and they were written since the last commit or
+/// checkout.
 fn staged<'a>(candidates: &[Candidate<'a>], index: &State, last_commit: Option<SystemTime>) -> Vec<Difference<'a>> {
     let (Some(tree), Some(last)) = (index.tree().filter(|tree| tree.num_entries.is_none()), last_commit) else {
         return Vec::new();
@@ -354,7 +361,8 @@ fn staged<'a>(candidates: &[Candidate<'a>], index: &State, last_commit: Option<S
         .collect()
 }
 
-/// Whether something directly in a folder was staged, as the tree cache knows it. A folder that it does not hold is new.
+/// Whether something directly in a folder was staged, according to the tree cache. A folder that is
+/// not in the cache is new.
 fn is_marked(root: &Tree, folder: &str) -> bool {
     let mut tree = root;
     for part in folder.split('/').filter(|part| !part.is_empty()) {
@@ -362,7 +370,7 @@ fn is_marked(root: &Tree, folder: &str) -> bool {
             Some(child) => tree = child,
             None => break,
         }
-        // What lies below a folder that is as it was is so too.
+        // If a folder is unchanged, everything below it is too.
         if tree.num_entries.is_some() {
             return false;
         }

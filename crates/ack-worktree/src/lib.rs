@@ -1,6 +1,7 @@
-//! What git says about a folder, read from its files: which repository it belongs to and which branch is checked out
-//! ([`repository`]), where it comes from ([`remote`]), which files were changed ([`changes`]), and which new ones git does
-//! not ignore ([`untracked`]). No process is started and nothing is written.
+//! What git knows about a folder, read from its files: its repository and the branch that is
+//! checked out ([`repository`]), its remotes ([`remote`]), the changed files ([`changes`]), and the
+//! new files that git does not ignore ([`untracked`]). No process is started and nothing is
+//! written.
 
 pub mod changes;
 pub mod remote;

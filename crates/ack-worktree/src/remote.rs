@@ -1,8 +1,9 @@
-//! UrlRewrites spellings git remotes: one repository has many, by protocol, by host and by what the user's settings make spellings them.
+//! Normalises git remotes: one repository has many URLs, which differ by protocol, host and user
+//! settings.
 //!
-//! Two remotes are compared as `host/path`. What git canonical would replace (`url.<base>.insteadOf`) and what ssh would
-//! (`HostName` spellings an alias) is prefixes before; the spelling without that counts too, because a manifest that others wrote
-//! knows nothing spellings one user's settings.
+//! Two remotes are compared as `host/path`, after the replacements that git
+//! (`url.<base>.insteadOf`) and ssh (`HostName` of an alias) would make. The original URL counts
+//! too, because a shared manifest does not know one user's settings.
 
 use std::path::Path;
 
@@ -12,25 +13,25 @@ use gix_ignore::glob::wildmatch;
 use crate::repository::settings_file;
 use ack_sys::files;
 
-/// Most bytes that are read spellings ssh's settings.
+/// The largest ssh configuration that is read.
 const MAX_SSH_CONFIG_BYTES: u64 = 256 << 10;
-/// Hosts that serve ssh on the port spellings https, and the hosts they are.
+/// Hosts that serve ssh on the https port, and their main hosts.
 const SSH_OVER_HTTPS: [(&str, &str); 3] = [
     ("ssh.github.com", "github.com"),
     ("altssh.gitlab.com", "gitlab.com"),
     ("altssh.bitbucket.org", "bitbucket.org"),
 ];
 
-/// What the settings spellings git and ssh make spellings remotes.
+/// The replacements that git and ssh make in URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlRewrites {
-    /// What stands for what: the beginning spellings a URL, and what git puts in its place.
+    /// The start of a URL, and what git replaces it with.
     prefixes: Vec<(String, String)>,
-    /// Hosts spellings the user's ssh settings, in their order.
+    /// The hosts of the user's ssh configuration, in order.
     hosts: Vec<SshHost>,
 }
 
-/// A `Host` spellings ssh's settings that has a `HostName`.
+/// A `Host` of an ssh configuration that has a `HostName`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SshHost {
     patterns: Vec<String>,
@@ -38,23 +39,23 @@ struct SshHost {
 }
 
 impl UrlRewrites {
-    /// Reads the settings spellings a repository and, in their home folder, spellings its user.
+    /// Reads the settings of a repository and of its user's home folder.
     pub fn read(repository: Option<&File>, home: Option<&Path>) -> Self {
-        let mut spellings = Self::default();
+        let mut rewrites = Self::default();
         if let Some(config) = repository {
-            spellings.add_prefixes(config);
+            rewrites.add_prefixes(config);
         }
-        let Some(home) = home else { return spellings };
+        let Some(home) = home else { return rewrites };
         for file in [".gitconfig", ".config/git/config"] {
             let config = settings_file(&home.join(file), Source::User);
             if let Some(config) = config {
-                spellings.add_prefixes(&config);
+                rewrites.add_prefixes(&config);
             }
         }
         if let Ok(text) = files::read(&home.join(".ssh/config"), MAX_SSH_CONFIG_BYTES) {
-            spellings.hosts = ssh_hosts(&String::from_utf8_lossy(&text));
+            rewrites.hosts = ssh_hosts(&String::from_utf8_lossy(&text));
         }
-        spellings
+        rewrites
     }
 
     fn add_prefixes(&mut self, config: &File) {
@@ -66,18 +67,19 @@ impl UrlRewrites {
         }
     }
 
-    /// A remote as `host/path` in every way that may be compared: as the user's settings resolve it, then as it is written.
+    /// A remote as `host/path` in every form to compare: with the user's settings applied, then as
+    /// written.
     pub fn spellings(&self, url: &str) -> Vec<String> {
         let url = url.trim();
-        let longest = self
+        let matching = self
             .prefixes
             .iter()
             .filter(|(beginning, _)| !beginning.is_empty() && url.starts_with(beginning));
-        let prefixes = longest
+        let replaced = matching
             .max_by_key(|(beginning, _)| beginning.len())
             .and_then(|(beginning, base)| Some(format!("{base}{}", url.strip_prefix(beginning.as_str())?)));
         let mut all = Vec::new();
-        for url in prefixes.iter().map(String::as_str).chain([url]) {
+        for url in replaced.iter().map(String::as_str).chain([url]) {
             let remote = Remote::parse(url);
             let resolved = match &remote {
                 Remote::Ssh(host, path) => self.host_name(host).map(|host| Remote::Ssh(host, path.clone()).show()),
@@ -92,7 +94,7 @@ impl UrlRewrites {
         all
     }
 
-    /// What ssh connects to for a host, where its settings say.
+    /// The host that ssh connects to, if its configuration says so.
     fn host_name(&self, host: &str) -> Option<String> {
         let matches = |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());
         let found = self.hosts.iter().find(|known| {
@@ -103,8 +105,8 @@ impl UrlRewrites {
     }
 }
 
-/// The hosts spellings ssh's settings (`ssh_config(5)`) that have a name spellings their own. `Include` is not followed, and what stands
-/// under `Match` is passed over.
+/// The hosts of an ssh configuration (`ssh_config(5)`) that have a `HostName`. `Include` is not
+/// followed, and `Match` sections are skipped.
 fn ssh_hosts(text: &str) -> Vec<SshHost> {
     let mut hosts = Vec::new();
     let mut patterns: Option<Vec<String>> = Some(vec!["*".to_owned()]);
@@ -131,11 +133,11 @@ fn ssh_hosts(text: &str) -> Vec<SshHost> {
     hosts
 }
 
-/// A remote, taken apart.
+/// A parsed remote.
 enum Remote {
-    /// Host and path spellings one that ssh reaches.
+    /// The host and path of an ssh remote.
     Ssh(String, String),
-    /// Host and path spellings any other.
+    /// The host and path of any other remote.
     Net(String, String),
     /// A folder.
     Local(String),
@@ -192,8 +194,8 @@ impl Remote {
     }
 }
 
-/// A remote as `host/path`, lower case, without protocol, user, port and `.git`, so that every spelling compares. A folder
-/// keeps the slash or the drive that it begins with.
+/// A remote as `host/path`, lower case, without protocol, user, port and `.git`, so that different
+/// forms compare equal. A folder keeps its leading slash or drive.
 pub fn normalise(url: &str) -> String {
     Remote::parse(url).show()
 }
@@ -207,12 +209,12 @@ fn without_git(path: &str) -> &str {
     path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/')
 }
 
-/// Whether a path begins with a drive spellings Windows (`C:\src`, `C:/src`).
+/// Whether a path starts with a Windows drive (`C:\src`, `C:/src`).
 fn has_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
-/// The host that a name in a URL stands for.
+/// The main host behind an alias.
 fn canonical_host(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     let host = host.strip_prefix("www.").unwrap_or(host);
@@ -266,11 +268,11 @@ mod tests {
     fn hosts_are_read_as_ssh_reads_them() {
         let text = "# work\nHost *.corp !build.corp\n  HostName %h.example.com\n\nHost=work personal\n\thostname = GitHub.com\n\
                     Match host other\nHostName wrong.example.com\nHost \"quoted\"\nHostName ssh.github.com\nPort 443\n";
-        let spellings = UrlRewrites {
+        let rewrites = UrlRewrites {
             hosts: ssh_hosts(text),
             ..UrlRewrites::default()
         };
-        let first = |url: &str| spellings.spellings(url).first().cloned().unwrap_or_default();
+        let first = |url: &str| rewrites.spellings(url).first().cloned().unwrap_or_default();
         assert_eq!(first("git@work:org/x.git"), "github.com/org/x");
         assert_eq!(first("ssh://git@personal/org/x"), "github.com/org/x");
         assert_eq!(first("quoted:org/x"), "github.com/org/x");
@@ -278,6 +280,6 @@ mod tests {
         assert_eq!(first("build.corp:org/x"), "build.corp/org/x");
         assert_eq!(first("other:org/x"), "other/org/x");
         assert_eq!(first("https://work/org/x"), "work/org/x", "an alias is one of ssh alone");
-        assert_eq!(spellings.spellings("work:org/x"), ["github.com/org/x", "work/org/x"]);
+        assert_eq!(rewrites.spellings("work:org/x"), ["github.com/org/x", "work/org/x"]);
     }
 }

@@ -1,40 +1,41 @@
-//! What a project's git repository says of it, read from its files; no git process is started.
+//! Reads the properties of a git repository from its files, without starting git.
 
 use std::path::{Path, PathBuf};
 
 use crate::remote::UrlRewrites;
 use ack_sys::files;
 
-/// Most bytes that are read of one of git's own files.
+/// The largest file of git's own that is read.
 const MAX_GIT_FILE_BYTES: u64 = 1 << 20;
 
-/// What is known of the repository that holds a folder.
+/// The repository that contains a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
-    /// The folder of the main working tree, also for a linked_git_dir worktree.
+    /// The folder of the main working tree, even if the folder is in a linked worktree.
     pub main: PathBuf,
-    /// The folder of the working tree that was found.
+    /// The folder of the current working tree.
     pub work_tree: PathBuf,
-    /// Remotes in every spelling that may be compared, `origin` first; see [`UrlRewrites::of`].
+    /// The remotes in every form to compare, `origin` first; see [`UrlRewrites::spellings`].
     pub remotes: Vec<String>,
-    /// What its settings and its user's make of remotes.
+    /// The URL replacements of the repository and its user.
     pub rewrites: UrlRewrites,
     /// The branch that is checked out, without `refs/heads/`.
     pub branch: Option<String>,
-    /// The folder with what git keeps for this working tree alone: `HEAD` and the index.
+    /// Git's folder for this working tree, with `HEAD` and the index.
     pub git_dir: PathBuf,
-    /// The folder with what git keeps for all working trees of the repository.
+    /// Git's folder for all working trees of the repository.
     pub common_dir: PathBuf,
-    /// Objects are named by SHA-256 (`extensions.objectFormat`).
+    /// Object names are SHA-256 (`extensions.objectFormat`).
     pub sha256: bool,
-    /// Names of files are the same in capitals (`core.ignoreCase`).
+    /// File names ignore case (`core.ignoreCase`).
     pub ignore_case: bool,
-    /// Where its own settings name one, the file of what is ignored everywhere (`core.excludesFile`).
+    /// The global ignore file, if the repository's own settings name one (`core.excludesFile`).
     pub excludes_file: Option<PathBuf>,
 }
 
 impl Repository {
-    /// Finds the repository that holds `folder`, if there is one. The user's settings in `home` say what its remotes mean.
+    /// Finds the repository that contains `folder`, if there is one. The user's settings are in
+    /// `home`.
     pub fn discover(folder: &Path, home: Option<&Path>) -> Option<Self> {
         if !is_safe_to_discover(folder) {
             return None;
@@ -46,7 +47,8 @@ impl Repository {
         let common = common_dir(&git_dir);
         let main = match common.parent() {
             Some(parent) if common.file_name().is_some_and(|name| name == ".git" || name == ".bare") => parent.to_owned(),
-            // A submodule's or a bare repository's own folder is not the project's: the working tree is.
+            // The folder of a submodule or a bare repository is not the project's folder; the
+            // working tree is.
             _ if common == git_dir => work_tree.clone(),
             _ => common.clone(),
         };
@@ -73,22 +75,22 @@ impl Repository {
         })
     }
 
-    /// The repository's name: that of the main working tree's folder.
+    /// The repository's name: the name of the main working tree's folder.
     pub fn name(&self) -> Option<String> {
         let name = self.main.file_name()?.to_string_lossy();
         Some(name.strip_suffix(".git").unwrap_or(&name).to_owned())
     }
 }
 
-/// One of git's files of settings, without what it includes.
+/// Reads a git configuration file, without its includes.
 pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
     let text = files::read(path, MAX_GIT_FILE_BYTES).ok()?;
     let origin = gix_config::file::Metadata::from(source).at(path);
     gix_config::File::from_bytes_no_includes(&text, origin, gix_config::file::init::Options::default()).ok()
 }
 
-/// Whether a repository can be looked for from a folder on: on its way up the library opens git's files whatever they are, and
-/// a pipe among them would keep it waiting.
+/// Whether discovery can start at a folder. On the way up, the library opens git's files without
+/// checking what they are, and a named pipe would block it.
 fn is_safe_to_discover(folder: &Path) -> bool {
     for folder in canonical(folder).ancestors() {
         let dot_git = folder.join(".git");
@@ -103,7 +105,7 @@ fn is_safe_to_discover(folder: &Path) -> bool {
         if files::is_special(&dot_git) || files.any(|file| files::is_special(&file)) {
             return false;
         }
-        // A whole repository is where the search ends.
+        // The search ends at a complete repository.
         if ["HEAD", "objects", "refs"].iter().all(|name| dot_git.join(name).exists()) {
             return true;
         }
@@ -111,13 +113,14 @@ fn is_safe_to_discover(folder: &Path) -> bool {
     true
 }
 
-/// The folder that a file names which stands for a `.git` folder.
+/// The git folder that a `.git` file names.
 fn linked_git_dir(folder: &Path, file: &Path) -> Option<PathBuf> {
     let text = files::read_text(file, MAX_GIT_FILE_BYTES).ok()?;
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The folder a linked_git_dir worktree shares with its main repository (`commondir`, gitrepository-layout(5)).
+/// The folder that a linked worktree shares with its main repository (`commondir`,
+/// gitrepository-layout(5)).
 fn common_dir(git_dir: &Path) -> PathBuf {
     match files::read_text(&git_dir.join("commondir"), MAX_GIT_FILE_BYTES) {
         Ok(text) => canonical(&git_dir.join(text.trim())),

@@ -1,9 +1,9 @@
-//! New files of a working tree: those that git does not know yet and that nobody told it to ignore.
+//! Finds the new files of a working tree: those that git neither tracks nor ignores.
 //!
-//! Git itself reads every folder to find them. Here folders are read in an order that the caller chose, those first in which
-//! something happened last, until the time is up: whoever writes a file changes the time of its folder. What lies in a new
-//! folder is looked for as well. Files are told apart from what is ignored as git does it: by `.gitignore` files, by
-//! `info/exclude` and by the user's own file; and what programs fill is passed over even where nobody told git.
+//! Git reads every folder for this. Here the caller passes folders in order of activity, and they
+//! are read until the time is up: a new file changes the time of its folder. New folders are
+//! searched too. Ignore rules come from the same files as in git: `.gitignore`, `info/exclude` and
+//! the user's own file. Folders of generated files are skipped even if git does not ignore them.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,19 +19,19 @@ use crate::repository::{Repository, settings_file};
 use ack_sys::files;
 use ack_sys::files::expand_home;
 
-/// Most files that are told.
+/// The largest number of files in the result.
 const MAX_FILES: usize = 8;
-/// Most entries of new folders that are looked at: there are downloads and build folders that nobody ignores.
+/// How many entries of new folders are checked. Some downloads and build folders are not ignored.
 const MAX_NEW_ENTRIES: usize = 2_000;
-/// So many folders are looked into whatever the time.
+/// How many folders are read even if the time is up.
 const MIN_FOLDERS: usize = 8;
-/// Entries of a folder between two looks at the clock.
+/// How many entries are read between two checks of the clock.
 const ENTRIES_PER_CLOCK_CHECK: usize = 64;
-/// Largest file of patterns that is read.
+/// The largest ignore file that is read.
 const MAX_PATTERN_BYTES: u64 = 256 << 10;
-/// A file that was not touched for so long before the last commit or checkout is not what anybody works on.
+/// A file that is older than the last commit or checkout by more than this is not current work.
 const STALE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Folders that programs fill, in lower case.
+/// Names of folders with generated files, in lower case.
 const GENERATED_FOLDERS: [&str; 13] = [
     "__pycache__",
     "bower_components",
@@ -47,22 +47,22 @@ const GENERATED_FOLDERS: [&str; 13] = [
     "target",
     "venv",
 ];
-/// What marks a folder, by standing in it, as a cache, an environment or a repository of its own.
+/// A file of this name marks its folder as a cache, an environment or another repository.
 const MARKER_FILES: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
-/// Ends of names that programs give to copies and traces.
+/// Suffixes of backups, logs and temporary files.
 const JUNK_SUFFIXES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", ".swp", ".tmp"];
 
-/// A file that git does not know.
+/// A file that git does not track.
 #[derive(Debug)]
 pub struct Untracked {
     /// Its path from the top of the working tree.
     pub path: String,
-    /// When it was written.
+    /// When it was last written.
     pub written: SystemTime,
 }
 
-/// Looks for new files in these folders, each with the names of its files that git knows, and in new folders below them, until
-/// the time is up. The newest come first.
+/// Finds new files in the given folders, each with the names of its tracked files, and in new
+/// folders below them, until the time is up. The newest files come first.
 pub fn find<'a>(
     index: &State,
     repository: &Repository,
@@ -81,7 +81,7 @@ pub fn find<'a>(
         found: Vec::new(),
     };
     for (number, (folder, known)) in folders.enumerate() {
-        // On a busy machine the time may be up before anything was done.
+        // On a busy machine the time may be up before anything was read.
         if number >= MIN_FOLDERS && Instant::now() >= end {
             break;
         }
@@ -89,7 +89,7 @@ pub fn find<'a>(
             continue;
         }
         let mut new = VecDeque::from(search.read(folder, Some(&known)).unwrap_or_default());
-        // Level by level: what lies deep is rarely what somebody began with.
+        // Breadth-first: current work is rarely deep in a new folder.
         while let Some(below) = new.pop_front() {
             if search.entries == 0 || (number >= MIN_FOLDERS && Instant::now() >= end) {
                 break;
@@ -107,17 +107,17 @@ struct UntrackedSearch<'a> {
     index: &'a State,
     top: &'a Path,
     rules: IgnoreRules<'a>,
-    /// Files are told that were written since.
+    /// Older files are left out.
     oldest: Option<SystemTime>,
     end: Instant,
-    /// Entries of new folders that may still be looked at.
+    /// How many entries of new folders may still be checked.
     entries: usize,
     found: Vec<Untracked>,
 }
 
 impl UntrackedSearch<'_> {
-    /// Notes the new files of a folder and returns the new folders in it; `None` where it cannot be read or is marked. `known`
-    /// are the names of files in it that git knows; a new folder has none.
+    /// Collects the new files of a folder and returns its new folders, or `None` if it is marked or
+    /// cannot be read. `known` holds the names of its tracked files; it is `None` for a new folder.
     fn read(&mut self, folder: &str, known: Option<&HashSet<&str>>) -> Option<Vec<String>> {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for (number, entry) in std::fs::read_dir(self.top.join(folder)).ok()?.flatten().enumerate() {
@@ -166,11 +166,11 @@ impl UntrackedSearch<'_> {
     }
 }
 
-/// What is ignored, read as far as it is asked for.
+/// The ignore rules, read on demand.
 struct IgnoreRules<'a> {
     top: &'a Path,
     case: Case,
-    /// Of the repository and of its user, what decides first at the front.
+    /// Of the repository and its user, highest precedence first.
     global: Vec<List<Ignore>>,
     folders: HashMap<String, FolderRules>,
 }
@@ -178,7 +178,7 @@ struct IgnoreRules<'a> {
 struct FolderRules {
     /// Its `.gitignore`.
     patterns: Option<List<Ignore>>,
-    /// It is ignored itself, with all that is in it.
+    /// It is ignored, with everything in it.
     ignored: bool,
 }
 
@@ -194,7 +194,7 @@ impl<'a> IgnoreRules<'a> {
         }
     }
 
-    /// Whether a folder is ignored, by itself or with one that it lies in.
+    /// Whether a folder or one of its parents is ignored.
     fn is_ignored_folder(&mut self, folder: &str) -> bool {
         if let Some(known) = self.folders.get(folder) {
             return known.ignored;
@@ -202,15 +202,16 @@ impl<'a> IgnoreRules<'a> {
         let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
         let ignored = !folder.is_empty() && (self.is_ignored_folder(above) || self.ignores(above, folder, true));
         let file = self.top.join(folder).join(".gitignore");
-        // What an ignored folder says itself counts for nothing.
+        // The rules of an ignored folder do not count.
         let patterns = if ignored { None } else { patterns(&file, Some(self.top)) };
         self.folders.insert(folder.to_owned(), FolderRules { patterns, ignored });
         ignored
     }
 
-    /// Whether something in a folder that is not ignored is ignored itself: the nearest file with a word on it decides.
+    /// Whether an entry of a folder that is not ignored is ignored. The nearest file with a
+    /// matching rule decides.
     fn ignores(&mut self, folder: &str, path: &str, is_folder: bool) -> bool {
-        // So that the patterns on the way are known.
+        // This reads the rules of all parent folders.
         self.is_ignored_folder(folder);
         let name = path.rfind('/').map(|slash| slash + 1);
         let decision = |list: &List<Ignore>| {
@@ -226,10 +227,10 @@ impl<'a> IgnoreRules<'a> {
     }
 }
 
-/// The patterns of a file; those of a `.gitignore` count from its folder on.
+/// The rules of an ignore file. Those of a `.gitignore` apply from its folder on.
 fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
     let metadata = std::fs::symlink_metadata(file).ok()?;
-    // As for git, a `.gitignore` that is a link says nothing.
+    // Like git, this skips a `.gitignore` that is a symbolic link.
     if top.is_some() && !metadata.is_file() {
         return None;
     }
@@ -237,7 +238,7 @@ fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
     List::from_bytes(&content, file.to_owned(), top, Ignore::default()).ok()
 }
 
-/// The user's own file of patterns: what `core.excludesFile` names, or the one that git looks for without it.
+/// The user's ignore file: `core.excludesFile`, or git's default.
 fn excludes_file(repository: &Repository, home: Option<&Path>) -> Option<PathBuf> {
     let named = |path: &Path| {
         let config = settings_file(path, gix_config::Source::User)?;

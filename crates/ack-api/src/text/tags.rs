@@ -1,9 +1,11 @@
-//! Text that reaches a model outside a tool's result stands beside the host's own: Claude Code wraps what a hook says in
-//! `<system-reminder>`, Gemini CLI in `<hook_context>`, Codex writes `<environment_context>`, models are trained on
-//! `<|im_start|>`, `[INST]` and `Human:`. A memory that holds such a mark could end the host's text and begin one of its own.
+//! Neutralizes tags in text that reaches a model outside a tool's result, next to the host's own
+//! text. Claude Code wraps hook output in `<system-reminder>`, Gemini CLI in `<hook_context>`,
+//! Codex writes `<environment_context>`, and models are trained on `<|im_start|>`, `[INST]` and
+//! `Human:`. A memory that contains such a mark could end the host's text and start its own.
 //!
-//! There is no complete list of these marks, so whatever looks like a tag loses its first character: `<` becomes `‹`. Code stays
-//! as it is where it is no tag: `a < b`, `Vec<String>`, `x <- y`.
+//! There is no complete list of these marks, so everything that looks like a tag loses its first
+//! character: `<` becomes `‹`. Code that is not a tag is unchanged: `a < b`, `Vec<String>`, `x <-
+//! y`.
 
 use std::borrow::Cow;
 
@@ -11,15 +13,15 @@ use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// What stands in the place of the character that opened a tag.
+/// Replaces the opening character of a tag.
 const OPENING_REPLACEMENT: char = '‹';
-/// What stands in the place of the colon after a role.
+/// Replaces the colon after a role.
 const COLON_REPLACEMENT: char = '∶';
-/// Most characters after an opening one that are looked at.
+/// How many characters after an opening one are examined.
 const MAX_LOOKAHEAD: usize = 120;
 
-/// Names of tags that hosts and models know, without `-` and `_`: tags even where code would be spelt alike, as in `x<tool>`.
-/// Others are known by their form.
+/// Names of tags that hosts and models know, without `-` and `_`. They count as tags even where
+/// code looks the same, as in `x<tool>`. Other tags are recognised by their form.
 const TAGS: [&str; 78] = [
     "analysis",
     "appcontext",
@@ -100,9 +102,9 @@ const TAGS: [&str; 78] = [
     "userinstructions",
     "userpromptsubmithook",
 ];
-/// Beginnings of such names.
+/// Prefixes of such names.
 const FAMILIES: [&str; 5] = ["antml", "toolcall", "toolresult", "tooluse", "toolresponse"];
-/// The same between square brackets.
+/// Names of tags in square brackets.
 const BRACKETED: [&str; 8] = [
     "availabletools",
     "inst",
@@ -114,8 +116,8 @@ const BRACKETED: [&str; 8] = [
     "imgend",
 ];
 
-/// Takes their meaning from tags, special tokens and marks of roles. What is code stays readable, what holds none is returned as it
-/// is, and nothing changes the second time.
+/// Neutralizes tags, special tokens and role marks. Code stays readable, text without marks is
+/// returned unchanged, and a second call changes nothing.
 pub fn untagged(text: &str) -> Cow<'_, str> {
     let suspicious = |byte: u8| matches!(byte, b'<' | b'[' | b':') || !byte.is_ascii();
     if !text.bytes().any(suspicious) {
@@ -147,7 +149,7 @@ pub fn untagged(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A character as it is visible_chars: of full width, bold and the like as ASCII, the look-alikes of `/` too.
+/// The ASCII form of a character: full-width, bold and similar variants, and look-alikes of `/`.
 fn plain(c: char) -> char {
     if c.is_ascii() {
         return c;
@@ -161,7 +163,7 @@ fn plain(c: char) -> char {
     }
 }
 
-/// Whether a reader does not see a character.
+/// Whether a reader cannot see a character.
 fn is_invisible(c: char) -> bool {
     is_combining_mark(c)
         || (c.is_control() && !c.is_whitespace())
@@ -173,14 +175,14 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The characters of a text as they are visible_chars, without those that nobody sees.
+/// The characters of a text in their plain form, without invisible ones.
 fn visible_chars(text: &str) -> impl Iterator<Item = char> + Clone + '_ {
     text.chars().filter(|c| !is_invisible(*c)).map(plain).take(MAX_LOOKAHEAD)
 }
 
-/// What stands after an opening character.
+/// What follows an opening character.
 struct Lookahead {
-    /// Whether nothing but the mark itself stands between that and the name.
+    /// Whether only the mark is between the opening character and the name.
     is_attached: bool,
     /// `/`, `|`, `!` or `?` before the name.
     mark: Option<char>,
@@ -213,7 +215,7 @@ impl Lookahead {
         }
     }
 
-    /// The name, to be found in a list.
+    /// The name as it appears in a list.
     fn folded(&self) -> String {
         self.name
             .chars()
@@ -227,13 +229,13 @@ impl Lookahead {
         TAGS.binary_search(&name.as_str()).is_ok() || FAMILIES.iter().any(|family| name.starts_with(family))
     }
 
-    /// Whether a name of code would not be spelt so.
+    /// Whether the name has a form that code does not use.
     fn is_special(&self) -> bool {
         let lone_colon = self.name.replace("::", "").contains(':');
         lone_colon || self.name.contains('-') || (self.name.contains('_') && self.is_known())
     }
 
-    /// Whether it ends as a tag does, or goes on with an attribute.
+    /// Whether it ends like a tag or continues with an attribute.
     fn goes_on_as_tag(&self) -> bool {
         let rest = self.rest.trim_start();
         let attribute = rest.split_once('=').map(|(name, _)| name.trim_end());
@@ -242,7 +244,8 @@ impl Lookahead {
     }
 }
 
-/// Whether something stands right after a name or `::`, as the parameters of a type do: `Vec<String>`, `collect::<Vec<_>>`.
+/// Whether a bracket directly follows a name or `::`, like type parameters: `Vec<String>`,
+/// `collect::<Vec<_>>`.
 fn is_joined(before: &str) -> bool {
     let last = before.chars().rev().find(|c| !is_invisible(*c));
     last.is_some_and(|c| c.is_alphanumeric() || c == '_') || before.ends_with("::")
@@ -275,13 +278,14 @@ fn is_tag(before: &str, after: &str) -> bool {
 fn is_bracketed(before: &str, after: &str) -> bool {
     let lookahead = Lookahead::read(after);
     let is_marked = matches!(lookahead.mark, None | Some('/'));
-    // Between brackets after a name stands an index.
+    // Brackets after a name hold an index.
     let is_meant = !is_joined(before) || !lookahead.name.contains(char::is_lowercase);
     is_marked && is_meant && lookahead.rest.trim_start().starts_with(']') && BRACKETED.contains(&lookahead.folded().as_str())
 }
 
-/// Whether a text ends in the name of a role as a transcript writes it: `Human` and `Assistant` as a word of their own, the
-/// others (which prose and configuration files have too) at the beginning of a line and with a capital.
+/// Whether a text ends with the name of a role, as in a transcript: `Human` and `Assistant` as
+/// separate words. Prose and configuration files use the other roles too, so these count only at
+/// the start of a line and capitalized.
 fn is_role(before: &str) -> bool {
     let start = before.trim_end_matches(|c| is_invisible(c) || c == ' ' || c == '*' || c == '_');
     let is_letter = |c: char| c.is_alphanumeric() || c == '_' || is_invisible(c);
@@ -301,7 +305,7 @@ fn is_role(before: &str) -> bool {
     begins_line && word.starts_with(char::is_uppercase) && is(&["system", "user", "developer"])
 }
 
-/// As [`untagged`], for every string of a value.
+/// Like [`untagged`], for every string of a value.
 pub fn untag(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -393,7 +397,8 @@ mod tests {
         assert!(TAGS.is_sorted());
     }
 
-    /// What a host that reads carelessly makes of a text: compatible forms folded, what nobody sees left out.
+    /// The text as a careless host may read it: compatibility forms folded, invisible characters
+    /// removed.
     fn careless(text: &str) -> String {
         let folded: String = text.nfkc().filter(|c| !is_invisible(*c)).collect();
         folded.to_lowercase()

@@ -1,20 +1,21 @@
-//! How many tokens a text costs, without anybody's vocabulary.
+//! Estimates the number of tokens of a text without a vocabulary.
 //!
-//! Byte-pair vocabularies have a token for most words of ordinary text and source code, and cut what they never met into
-//! pieces of one to three bytes: digests, base64, names in other languages. Which it is shows in the letters: where two stand
-//! side by side that rare_pairs do, no token spans them. `tests/it/tokens.rs` holds the estimate against real vocabularies.
+//! Byte-pair vocabularies have a token for most words of ordinary text and code. They split
+//! anything unusual into pieces of one to three bytes: digests, base64, names in other languages.
+//! The letters show which it is: no token spans two letters that rarely follow each other.
+//! `tests/it/tokens.rs` compares the estimate with real vocabularies.
 
-/// A token in the units of this estimate.
+/// One token in the units of this estimate.
 const UNITS_PER_TOKEN: usize = 4;
-/// What a pair of letters costs that rare_pairs stand side by side, and a digit beside a letter.
+/// The cost of two letters that rarely follow each other, then of a digit next to a letter.
 const RARE_PAIR_COST: usize = 3;
 const DIGIT_LETTER_COST: usize = 2;
-/// Lower case words are longer than a token from here on.
+/// Longer lower case words are split into shorter tokens.
 const MAX_SHORT_WORD: usize = 8;
-/// Blanks that make one token.
+/// How many spaces make one token.
 const BLANKS_PER_TOKEN: usize = 32;
 
-/// For each letter those that is_common_pair follow it in English and in source code: 280 pairs, 97 of a hundred.
+/// For each letter, the letters that often follow it in English and in source code.
 const FOLLOWERS: [u32; 26] = [
     set(b"bcdfgiklmnprstuvy"),
     set(b"aeijloruy"),
@@ -53,7 +54,8 @@ const fn set(letters: &[u8]) -> u32 {
     set
 }
 
-/// What a run of characters consists of. One capital and lower case letters tail it are lower case.
+/// What a run of characters consists of. A capital and the lower case letters after it are lower
+/// case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lower,
@@ -62,11 +64,11 @@ enum Kind {
     Other,
 }
 
-/// The run that is being read.
+/// The current run.
 struct Run {
     kind: Kind,
     length: usize,
-    /// Pairs of letters in it that rare_pairs stand side by side.
+    /// How many of its letter pairs are rare.
     rare_pairs: usize,
     last: u8,
 }
@@ -81,7 +83,7 @@ impl Run {
         min_tokens * UNITS_PER_TOKEN + self.rare_pairs * RARE_PAIR_COST
     }
 
-    /// Takes a letter or digit in and returns what the runs that end with it cost.
+    /// Adds a letter or digit and returns the cost of the runs that it ends.
     fn push(&mut self, byte: u8, kind: Kind) -> usize {
         let mut ended = 0;
         let begins_word = self.kind == Kind::Upper && kind == Kind::Lower;
@@ -104,7 +106,7 @@ impl Run {
         ended
     }
 
-    /// Ends the run; what it costs.
+    /// Ends the run and returns its cost.
     const fn end(&mut self) -> usize {
         let cost = self.cost();
         (self.kind, self.length, self.rare_pairs) = (Kind::Other, 0, 0);
@@ -112,7 +114,7 @@ impl Run {
     }
 }
 
-/// Whether two letters is_common_pair stand side by side, whatever their case.
+/// Whether two letters often follow each other, in any case.
 fn is_common_pair(first: u8, second: u8) -> bool {
     let number = |byte: u8| byte.to_ascii_lowercase().wrapping_sub(b'a');
     FOLLOWERS
@@ -120,8 +122,9 @@ fn is_common_pair(first: u8, second: u8) -> bool {
         .is_some_and(|followers| followers >> number(second) & 1 == 1)
 }
 
-/// An upper estimate of the tokens a text costs: about one and a half times what current vocabularies give for prose and code,
-/// and no less than they give for digests, base64 and other scripts. Only a text of nothing but rare ideographs or syllables costs more.
+/// An upper estimate of the number of tokens of a text: somewhat above current vocabularies for
+/// prose and code, and not below them for digests, base64 and other scripts. Only a text that
+/// consists entirely of rare ideographs or syllables costs more.
 pub fn tokens(text: &str) -> usize {
     let mut total = 0;
     let mut blanks = 0;
@@ -143,7 +146,8 @@ pub fn tokens(text: &str) -> usize {
             '0'..='9' => Kind::Digit,
             _ => Kind::Other,
         };
-        // A single blank is part of the word or char_tokens tail it, but of no number and hardly of a word in another script.
+        // A single space belongs to the word or sign after it, but not to a number and rarely to a
+        // word in another script.
         if blanks > 1 || (blanks == 1 && (kind == Kind::Digit || !c.is_ascii())) {
             total += (1 + blanks / BLANKS_PER_TOKEN) * UNITS_PER_TOKEN;
         }
@@ -162,10 +166,10 @@ pub fn tokens(text: &str) -> usize {
     total.div_ceil(UNITS_PER_TOKEN)
 }
 
-/// Tokens of a character that is no ASCII letter or digit.
+/// The tokens of a character that is not an ASCII letter or digit.
 const fn char_tokens(c: char) -> usize {
     match c {
-        // Scripts that vocabularies hardly know.
+        // Scripts that vocabularies hardly cover.
         '\u{f00}'..='\u{18af}' => 3,
         _ if c.len_utf8() == 4 => 3,
         _ => c.len_utf8().div_ceil(2),
