@@ -263,7 +263,7 @@ impl LiveIndex {
         scope: &Scope,
         table_version: &TableVersion,
         patience: Duration,
-    ) -> Result<Result<(Stamp, Index, TableState), TableState>, StoreError> {
+    ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
         let mut read = None;
         let (stamp, changes) = scope.store.full_scan(patience, |snapshot| {
             let (state, index, listing) = match read.take() {
@@ -315,7 +315,7 @@ impl LiveIndex {
 }
 
 impl Indexed {
-    const fn new(stamp: Stamp, index: Index, table_version: TableVersion, table: TableState) -> Self {
+    const fn new(stamp: FileState, index: Index, table_version: TableVersion, table: TableState) -> Self {
         Self {
             stamp: Some(stamp),
             index,

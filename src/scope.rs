@@ -115,7 +115,7 @@ impl Scope {
     }
 
     /// Keeps the projects that were found while the store was read for another reason, in this state of it.
-    pub fn set_recorded(&self, stamp: Stamp, projects: RecordedProjects) {
+    pub fn set_recorded(&self, stamp: FileState, projects: RecordedProjects) {
         let recorded = Recorded {
             stamp: Some(stamp),
             read: Instant::now(),
