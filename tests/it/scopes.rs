@@ -180,7 +180,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "empty": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; wait until its program has written to it, or import into it with `ack-memory import FILE --scope NAME`"
+            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`"
           ]
         }
       },
@@ -188,7 +188,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "foreign": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/foreign/memory.db` holds no memories: none of its tables (`recipes`) has an id and a title; check the scope's `store` path; the tables this program reads are described in schemas/scope.sql"
+            "`ROOT/scopes/foreign/memory.db` holds no memories: none of its tables (`recipes`) has an id and a title; check the scope's `store` path; `schemas/scope.sql` describes the tables that this program reads"
           ]
         }
       },

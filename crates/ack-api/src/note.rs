@@ -82,8 +82,7 @@ pub enum NoteKind {
     SameId,
 }
 
-/// The body of an error: what is wrong, the value, what is allowed, the nearest match and a
-/// corrected example.
+/// The body of an error: what is wrong, what is allowed, the nearest match, a corrected example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// Stable code, listed in docs/tools.md.

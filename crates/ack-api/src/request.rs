@@ -1,20 +1,20 @@
-//! What the four tools take. Flat objects; unknown arguments are refused.
+//! The arguments of the four tools. Flat objects; unknown arguments are refused.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::StatusFilter;
 
-/// Most results one page may hold.
+/// The largest page.
 pub const MAX_LIMIT: u32 = 50;
-/// Most ids one `get_memory` may name.
+/// The largest number of ids in one `get_memory`.
 pub const MAX_IDS: usize = 20;
-/// Most neighbours on one side of a timeline.
+/// The largest number of neighbours on each side of a timeline.
 pub const MAX_NEIGHBOURS: i64 = 20;
-/// Most steps that links are followed.
+/// The largest number of steps along links.
 pub const MAX_DEPTH: i64 = 8;
 
-/// Arguments of `query_memories`. Without `query`, the newest memories that pass the filters.
+/// Arguments of `query_memories`. Without `query`, the newest memories that match the filters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueryRequest {
@@ -30,7 +30,7 @@ pub struct QueryRequest {
     /// Learned in this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Default: all shared and the current.
+    /// Default: current and all shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// staging: unreviewed. Default approved.
@@ -52,48 +52,48 @@ pub struct QueryRequest {
     /// Last day, included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// Of this session.
+    /// From this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Memory id: what is near it.
+    /// Find memories near this id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
     /// Default hybrid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Of lists; default newest.
+    /// Without query. Default newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// full adds narrative, files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
-    /// Bound on the answer.
+    /// Size limit of answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 20000))]
     pub max_tokens: Option<i64>,
-    /// next_cursor of a page.
+    /// next_cursor of last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// How each was ranked.
+    /// Explain the ranking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<bool>,
-    /// Id you miss: where it was lost.
+    /// Id you miss: shows why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
 }
 
-/// How several tags combine.
+/// How to combine several tags.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MatchTags {
-    /// Every tag must be there.
+    /// All tags must match.
     #[default]
     All,
-    /// One of them is enough.
+    /// One match is enough.
     Any,
 }
 
-/// Which retrieval legs run.
+/// Which retrieval legs to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -105,24 +105,24 @@ pub enum Mode {
     Lexical,
 }
 
-/// How memories are listed where nothing is searched for.
+/// The order of a list without a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// The newest first (the default).
+    /// Newest first (the default).
     Newest,
-    /// The oldest first, as a queue is worked off.
+    /// Oldest first, like a queue.
     Oldest,
 }
 
-/// How much of each memory an answer holds.
+/// How much of each memory to return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Detail {
     /// Title, subtitle, facts and tags (the default).
     #[default]
     Concise,
-    /// With narrative, files and review data.
+    /// Also narrative, files and review data.
     Full,
 }
 
@@ -133,7 +133,7 @@ pub struct GetRequest {
     /// The memory's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Several at once.
+    /// Several ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 20))]
     pub ids: Option<Vec<String>>,
@@ -154,19 +154,19 @@ pub struct GetRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 20))]
     pub after: Option<i64>,
-    /// Default: the first with others.
+    /// Default: first with neighbours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline_within: Option<Within>,
-    /// Links: steps, default 4.
+    /// Link steps, default 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 8))]
     pub depth: Option<i64>,
-    /// Only such links.
+    /// Only these kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Vec<String>>,
 }
 
-/// What holds the neighbours of a timeline.
+/// Where the neighbours of a timeline come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Within {
@@ -184,7 +184,7 @@ pub enum Within {
 pub enum Include {
     /// Neighbours in time.
     Timeline,
-    /// Memories near in meaning.
+    /// Memories with a similar meaning.
     Related,
     /// What it derives from, supersedes or contradicts.
     Links,
@@ -196,14 +196,14 @@ pub enum Include {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListScopesRequest {
-    /// One scope in detail.
+    /// This scope in detail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// Tokens of a page, where a caller in this program wants another bound than that of the settings. Agents cannot set it: every
-    /// word of the listed schemas is read in each session.
+    /// The size limit of a page in tokens, for callers in this program. Agents cannot set it: it
+    /// would add to the schemas that every session reads.
     #[serde(skip)]
     pub max_tokens: Option<i64>,
 }
@@ -212,17 +212,17 @@ pub struct ListScopesRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContextRequest {
-    /// Its folder. Default: the server's.
+    /// Default: the server's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_path: Option<String>,
     /// Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_cross_project: Option<bool>,
-    /// Of each list, default 5.
+    /// Per list, default 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50))]
     pub max_memories: Option<i64>,
-    /// Bound on the answer.
+    /// Size limit of answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 20000))]
     pub max_tokens: Option<i64>,

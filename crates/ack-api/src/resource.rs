@@ -1,4 +1,4 @@
-//! What resources and prompts hold beyond the tools' answers.
+//! Contents of resources and prompts that no tool returns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use super::{MemoryHit, Note, RelatedEntry, ScopeInfo, Searched};
 /// The resource `memory://scope/{name}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScopeResource {
-    /// The scope as `list_scopes` tells of it.
+    /// The scope as in `list_scopes`.
     pub scope: ScopeInfo,
     /// Its newest approved memories, newest first.
     pub newest: Vec<ResourceEntry>,
-    /// What else to know.
+    /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
@@ -31,16 +31,16 @@ pub struct ResourceEntry {
     pub created_at: Option<String>,
 }
 
-/// What the prompt `curate_pending` hands over: memories that wait for review, the oldest first.
+/// The memories that the prompt `curate_pending` shows: those that wait for review, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Review {
     /// The memories, as many as fit.
     pub pending: Vec<ReviewItem>,
-    /// How many wait in all.
+    /// How many wait for review.
     pub total: u64,
-    /// Where it looked.
+    /// Which scopes were searched.
     pub searched: Searched,
-    /// What else to know.
+    /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
@@ -48,20 +48,19 @@ pub struct Review {
 /// A memory that waits for review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewItem {
-    /// The memory in full.
+    /// The full memory.
     #[serde(flatten)]
     pub memory: MemoryHit,
-    /// Approved memories that a search for its title finds, best first: what it may repeat or contradict. `similarity` is
-    /// that of the title's vector, 0 where it has none.
+    /// Approved memories it may repeat or contradict, best first (`similarity` 0: no vector).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resembles: Vec<RelatedEntry>,
 }
 
-/// What an argument may be completed to.
+/// Suggestions for the value of an argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completions {
     /// The values, best first.
     pub values: Vec<String>,
-    /// How many fit in all.
+    /// How many values match.
     pub total: usize,
 }

@@ -1,4 +1,4 @@
-//! What the four tools answer. A field that has nothing to say is left out.
+//! The answers of the four tools. Empty fields are left out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use super::{Note, Within};
 use crate::memory::{Status, StatusFilter, Visibility};
 
-/// Which scopes an answer comes from, and by which filter.
+/// Which scopes were searched, and with which filter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
-    /// Names of the scopes that were searched.
+    /// Names of the searched scopes.
     pub scopes: Vec<String>,
-    /// Scopes that were searched and are not among these names.
+    /// How many more scopes were searched.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_scopes: u64,
-    /// Scopes that were not, and why.
+    /// Scopes that were not searched, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
-    /// Scopes that were not and are not among those.
+    /// How many more scopes were not searched.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_skipped: u64,
     /// The status filter that applied.
@@ -39,10 +39,10 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// Matches that were left out.
+/// Matches that are not shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hidden {
-    /// Matches that the status filter left out (rejected ones are never counted).
+    /// Matches that the status filter hides. Rejected ones are never counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub by_status: u64,
     /// Matches that a newer memory supersedes.
@@ -67,7 +67,7 @@ pub struct Also {
     pub scope: String,
 }
 
-/// One result of `query_memories` or one memory of `get_context`.
+/// A result of `query_memories` or a memory of `get_context`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryHit {
     /// Id to pass to `get_memory`.
@@ -96,16 +96,16 @@ pub struct MemoryHit {
     /// Its type.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Relevance; comparable within one answer only. Absent where nothing was searched for.
+    /// Relevance; comparable only within one answer. Absent without a query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// Near-duplicates folded into this result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
-    /// Further ones that are not among those.
+    /// How many more were folded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_also: u64,
-    /// Why it is here.
+    /// Why it was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The long text (`detail: full`).
@@ -131,30 +131,30 @@ pub struct MemoryHit {
 /// How a result was ranked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// Place in the order, from 1.
+    /// Position in the ranking, from 1.
     pub rank: u64,
     /// The retrieval legs that ran.
     pub legs: Vec<LegExplanation>,
-    /// How their scores became one.
+    /// How the scores were combined.
     pub fusion: String,
 }
 
-/// What one retrieval leg made of a result.
+/// How one retrieval leg ranked a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegExplanation {
     /// `lexical` or `semantic`.
     pub leg: String,
-    /// Rank in this leg, from 1; absent where the leg did not find it.
+    /// Rank in this leg, from 1; absent if the leg did not find it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
     /// Score in this leg: BM25 for `lexical`, the cosine for `semantic`.
     pub score: f64,
-    /// Query terms that matched, with each term's part of the score.
+    /// Query terms that matched, each with its share of the score.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<String>,
 }
 
-/// What became of a memory that was expected (`expect`).
+/// What happened to an expected memory (`expect`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expected {
     /// Its id.
@@ -162,32 +162,32 @@ pub struct Expected {
     /// The scope that holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Where it was lost, or that it was not.
+    /// The stage at which it was lost, or `returned`.
     pub stage: Stage,
-    /// The same in a sentence.
+    /// An explanation in one sentence.
     pub message: String,
-    /// What the legs made of it, where it came so far.
+    /// How the legs ranked it, if it got that far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
 }
 
-/// The stages of retrieval at which a memory can be lost, in their order.
+/// The stages of retrieval at which a memory can be lost, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// No scope that was searched holds it.
+    /// No searched scope contains it.
     NotFound,
-    /// The status filter left it out.
+    /// The status filter hides it.
     HiddenByStatus,
-    /// Another filter left it out.
+    /// Another filter excludes it.
     Filtered,
-    /// A newer memory takes its place.
+    /// A newer memory supersedes it.
     Superseded,
     /// No leg found it.
     NotRetrieved,
-    /// It was found, and ranks behind the page.
+    /// It ranks below the page.
     BehindPage,
-    /// It says the same as another result and is in that one's `also`.
+    /// It repeats another result and is in that result's `also`.
     Folded,
     /// It is in the answer.
     Returned,
@@ -198,34 +198,34 @@ pub enum Stage {
 pub struct QueryResponse {
     /// The page of results, best (or newest) first.
     pub results: Vec<MemoryHit>,
-    /// How many memories match over all pages.
+    /// How many memories match on all pages.
     pub total: u64,
-    /// Present and true where `total` is a lower bound.
+    /// True if `total` is a lower bound.
     #[serde(default, skip_serializing_if = "is_false")]
     pub total_is_lower_bound: bool,
-    /// What to try when nothing was found.
+    /// What to try next, if nothing was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
     /// Pass as `cursor`, with the same arguments, for the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Where it looked.
+    /// Which scopes were searched.
     pub searched: Searched,
-    /// Matches that were left out.
+    /// Matches that are not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<Hidden>,
-    /// What became of the memory that `expect` names.
+    /// What happened to the memory that `expect` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Box<Expected>>,
-    /// What else to know.
+    /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
-/// One memory with everything the store knows of it.
+/// One memory with everything the store records about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryDetail {
-    /// The fields of a result in full.
+    /// All fields of a result.
     #[serde(flatten)]
     pub memory: MemoryHit,
     /// Calendar date of the session, as stored.
@@ -249,7 +249,7 @@ pub struct MemoryDetail {
     /// Neighbours in time (`include: timeline`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// Memories near in meaning, in any scope searched, the nearest first (`include: related`).
+    /// Memories with a similar meaning, in any searched scope, nearest first (`include: related`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<RelatedEntry>,
     /// Provenance, nearest first (`include: links`).
@@ -260,7 +260,7 @@ pub struct MemoryDetail {
     pub history: Vec<HistoryEntry>,
 }
 
-/// A memory near another one in meaning.
+/// A memory with a similar meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RelatedEntry {
     /// Its id.
@@ -271,7 +271,7 @@ pub struct RelatedEntry {
     pub title: String,
     /// Its status.
     pub status: Status,
-    /// Cosine of the two vectors: 1 is the same, 0 unrelated.
+    /// Cosine similarity: 1 is identical, 0 is unrelated.
     pub similarity: f64,
 }
 
@@ -281,10 +281,10 @@ pub struct SessionContext {
     /// The session's title, as recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its overview, where somebody vouches for it.
+    /// Its overview, if the owner or the store vouches for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overview: Option<String>,
-    /// Nobody reviewed the title or the overview; they are quoted as they were recorded.
+    /// The title or the overview was not reviewed; both are quoted as recorded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unreviewed: bool,
 }
@@ -292,11 +292,11 @@ pub struct SessionContext {
 /// Neighbours of a memory in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
-    /// What holds the neighbours.
+    /// Where the neighbours come from.
     pub within: Within,
-    /// The ones before, oldest first.
+    /// Earlier memories, oldest first.
     pub before: Vec<TimelineEntry>,
-    /// The ones after, oldest first.
+    /// Later memories, oldest first.
     pub after: Vec<TimelineEntry>,
 }
 
@@ -326,9 +326,9 @@ pub struct LinkEntry {
     pub to_id: String,
     /// For instance `derived_from`, `supersedes`, `contradicts`.
     pub kind: String,
-    /// Steps from the memory asked for, from 1.
+    /// Steps from the requested memory, from 1.
     pub depth: u32,
-    /// Title of the memory at the far end.
+    /// Title of the memory at the other end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Who made the link.
@@ -339,7 +339,7 @@ pub struct LinkEntry {
     pub confidence: Option<f64>,
 }
 
-/// One line of the curation log.
+/// One entry of the curation log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
     /// What was done.
@@ -353,7 +353,7 @@ pub struct HistoryEntry {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// By whom.
+    /// Who did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// When, UTC.
@@ -366,9 +366,9 @@ pub struct HistoryEntry {
 pub struct MissingMemory {
     /// The id.
     pub id: String,
-    /// Why it is not there, and what to do.
+    /// Why it is missing, and what to do.
     pub reason: String,
-    /// Ids like it.
+    /// Similar ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<String>,
 }
@@ -376,21 +376,21 @@ pub struct MissingMemory {
 /// Answer of `get_memory`: the memory itself for `id`, `memories` for `ids`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GetResponse {
-    /// The memory asked for by `id`.
+    /// The memory with the requested `id`.
     #[serde(flatten)]
     pub memory: Option<Box<MemoryDetail>>,
-    /// The memories asked for by `ids`, in that order.
+    /// The memories with the requested `ids`, in that order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memories: Vec<MemoryDetail>,
-    /// The ones of `ids` that are not returned.
+    /// The requested `ids` that are missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingMemory>,
-    /// What else to know.
+    /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
-/// Number of memories by status.
+/// The number of memories by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Approved memories.
@@ -401,7 +401,7 @@ pub struct Counts {
     pub staging: u64,
     /// Rejected memories; never served.
     pub rejected: u64,
-    /// Rows whose status is no known word; never served.
+    /// Rows with an unknown status; never served.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown: u64,
 }
@@ -415,7 +415,7 @@ pub struct TagCount {
     pub count: u64,
 }
 
-/// What waits for a curator.
+/// Memories that wait for review.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pending {
     /// How many memories wait.
@@ -423,7 +423,7 @@ pub struct Pending {
     /// When the oldest of them was written, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<String>,
-    /// Ids, oldest first, a few of them.
+    /// A few of their ids, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
 }
@@ -433,7 +433,7 @@ pub struct Pending {
 pub struct IndexInfo {
     /// Rows in the table.
     pub rows: u64,
-    /// Share of the store's rows that the table covers, 0 to 1.
+    /// Share of the store's rows in the table, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
     /// The encoder that made the vectors.
@@ -444,29 +444,29 @@ pub struct IndexInfo {
     pub built_at: Option<String>,
 }
 
-/// Whether a scope answers.
+/// Whether a scope works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthState {
-    /// It answers.
+    /// It works.
     Ok,
-    /// It answers, with the problems named.
+    /// It works, with the named problems.
     Degraded,
-    /// It does not answer.
+    /// It does not work.
     Unavailable,
-    /// It was not opened, because it is private and neither current nor named.
+    /// It was not opened: it is private and neither current nor named.
     NotRead,
 }
 
-/// How a scope fares.
+/// The condition of a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
-    /// Whether it answers.
+    /// Whether it works.
     pub state: HealthState,
     /// How the database was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<String>,
-    /// What is wrong, each with the next step.
+    /// What is wrong, and what to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }
@@ -476,19 +476,19 @@ pub struct Health {
 pub struct ScopeInfo {
     /// Name to pass as `scope`.
     pub name: String,
-    /// Its folder. Absent, as everything behind it, for a private scope that is neither current nor named.
+    /// Its folder; absent for a private scope that is neither current nor named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The database file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// Memories that can be asked for: approved, promoted and staging.
+    /// Memories that can be read: approved, promoted and staging.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_count: Option<u64>,
     /// When the newest of them was written or changed, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
-    /// What its owner says of it.
+    /// The owner's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Who may search it.
@@ -502,16 +502,16 @@ pub struct ScopeInfo {
     /// Tags of its approved memories, most used first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagCount>,
-    /// What waits for a curator.
+    /// Memories that wait for review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
     /// The vector table, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<IndexInfo>,
-    /// What kind of store it is: `ack`, `claude-mem` or `claude-mem-v3`.
+    /// The kind of store: `ack`, `claude-mem` or `claude-mem-v3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// How it fares.
+    /// The condition of the scope.
     pub health: Health,
 }
 
@@ -520,7 +520,7 @@ pub struct ScopeInfo {
 pub struct ListScopesResponse {
     /// The scopes, by name.
     pub scopes: Vec<ScopeInfo>,
-    /// How many there are on all pages, where there are several.
+    /// How many there are on all pages, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Pass as `cursor` for the next page.
@@ -532,7 +532,7 @@ pub struct ListScopesResponse {
     /// The rule that found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected_by: Option<String>,
-    /// What else to know.
+    /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
@@ -552,27 +552,27 @@ pub struct ProjectInfo {
     pub detected_by: Option<String>,
 }
 
-/// A recent session of a project, in which at least one approved memory was learned.
+/// A recent session of a project with at least one approved memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionEntry {
-    /// The session's id; `session` of query_memories finds its memories by it.
+    /// The session's id. Pass it as `session` to query_memories to find its memories.
     pub id: String,
     /// The day it began, `YYYY-MM-DD`, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// Its title as recorded; of a session without one, the title of a memory learned in it that is not told elsewhere in the answer.
+    /// Its title as recorded, or the title of one of its memories that is not shown elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its overview, where somebody vouches for it.
+    /// Its overview, if the owner or the store vouches for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overview: Option<String>,
-    /// The id of the memory that sums it up.
+    /// The id of its summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// When it began, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// Nobody reviewed the title or the overview; they are quoted as they were recorded.
+    /// The title or the overview was not reviewed; both are quoted as recorded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unreviewed: bool,
 }
@@ -580,20 +580,20 @@ pub struct SessionEntry {
 /// Answer of `get_context`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextResponse {
-    /// The project as it was recognised.
+    /// The detected project.
     pub project: ProjectInfo,
     /// The project's own memories, most useful first.
     pub recent_memories: Vec<MemoryHit>,
     /// Its recent sessions, newest first.
     pub recent_sessions: Vec<SessionEntry>,
-    /// Learnings of other shared scopes.
+    /// Memories of other shared scopes.
     pub cross_project_learnings: Vec<MemoryHit>,
-    /// What waits for a curator in the project's scope.
+    /// Memories that wait for review in the project's scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
-    /// Where it looked.
+    /// Which scopes were searched.
     pub searched: Searched,
-    /// What else to know.
+    /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }

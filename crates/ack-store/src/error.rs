@@ -51,7 +51,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// It changed during every attempt to read it.
-    #[error("`{}` changed under every one of {attempts} attempts to read it", path.display())]
+    #[error("`{}` changed during each of {attempts} attempts to read it", path.display())]
     Unsteady {
         /// The file.
         path: PathBuf,
@@ -67,7 +67,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The store has to be read from a private copy, and the copy failed.
-    #[error("no private copy of `{}` can be made in `{}`: {source}", path.display(), folder.display())]
+    #[error("cannot make a private copy of `{}` in `{}`: {source}", path.display(), folder.display())]
     NoCopy {
         /// The file.
         path: PathBuf,
@@ -143,14 +143,14 @@ impl StoreError {
             Self::Missing { .. } => {
                 "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
             }
-            Self::Empty { .. } => "wait until its program has written to it, or import into it with `ack-memory import FILE --scope NAME`",
+            Self::Empty { .. } => "wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`",
             Self::NotADatabase { .. } => "check the scope's `store` path; restore the file from a backup if it should be a database",
-            Self::Foreign { .. } => "check the scope's `store` path; the tables this program reads are described in schemas/scope.sql",
-            Self::Locked { .. } => "try again when the other program has finished its write",
+            Self::Foreign { .. } => "check the scope's `store` path; `schemas/scope.sql` describes the tables that this program reads",
+            Self::Locked { .. } => "try again after the other program has finished writing",
             Self::Corrupt { .. } => "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`",
-            Self::Unsteady { .. } => "try again; another program rewrites it without pause",
-            Self::NotAFile { .. } => "move it away: SQLite keeps files of its own under this name",
-            Self::NoCopy { .. } => "make room there, or set TMPDIR to a folder with room that may be written",
+            Self::Unsteady { .. } => "try again; another program keeps changing it",
+            Self::NotAFile { .. } => "move it elsewhere: SQLite needs this file name",
+            Self::NoCopy { .. } => "free some space there, or set `TMPDIR` to a writable folder with enough space",
             Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE),
             Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE),
         }

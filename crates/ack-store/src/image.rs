@@ -22,8 +22,9 @@ use ack_sys::files;
 pub const MAX_IMAGE_BYTES: u64 = 32 << 20;
 /// The bytes of the wal-index that are read: its header, twice, and the checkpoint information.
 const WAL_INDEX_BYTES: usize = 136;
-/// The size of the log's header, then of each frame's header.
+/// The size of the log's header.
 const WAL_HEADER_BYTES: u64 = 32;
+/// The size of each frame's header.
 const FRAME_HEADER_BYTES: u64 = 24;
 
 /// What the wal-index says about the log.

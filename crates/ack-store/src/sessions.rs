@@ -21,9 +21,9 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{SessionContext, SessionEntry};
 
-/// The largest number of sessions to consider: of the wanted projects, then of all projects. The
-/// newest come first.
+/// How many sessions of the wanted projects are considered, newest first.
 const MAX_PROJECT_SESSIONS: usize = 500;
+/// How many sessions of all projects are read, newest first.
 const MAX_SESSIONS: usize = 20_000;
 /// How many memories of a session are kept: one that may be shown, and a few that can provide its
 /// title.

@@ -47,7 +47,7 @@ pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     open(path)?.take(max_bytes.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > max_bytes {
-        return Err(Error::new(ErrorKind::FileTooLarge, format!("it holds more than {max_bytes} bytes")));
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {max_bytes} bytes")));
     }
     Ok(content)
 }
@@ -57,7 +57,7 @@ pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// See [`read`]; also if the file is not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
-    String::from_utf8(read(path, max_bytes)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no UTF-8 text"))
+    String::from_utf8(read(path, max_bytes)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// Replaces a leading `~` by the home folder.

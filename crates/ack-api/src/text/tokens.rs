@@ -7,8 +7,9 @@
 
 /// One token in the units of this estimate.
 const UNITS_PER_TOKEN: usize = 4;
-/// The cost of two letters that rarely follow each other, then of a digit next to a letter.
+/// The cost of two letters that rarely follow each other.
 const RARE_PAIR_COST: usize = 3;
+/// The cost of a digit next to a letter.
 const DIGIT_LETTER_COST: usize = 2;
 /// Longer lower case words are split into shorter tokens.
 const MAX_SHORT_WORD: usize = 8;
