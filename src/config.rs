@@ -229,6 +229,32 @@ pub struct Config {
 }
 
 impl Config {
+    /// The settings of a scope root: its `config.toml` where there is one, else defaults. Nothing of the environment is read:
+    /// there is no current project and no home folder until [`Config::with_project`] and [`Config::with_home`] name them.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when `config.toml` is wrong.
+    pub fn at(root: impl Into<PathBuf>) -> Result<Self, SettingsError> {
+        Self::load(Inputs {
+            root: Some(Setting::flag("--root", root.into())),
+            ..Inputs::default()
+        })
+    }
+
+    /// With the folder that `~` stands for in manifests.
+    #[must_use]
+    pub fn with_home(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.home = Some(folder.into());
+        self
+    }
+
+    /// With this folder as the current project, which decides the current scope.
+    #[must_use]
+    pub fn with_project(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.project = Setting::flag("--project", folder.into());
+        self
+    }
+
     /// Puts the settings together.
     ///
     /// # Errors

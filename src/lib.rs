@@ -1,13 +1,36 @@
-//! `ack-memory` answers a coding agent's questions from curated memories, and never writes to a
-//! memory store.
+//! ack-memory answers a coding agent's questions from notes that people approved, and never writes to the stores it reads.
 //!
-//! A request comes in through [`cli`], [`hook`] or [`mcp`], which decode it and call the
-//! [`service`]. The service asks [`scope`] which scopes are meant, searches their indexes, reads the
-//! records from their stores with the status of that moment, and answers in the types of `ack_api`.
-//! [`import`] and [`demo`] write native stores; no request of an agent reaches them.
+//! The binary speaks the Model Context Protocol. A Rust program can ask the same questions through [`Service`]: [`Config::at`]
+//! names a scope root, and each tool is a method over the types of [`api`].
 //!
-//! `ARCHITECTURE.md` has the map of the crates and modules, the way of a request and the
-//! invariants.
+//! ```
+//! use ack_memory::api::{GetRequest, QueryRequest};
+//! use ack_memory::{Config, Service};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let root = folder.path();
+//! # ack_memory::demo::build(root, jiff::Timestamp::now())?;
+//! let service = Service::new(Config::at(root)?);
+//! let answer = service.query_memories(&QueryRequest {
+//!     query: Some("exit code 137".to_owned()),
+//!     ..QueryRequest::default()
+//! })?;
+//! let best = answer.results.first().ok_or("nothing found")?;
+//! println!("{}: {}", best.scope, best.title);
+//!
+//! let whole = service.get_memory(&GetRequest {
+//!     id: Some(best.id.clone()),
+//!     ..GetRequest::default()
+//! })?;
+//! assert!(whole.memory.is_some_and(|memory| memory.memory.title == best.title));
+//! # service.close();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Every method blocks on the file system: an async program calls it from a blocking thread. `ARCHITECTURE.md` has the map of
+//! the crates and modules, the way of a request and the invariants.
 
 #![deny(unsafe_code, missing_docs)]
 #![cfg_attr(
@@ -32,18 +55,32 @@
     clippy::redundant_clone
 )]
 
+mod connect;
+mod hook;
+mod live;
+mod offer;
+
 pub use ack_api as api;
 
+pub use self::config::{Config, SettingsError};
+pub use self::service::{Error, Service};
+
+// The binary, the tests and the benchmarks use these. They are not a part of the library's interface.
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod config;
-pub mod connect;
+#[doc(hidden)]
 pub mod demo;
+#[doc(hidden)]
 pub mod eval;
-pub mod hook;
+#[doc(hidden)]
 pub mod import;
-mod live;
+#[doc(hidden)]
 pub mod mcp;
-pub mod offer;
+#[doc(hidden)]
 pub mod scope;
+#[doc(hidden)]
 pub mod service;
+#[doc(hidden)]
 pub mod toolset;

@@ -1,0 +1,25 @@
+//! Asks a scope root from a program of your own: `cargo run --example embed -- ~/.ack-mem "exit code 137"`.
+
+use ack_memory::api::QueryRequest;
+use ack_memory::{Config, Service};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(root), Some(query)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: embed ROOT QUERY".into());
+    };
+    let service = Service::new(Config::at(root)?.with_project(std::env::current_dir()?));
+    let answer = service.query_memories(&QueryRequest {
+        query: Some(query),
+        limit: Some(3),
+        ..QueryRequest::default()
+    })?;
+    for hit in &answer.results {
+        println!("{} ({}): {}", hit.id, hit.scope, hit.title);
+    }
+    for note in &answer.notes {
+        eprintln!("note: {}", note.message);
+    }
+    service.close();
+    Ok(())
+}
