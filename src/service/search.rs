@@ -14,7 +14,7 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Mode, Note};
-use ack_search::cursor::Cursor;
+use ack_search::cursor::{Cursor, LastResult};
 use ack_search::dedup::{self, Signature};
 use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
@@ -101,7 +101,12 @@ impl Page {
     pub fn cursor(&self, request: &ack_api::QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        Some(Cursor::after(request, &last.ranked, &last.scope, &last.id, weights))
+        let last = LastResult {
+            ranked: &last.ranked,
+            scope: &last.scope,
+            id: &last.id,
+        };
+        Some(Cursor::after(request, last, weights))
     }
 }
 

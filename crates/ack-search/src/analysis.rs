@@ -464,10 +464,19 @@ fn strip_diacritics(word: &str) -> String {
 /// Whether a character belongs to a script without spaces between words, or with attached
 /// particles.
 fn is_unspaced(c: char) -> bool {
-    matches!(c,
-        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+    matches!(
+        c,
+        '\u{0e00}'..='\u{0eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{31f0}'..='\u{31ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7af}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
 }
 
 #[cfg(test)]
@@ -520,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_separators_says_what_the_function_says() {
+    fn the_separator_table_matches_the_function() {
         for (byte, separates) in (0u8..).zip(ASCII_SEPARATORS) {
             assert_eq!(separates, is_separator(char::from(byte)), "{byte}");
         }
@@ -529,14 +538,14 @@ mod tests {
     }
 
     #[test]
-    fn words_lose_what_is_around_them() {
+    fn surrounding_punctuation_is_stripped() {
         check("don't panic!", &["don", "panic"]);
         check("the user's file...", &["the", "user", "file"]);
         check("IDs and URLs", &["ids", "and", "urls"]);
     }
 
     #[test]
-    fn other_scripts_are_found() {
+    fn other_scripts_are_tokenized() {
         check("Größe naïve", &["grosse", "naive"]);
         check("データ", &["デー", "ータ"]);
         assert_eq!(tokens("鍵", TextRole::Query), ["鍵"]);
@@ -546,18 +555,18 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_without_a_letter_is_no_word() {
+    fn a_combining_mark_alone_is_not_a_word() {
         check("\u{659} x\u{659}y \u{64b}\u{659}", &["xy"]);
     }
 
     #[test]
-    fn stop_words_are_sorted_for_the_search_in_them() {
+    fn stop_words_are_sorted() {
         assert!(STOP_WORDS.is_sorted());
         assert!(is_stop_word("the") && !is_stop_word("lock"));
     }
 
     #[test]
-    fn specific_identifiers_are_told_from_hyphenated_words() {
+    fn hyphenated_words_are_not_specific_identifiers() {
         for specific in ["e0382", "tokio::select", "src/a.rs", "1.2.3", "err_x", "-i"] {
             assert!(is_specific(specific), "{specific}");
         }

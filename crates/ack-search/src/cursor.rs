@@ -38,6 +38,17 @@ pub struct Cursor {
     pub weights: Option<String>,
 }
 
+/// The last result of a page.
+#[derive(Debug, Clone, Copy)]
+pub struct LastResult<'a> {
+    /// Its position in the order.
+    pub ranked: &'a Ranked,
+    /// The name of its scope.
+    pub scope: &'a str,
+    /// Its id.
+    pub id: &'a str,
+}
+
 /// The serialized form: the fields of [`Cursor`], in the same order.
 type Parts<'a> = (
     u64,
@@ -50,21 +61,16 @@ type Parts<'a> = (
 );
 
 impl Cursor {
-    /// The cursor after the result `last`, whose scope and id are given.
-    pub fn after(
-        request: &QueryRequest,
-        last: &Ranked,
-        scope: &str,
-        id: &str,
-        weights: Option<String>,
-    ) -> Self {
+    /// The cursor after a page. `weights` are those of the first page.
+    pub fn after(request: &QueryRequest, last: LastResult<'_>, weights: Option<String>) -> Self {
+        let LastResult { ranked, scope, id } = last;
         Self {
             request: fingerprint(request),
             scope: scope.to_owned(),
             id: id.to_owned(),
-            rank: last.rank,
-            current_project: last.current_project,
-            created: last.created,
+            rank: ranked.rank,
+            current_project: ranked.current_project,
+            created: ranked.created,
             weights,
         }
     }

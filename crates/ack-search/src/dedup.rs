@@ -4,7 +4,7 @@
 //! number, a version or a negation differs.
 //!
 //! - **Nearly the same text** ([`Signature::is_near`]): most words are common, and neither memory
-//!   says `after` where the other says `before` ([`CONTRASTS`]). A cosine below
+//!   says `after` where the other says `before` (`CONTRASTS`). A cosine below
 //!   [`MIN_NEAR_COSINE`] rules this out without comparing words.
 //! - **The same in other words** ([`is_reworded`]): the cosine is at least
 //!   [`MIN_REWORDED_COSINE`], most stems and all contrasts are common, and the words that differ
@@ -46,22 +46,27 @@ const NEGATIONS: [&str; 8] = [
 /// Words that contrast with another one in texts that are otherwise the same.
 #[rustfmt::skip]
 const CONTRASTS: &[&str] = &[
-    "above", "accept", "accepted", "accepts", "add", "added", "adding", "adds", "after", "allow", "allowed", "allows",
-    "always", "ascending", "async", "automatic", "before", "below", "best", "bottom", "child", "client", "close", "closed",
-    "closes", "closing", "decode", "decrease", "decreased", "decreases", "decrypt", "denied", "denies", "deny", "descending",
-    "disable", "disabled", "disables", "disabling", "down", "download", "dynamic", "earlier", "empty", "enable", "enabled",
-    "enables", "enabling", "encode", "encrypt", "exclude", "excluded", "excludes", "export", "external", "fail", "failed",
-    "failing", "fails", "false", "fast", "faster", "fastest", "fewer", "fifth", "first", "forbid", "forbidden", "former",
-    "fourth", "full", "high", "higher", "highest", "horizontal", "import", "include", "included", "includes", "increase",
-    "increased", "increases", "inner", "input", "inside", "internal", "invalid", "large", "larger", "last", "later", "latter",
-    "least", "left", "less", "local", "lock", "locked", "low", "lower", "lowest", "manual", "manually", "max", "maximum",
-    "min", "minimum", "mutable", "new", "newer", "next", "off", "often", "old", "older", "one", "open", "opened", "opening",
-    "opens", "optional", "outer", "output", "outside", "parent", "pass", "passed", "passes", "passing", "previous", "private",
-    "public", "pull", "push", "raise", "raised", "raises", "rarely", "read", "reading", "reads", "reject", "rejected",
-    "rejects", "remote", "remove", "removed", "removes", "removing", "required", "right", "second", "server", "shared",
-    "slow", "slower", "slowest", "small", "smaller", "sometimes", "start", "started", "starting", "starts", "static", "stop",
-    "stopped", "stopping", "stops", "succeed", "succeeds", "sync", "third", "three", "top", "true", "two", "under", "unlock",
-    "unlocked", "upload", "upper", "valid", "vertical", "worst", "write", "writes", "writing",
+    "above", "accept", "accepted", "accepts", "add", "added", "adding", "adds", "after", "allow",
+    "allowed", "allows", "always", "ascending", "async", "automatic", "before", "below", "best",
+    "bottom", "child", "client", "close", "closed", "closes", "closing", "decode", "decrease",
+    "decreased", "decreases", "decrypt", "denied", "denies", "deny", "descending", "disable",
+    "disabled", "disables", "disabling", "down", "download", "dynamic", "earlier", "empty",
+    "enable", "enabled", "enables", "enabling", "encode", "encrypt", "exclude", "excluded",
+    "excludes", "export", "external", "fail", "failed", "failing", "fails", "false", "fast",
+    "faster", "fastest", "fewer", "fifth", "first", "forbid", "forbidden", "former", "fourth",
+    "full", "high", "higher", "highest", "horizontal", "import", "include", "included", "includes",
+    "increase", "increased", "increases", "inner", "input", "inside", "internal", "invalid",
+    "large", "larger", "last", "later", "latter", "least", "left", "less", "local", "lock",
+    "locked", "low", "lower", "lowest", "manual", "manually", "max", "maximum", "min", "minimum",
+    "mutable", "new", "newer", "next", "off", "often", "old", "older", "one", "open", "opened",
+    "opening", "opens", "optional", "outer", "output", "outside", "parent", "pass", "passed",
+    "passes", "passing", "previous", "private", "public", "pull", "push", "raise", "raised",
+    "raises", "rarely", "read", "reading", "reads", "reject", "rejected", "rejects", "remote",
+    "remove", "removed", "removes", "removing", "required", "right", "second", "server", "shared",
+    "slow", "slower", "slowest", "small", "smaller", "sometimes", "start", "started", "starting",
+    "starts", "static", "stop", "stopped", "stopping", "stops", "succeed", "succeeds", "sync",
+    "third", "three", "top", "true", "two", "under", "unlock", "unlocked", "upload", "upper",
+    "valid", "vertical", "worst", "write", "writes", "writing",
 ];
 
 fn is_contrast(word: &str) -> bool {
@@ -252,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contrasts_are_sorted_for_the_search_in_them() {
+    fn contrasts_are_sorted() {
         assert!(CONTRASTS.is_sorted());
         assert!(is_contrast("before") && !is_contrast("lockfile"));
     }

@@ -1,4 +1,4 @@
-//! Numbered strings, concatenated in memory: about a dozen bytes each besides the text.
+//! Numbered strings, concatenated in memory. Each takes about a dozen bytes in addition to its text.
 
 use super::id_table::{IdTable, hash};
 

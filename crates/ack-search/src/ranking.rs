@@ -1,6 +1,6 @@
 //! The order of candidates: total, deterministic, and resumable from a cursor.
 //!
-//! Scores within [`TIE_WIDTH`] of each other are a tie. Among ties the current project's memories
+//! Scores within `TIE_WIDTH` of each other are a tie. Among ties the current project's memories
 //! come first, then the newer ones (or the older ones, on request), then scope and id decide.
 
 use std::cmp::Ordering;

@@ -435,7 +435,7 @@ mod tests {
     use super::sample;
 
     #[test]
-    fn a_sample_tells_the_share_of_what_is_written_in_turn() {
+    fn a_sample_estimates_the_share_of_what_is_written_in_turn() {
         for documents in [8_192, 10_400, 200_000, 1_000_000u32] {
             for period in [2, 3, 4, 8, 12, 24, 40, 61, 122] {
                 for remainder in [0, period - 1] {
