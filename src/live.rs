@@ -34,8 +34,11 @@ pub struct LiveIndexes {
     /// A vector table of up to this many rows is held in memory; a larger one is searched itself.
     resident: usize,
     /// By the name of the scope, with the scope they were made for.
-    known: Mutex<HashMap<String, (Weak<Scope>, Arc<LiveIndex>)>>,
+    known: Mutex<HashMap<String, MadeFor>>,
 }
+
+/// An index with the scope it was made for.
+type MadeFor = (Weak<Scope>, Arc<LiveIndex>);
 
 /// The index of one scope.
 #[derive(Debug)]
@@ -221,7 +224,7 @@ impl LiveIndex {
         if !looked && table_version.is_some() {
             // The old index is freed first: two of them would take twice the memory.
             give_up(slot);
-            match self.from_table(scope, &table_version, patience)? {
+            match self.load(scope, &table_version, patience)? {
                 Ok((stamp, index, state)) => {
                     put(slot, Indexed::new(stamp, index, table_version, state));
                     return Ok(());
@@ -258,7 +261,7 @@ impl LiveIndex {
     /// The index from the vector table, in step with the store; or why the table could not be used.
     ///
     /// Reading the table and listing the rows of the store take about as long, so both are done at once.
-    fn from_table(
+    fn load(
         &self,
         scope: &Scope,
         table_version: &TableVersion,

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 
 use ack_memory::api::{ListScopesRequest, QueryRequest};
 use ack_memory::config::{Config, ConfigFile};
-use ack_memory::error::SettingsError;
+use ack_memory::SettingsError;
 use ack_memory::import::{self, Options};
-use ack_memory::memory::StatusFilter;
+use ack_api::memory::StatusFilter;
 use ack_memory::scope::manifest::Manifest;
 use ack_memory::service::Service;
 use ack_memory_fuzz::{folder, inputs, now};

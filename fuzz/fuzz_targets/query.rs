@@ -8,11 +8,11 @@
 use std::collections::HashSet;
 
 use ack_memory::api::QueryRequest;
-use ack_memory::memory::{Memory, Status};
-use ack_memory::query::analysis::{self, Side};
-use ack_memory::query::prepare::{Analyst, unpack};
+use ack_api::memory::{Memory, Status};
+use ack_search::analysis::{self, Side};
+use ack_search::prepare::{Analyst, unpack};
 use ack_memory::service::arguments;
-use ack_memory::text;
+use ack_api::text;
 use ack_memory_fuzz::{PRIVATE, SECRET, service};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
@@ -90,7 +90,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// An error is one that its reader can use.
-fn refused(error: &ack_memory::error::Error) {
+fn refused(error: &ack_memory::Error) {
     let body = error.body();
     assert!(
         !body.message.is_empty() && !body.message.contains(char::is_control),

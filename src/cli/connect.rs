@@ -237,7 +237,7 @@ fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
 /// The hooks and permissions that are to be written.
 fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
     // Whether a token is there is for `serve` to find out.
-    let offer = Offer::load(&config, args.surface, &|_| Some(OsString::from("-")))?;
+    let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
     let own = || offer.toolset.tools().iter().map(|tool: &OfferedTool| tool.name.clone()).collect();
     Ok(Wanted {
         hooks: args.hooks(),

@@ -121,7 +121,10 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Cli
                     index.get("coverage").and_then(Value::as_f64).unwrap_or_default() * 100.0,
                     text("/index/built_at")
                 ),
-                None => "no table; made in memory (`ack-memory index` makes one, which shortens the first search)".to_owned(),
+                None if cfg!(feature = "table") => {
+                    "no table; made in memory (`ack-memory index` makes one, which shortens the first search)".to_owned()
+                }
+                None => "made in memory; this build has no vector tables".to_owned(),
             }
         );
         for problem in info
@@ -252,5 +255,15 @@ fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
     settings.push(("limits.results", config.limit.value.to_string(), config.limit.source.to_string()));
     settings.push(("limits.tokens", config.tokens.value.to_string(), config.tokens.source.to_string()));
     settings.push(("limits.memory", config.memory.value.to_string(), config.memory.source.to_string()));
+    settings.push((
+        "limits.resident",
+        config.resident.value.to_string(),
+        config.resident.source.to_string(),
+    ));
+    settings.push((
+        "limits.seconds",
+        config.seconds.value.to_string(),
+        config.seconds.source.to_string(),
+    ));
     settings
 }

@@ -95,9 +95,9 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
     if json {
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
     }
-    let done = if args.dry_run { "would be" } else { "were" };
+    let would = if args.dry_run { "would be " } else { "" };
     write_plain(&format!(
-        "{} memories {done} added, {} replaced, {} were there already, {} lines refused\n{}\n",
+        "{would}added: {}, replaced: {}, unchanged: {}, lines refused: {}\n{}\n",
         report.added,
         report.updated,
         report.unchanged,

@@ -100,7 +100,7 @@ impl Target {
             })
         })?;
         refused.extend(more);
-        Ok(plan?)
+        plan
     }
 
     /// Writes the plan in one transaction; a new store then takes its place.
@@ -115,7 +115,7 @@ impl Target {
         if !self.is_new {
             let mut connection = Connection::open(&self.path).map_err(sqlite)?;
             connection.busy_timeout(Duration::from_secs(10)).map_err(sqlite)?;
-            return Ok(write(&mut connection, plan, now).map_err(sqlite)?);
+            return write(&mut connection, plan, now).map_err(sqlite);
         }
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let above = folder.parent().unwrap_or(folder);

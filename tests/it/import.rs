@@ -260,7 +260,7 @@ fn a_dry_run_writes_nothing() {
     case.file(&text);
     let before: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
     let said = case.import(&text, &["--dry-run"]).ok();
-    assert!(said.contains("1 memories would be added"), "{said}");
+    assert!(said.contains("would be added: 1"), "{said}");
     let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
     assert_eq!(after, before, "a folder or file was left");
 

@@ -54,6 +54,9 @@ pub trait Record {
     fn memory(&self) -> Result<Memory, Self::Error>;
 }
 
+/// What a scan calls for each record.
+pub type Visit<'a, E> = &'a mut dyn FnMut(&dyn Record<Error = E>) -> Result<(), E>;
+
 /// Every record of one consistent state of a store.
 pub trait Records {
     /// Why the store cannot be read.
@@ -64,7 +67,7 @@ pub trait Records {
     ///
     /// # Errors
     /// The store cannot be read, or `visit` failed.
-    fn scan(&self, visit: &mut dyn FnMut(&dyn Record<Error = Self::Error>) -> Result<(), Self::Error>) -> Result<(), Self::Error>;
+    fn scan(&self, visit: Visit<'_, Self::Error>) -> Result<(), Self::Error>;
     /// Lists every record in stored order, with what shows whether it changed.
     ///
     /// # Errors

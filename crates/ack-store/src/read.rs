@@ -2,7 +2,7 @@
 //! function, rows that the status filter does not allow are left out or returned with their status;
 //! then the caller decides.
 
-use ack_api::source::{ListedRow, Record, Records, RowKey, StoredMemory};
+use ack_api::source::{ListedRow, Record, Records, RowKey, StoredMemory, Visit};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ impl Records for Snapshot<'_> {
         self.layout.has_status()
     }
 
-    fn scan(&self, visit: &mut dyn FnMut(&dyn Record<Error = StoreError>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    fn scan(&self, visit: Visit<'_, StoreError>) -> Result<(), StoreError> {
         self.scanned.set(true);
         let mut bytes = Vec::new();
         for (number, source) in self.sources() {
