@@ -200,12 +200,10 @@ impl Launch {
 
 /// A word as the system's shell reads it.
 pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,~".contains(c) || (cfg!(windows) && c == '\\');
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,~".contains(c);
     // A tilde is expanded where a word begins with it.
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
         word.to_owned()
-    } else if cfg!(windows) {
-        format!("\"{word}\"")
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }

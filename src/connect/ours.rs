@@ -104,7 +104,8 @@ fn is_version(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The words of a shell command, without their quotation marks. A backslash is a part of a path on Windows.
+/// The words of a shell command, without their quotation marks. A backslash before a letter is part of a Windows path, which
+/// other programs may have written.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
