@@ -7,13 +7,12 @@
 
 use std::collections::HashSet;
 
-use ack_memory::api::QueryRequest;
 use ack_api::memory::{Memory, Status};
-use ack_search::analysis::{self, Side};
-use ack_search::prepare::{Analyst, unpack};
+use ack_api::{ErrorCode, QueryRequest, text};
 use ack_memory::service::arguments;
-use ack_api::text;
 use ack_memory_fuzz::{PRIVATE, SECRET, service};
+use ack_search::analysis::{self, TextRole};
+use ack_search::analyzer::{Analyzer, unpack_term};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(request) => request,
         Err(error) => return refused(&error),
     };
-    analysed(request.query.as_deref().unwrap_or_default());
+    analyzed(request.query.as_deref().unwrap_or_default());
     let first = match service().query_memories(&request) {
         Ok(answer) => answer,
         Err(error) => return refused(&error),
@@ -98,13 +97,13 @@ fn refused(error: &ack_memory::Error) {
         body.message
     );
     assert!(body.message.len() < 4_000, "{} bytes", body.message.len());
-    assert_ne!(error.code(), "internal_error");
+    assert_ne!(error.code(), ErrorCode::InternalError);
 }
 
-/// Terms are never empty, hold no blank, and are numbered in order; what a memory is prepared to is the same every time.
-fn analysed(query: &str) {
-    for side in [Side::Query, Side::Document] {
-        analysis::tokenize(query, side, &mut |token| {
+/// Terms are never empty, hold no blank, and are numbered in order; analyzing a memory again gives the same result.
+fn analyzed(query: &str) {
+    for role in [TextRole::Query, TextRole::Document] {
+        analysis::tokenize(query, role, &mut |token| {
             assert!(
                 !token.text.is_empty() && !token.text.contains([' ', '\n', '\t', '\r']),
                 "{:?} of {query:?}",
@@ -136,8 +135,8 @@ fn analysed(query: &str) {
         unknown_status: None,
         repaired: Vec::new(),
     };
-    let mut analyst = Analyst::default();
-    let first = analyst.prepare(&memory, None);
-    assert!(first.terms.windows(2).all(|two| unpack(two[0]).0 < unpack(two[1]).0));
-    assert_eq!(analyst.prepare(&memory, None), first, "what is remembered changes nothing");
+    let mut analyzer = Analyzer::default();
+    let first = analyzer.analyze(&memory, None);
+    assert!(first.terms.windows(2).all(|two| unpack_term(two[0]).0 < unpack_term(two[1]).0));
+    assert_eq!(analyzer.analyze(&memory, None), first, "the cache changes nothing");
 }
