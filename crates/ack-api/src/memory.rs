@@ -206,7 +206,7 @@ pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter,
         }
         let Some(following) = next.1 else { return true };
         match look(following) {
-            Successor::There { next: behind, .. } => next = (following, behind),
+            Successor::There { next: after, .. } => next = (following, after),
             Successor::Gone | Successor::Rejected => return true,
         }
     }

@@ -1,5 +1,5 @@
-//! What the readers of settings files share: a problem with the keys that lead to it, numbers within bounds, values of TOML
-//! as JSON, and which names and descriptions of tools clients take.
+//! Shared by the readers of settings files: a problem and the keys that lead to it, bounded
+//! numbers, TOML values as JSON, and the limits that clients put on tool names and descriptions.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use crate::memory::nearest;
 use crate::text;
 
-/// Longest name of a tool.
-const LONGEST_NAME: usize = 64;
-/// Longest description of a tool or an argument, in characters.
-const LONGEST_DESCRIPTION: usize = 1_000;
+/// The longest tool name.
+const MAX_NAME_CHARS: usize = 64;
+/// The longest description of a tool or an argument, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 1_000;
 
 /// What is wrong in a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub struct Problem {
     pub path: Vec<String>,
     /// What is wrong.
     pub message: String,
-    /// The nearest names to the one that stands there.
+    /// The known names that are nearest to the one found.
     pub nearest: Vec<String>,
     /// The names that are allowed.
     pub known: Vec<String>,
 }
 
 impl Problem {
-    /// One at these keys.
+    /// A problem at the given keys.
     pub fn at<const N: usize>(path: [&str; N], message: impl Into<String>) -> Self {
         Self {
             path: path.map(str::to_owned).into(),
@@ -39,7 +39,7 @@ impl Problem {
         }
     }
 
-    /// With the names that are allowed where `word` stands.
+    /// Adds the names that are allowed in place of `word`.
     #[must_use]
     pub fn among<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         self.known = known.into_iter().map(str::to_owned).collect();
@@ -52,7 +52,7 @@ impl Problem {
         self
     }
 
-    /// With keys before those that lead to it.
+    /// Adds keys before the ones that lead to the problem.
     #[must_use]
     pub fn under(mut self, path: &[&str]) -> Self {
         self.path.splice(0..0, path.iter().map(|key| (*key).to_owned()));
@@ -60,37 +60,37 @@ impl Problem {
     }
 }
 
-/// Whether clients take this as the name of a tool: letters, digits, `_` and `-`, at most 64 of them.
+/// Whether clients accept a tool name: letters, digits, `_` and `-`, at most 64 of them.
 pub fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(allowed)
+    (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(allowed)
 }
 
-/// Why a name is no name of a tool.
+/// The message for a name that clients do not accept.
 pub fn no_name(name: &str) -> String {
     format!(
-        "`{}` is no name of a tool: 1 to {LONGEST_NAME} letters, digits, `_` and `-`",
+        "`{}` is no name of a tool: 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`",
         text::line(name, 80)
     )
 }
 
-/// A description, safe to show.
+/// A description, safe to print.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn described(raw: &str) -> Result<String, String> {
     let length = raw.chars().count();
-    if length > LONGEST_DESCRIPTION {
-        return Err(format!("{length} characters; at most {LONGEST_DESCRIPTION} are shown"));
+    if length > MAX_DESCRIPTION_CHARS {
+        return Err(format!("{length} characters; at most {MAX_DESCRIPTION_CHARS} are shown"));
     }
-    let safe = text::line(raw, LONGEST_DESCRIPTION);
+    let safe = text::line(raw, MAX_DESCRIPTION_CHARS);
     if safe.is_empty() {
         return Err("it is empty".to_owned());
     }
     Ok(safe)
 }
 
-/// The keys of a settings file, with those of the tables in it.
+/// The keys of a settings file, including those of its tables.
 pub fn keys<T: JsonSchema>() -> Vec<String> {
     let schema = schemars::schema_for!(T).to_value();
     let tables = schema.get("$defs").and_then(Value::as_object);
@@ -104,23 +104,23 @@ pub fn keys<T: JsonSchema>() -> Vec<String> {
         .collect()
 }
 
-/// A number within bounds; the error names them.
+/// A number within bounds.
 ///
 /// # Errors
-/// One of the reader's own, for a number out of bounds.
-pub fn bounded<'de, D: Deserializer<'de>, const LEAST: u32, const MOST: u32>(input: D) -> Result<Option<u32>, D::Error> {
+/// The number is out of bounds; the error names them.
+pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(input: D) -> Result<Option<u32>, D::Error> {
     let number = i64::deserialize(input)?;
     u32::try_from(number)
         .ok()
-        .filter(|number| (LEAST..=MOST).contains(number))
+        .filter(|number| (MIN..=MAX).contains(number))
         .map(Some)
-        .ok_or_else(|| serde::de::Error::custom(format!("{number} is not allowed; allowed are {LEAST} to {MOST}")))
+        .ok_or_else(|| serde::de::Error::custom(format!("{number} is not allowed; allowed are {MIN} to {MAX}")))
 }
 
-/// Values of a table; a date without quotes is read as its text.
+/// The values of a table. A date without quotes becomes text.
 ///
 /// # Errors
-/// What is no TOML.
+/// The input is not TOML.
 pub fn values<'de, D: Deserializer<'de>>(input: D) -> Result<Map<String, Value>, D::Error> {
     let table = toml::Table::deserialize(input)?;
     Ok(table.into_iter().map(|(key, value)| (key, json(value))).collect())

@@ -1,4 +1,5 @@
-//! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are required.
+//! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are
+//! required.
 
 use super::layout::{Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile, SessionSource, Table, find};
 

@@ -66,8 +66,8 @@ const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
-/// If a read takes longer than this and is disturbed, the next attempt makes a copy: the same writer
-/// would disturb it again.
+/// If a read takes longer than this and is disturbed, the next attempt makes a copy: the same
+/// writer would disturb it again.
 const SLOW_READ: Duration = Duration::from_millis(250);
 /// How many times to read an image that a writer invalidates.
 const MAX_IMAGE_ATTEMPTS: u32 = 3;
@@ -126,8 +126,8 @@ struct LockObservation {
     last: Instant,
 }
 
-/// Identifies a schema: the database file, SQLite's schema cookie, and whether values are truncated,
-/// which changes the layout too.
+/// Identifies a schema: the database file, SQLite's schema cookie, and whether values are
+/// truncated, which changes the layout too.
 type LayoutKey = (u64, i64, bool);
 
 /// One state of a store, open for reading.
@@ -299,7 +299,8 @@ impl Store {
         let mut last_error: Option<StoreError> = None;
         loop {
             if attempts > 0 {
-                // Reading a large store may take longer than the timeout: try a copy before giving up.
+                // Reading a large store may take longer than the timeout: try a copy before giving
+                // up.
                 let elapsed = started.elapsed();
                 let may_copy = disturbances > 0 && last_error.is_none() && elapsed < timeout * 2;
                 if elapsed > timeout && may_copy {
@@ -620,7 +621,8 @@ fn gate(path: &Path) -> Arc<Mutex<()>> {
     Arc::clone(lock(GATES.get_or_init(Mutex::default)).entry(key).or_default())
 }
 
-/// Locks a mutex. The values stay usable after a panic in another thread: each is replaced as a whole.
+/// Locks a mutex. The values stay usable after a panic in another thread: each is replaced as a
+/// whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -249,9 +249,9 @@ impl Snapshot<'_> {
                 continue;
             };
             let id_expression = source.id.expression();
-            let (own, successor) = (exact(&id_expression), exact(column));
+            let (id_column, successor) = (exact(&id_expression), exact(column));
             let sql = format!(
-                "SELECT {column}, {id_expression} FROM {} WHERE {successor} = ?1 OR ({own} = ?1 AND {successor} <> '') LIMIT 50",
+                "SELECT {column}, {id_expression} FROM {} WHERE {successor} = ?1 OR ({id_column} = ?1 AND {successor} <> '') LIMIT 50",
                 source.table
             );
             for [newer, older] in self.query_texts(&sql, Some(id))? {

@@ -128,7 +128,7 @@ pub fn fingerprint(row: &Row<'_>, source: &MemorySource, bytes: &mut Vec<u8>) ->
     bytes.clear();
     for position in 0..2 + Field::ALL.len() + source.narrative.len() {
         // Fields without a column are skipped: each value costs several calls into SQLite.
-        let field = position.checked_sub(2).and_then(|place| source.columns.get(place));
+        let field = position.checked_sub(2).and_then(|index| source.columns.get(index));
         if field.is_some_and(Option::is_none) {
             bytes.push(0);
             continue;

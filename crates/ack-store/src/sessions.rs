@@ -56,6 +56,15 @@ pub struct RecentSession {
     headings: Vec<(String, String)>,
 }
 
+/// A session to find overviews of.
+#[derive(Clone, Copy)]
+struct SessionRef<'a> {
+    /// One of its names.
+    name: &'a str,
+    /// The project whose overviews come first.
+    project: Option<&'a str>,
+}
+
 /// A row of a table of sessions.
 struct SessionRow {
     /// Every value by which a memory may name it.
@@ -317,8 +326,8 @@ impl Snapshot<'_> {
         for source in self.layout.overviews.iter().filter(|source| !source.content.is_empty()) {
             for name in names {
                 let found = match source.memories.and_then(|number| self.layout.sources.get(number)) {
-                    Some(memories) => self.summary_overview(source, memories, (name, project), filter)?,
-                    None => self.recorded_overview(source, (name, project), filter)?,
+                    Some(memories) => self.summary_overview(source, memories, SessionRef { name, project }, filter)?,
+                    None => self.recorded_overview(source, SessionRef { name, project }, filter)?,
                 };
                 if found.is_some() {
                     return Ok(found);
@@ -332,12 +341,12 @@ impl Snapshot<'_> {
     fn recorded_overview(
         &self,
         source: &OverviewSource,
-        of: (&str, Option<&str>),
+        session: SessionRef<'_>,
         filter: StatusFilter,
     ) -> Result<Option<Overview>, StoreError> {
         let status = source.status.as_deref();
         let mut statement = self.fail(self.connection.prepare(&select(source, status.unwrap_or("NULL"))))?;
-        let mut rows = self.fail(statement.query(of))?;
+        let mut rows = self.fail(statement.query((session.name, session.project)))?;
         while let Some(row) = self.fail(rows.next())? {
             if status.is_some() && !values::status(self.fail(row.get_ref(0))?).is_ok_and(|status| filter.allows(status)) {
                 continue;
@@ -355,12 +364,12 @@ impl Snapshot<'_> {
         &self,
         source: &OverviewSource,
         memories: &MemorySource,
-        of: (&str, Option<&str>),
+        session: SessionRef<'_>,
         filter: StatusFilter,
     ) -> Result<Option<Overview>, StoreError> {
         let list = memories.select_list();
         let mut statement = self.fail(self.connection.prepare(&select(source, &list)))?;
-        let mut rows = self.fail(statement.query(of))?;
+        let mut rows = self.fail(statement.query((session.name, session.project)))?;
         while let Some(row) = self.fail(rows.next())? {
             if !filter.allows(self.fail(record::status(row, memories, self.unreviewed))?) {
                 continue;

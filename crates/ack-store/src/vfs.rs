@@ -1,11 +1,12 @@
-//! A file layer for SQLite that cannot write, so that reading is read-only in fact and not by good intentions.
+//! An SQLite file layer that cannot write, so that reading is read-only by construction.
 //!
-//! `mode=ro` alone still creates an empty `-wal` when a writer closes at the wrong moment, and deletes the `-wal` of an
-//! empty database. This layer wraps the platform's own one (<https://www.sqlite.org/vfs.html>): every file is opened
-//! read-only and never created, and nothing is deleted. Run as root, SQLite would also give a log the owner of its database;
-//! that is turned off, for the whole process.
+//! `mode=ro` alone still creates an empty `-wal` if a writer closes at the wrong moment, and
+//! deletes the `-wal` of an empty database. This layer wraps the platform's default
+//! (<https://www.sqlite.org/vfs.html>): it opens every file read-only, creates none and deletes
+//! none. As root, SQLite would also give a log the owner of its database; this is turned off for
+//! the whole process.
 //!
-//! It is the only module with `unsafe` code, because SQLite takes such a layer as a C structure.
+//! SQLite takes a file layer as a C structure, so this is the only module with `unsafe` code.
 #![expect(unsafe_code, reason = "SQLite takes a file layer as a C structure with function pointers")]
 
 use std::ffi::{CStr, c_char, c_int};

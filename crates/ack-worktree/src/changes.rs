@@ -2,10 +2,10 @@
 //!
 //! The index records the size and modification time of every tracked file. As in git's own fast
 //! path, these are compared with the files, and the content is read only if nothing but the time
-//! differs. Comparing every file of a large repository takes too long at the start of a session, so
-//! the caller sets a time budget and the most likely files come first: those in folders where a
-//! file was created, renamed or removed, then those that git wrote last. The result says how many
-//! files were compared.
+//! differs. Comparing every file of a large repository takes too long at the start of a session
+//! (`docs/benchmarks.md#changed-files`), so the caller sets a time budget and the most likely files
+//! come first: those in folders where a file was created, renamed or removed, then those that git
+//! wrote last. The result says how many files were compared.
 //!
 //! Staged files equal the index. Two things identify them: the index's tree cache, in which git
 //! invalidates a folder as soon as something in it is staged, and a modification time after the
@@ -206,8 +206,8 @@ fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<F
     }
     // A folder without files of its own has no recorded time to compare with. It is checked first
     // and counts as inactive.
-    let own: Vec<&str> = newest.keys().copied().collect();
-    for mut folder in own {
+    let with_files: Vec<&str> = newest.keys().copied().collect();
+    for mut folder in with_files {
         while let Some((above, _)) = folder.rsplit_once('/') {
             newest.entry(above).or_insert(ACTIVE_FOLDER);
             folder = above;

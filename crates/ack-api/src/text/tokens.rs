@@ -17,6 +17,7 @@ const MAX_SHORT_WORD: usize = 8;
 const BLANKS_PER_TOKEN: usize = 32;
 
 /// For each letter, the letters that often follow it in English and in source code.
+/// See `docs/benchmarks.md#tokens`.
 const FOLLOWERS: [u32; 26] = [
     set(b"bcdfgiklmnprstuvy"),
     set(b"aeijloruy"),
