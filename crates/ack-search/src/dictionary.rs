@@ -1,4 +1,4 @@
-//! Numbered strings, concatenated in memory. Each takes about a dozen bytes in addition to its text.
+//! Numbered strings, concatenated in memory. Each takes about a dozen bytes more than its text.
 
 use super::id_table::{IdTable, hash};
 
