@@ -13,7 +13,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=ACK_MEMORY_PIE");
     let variable = |key: &str| std::env::var(key).unwrap_or_default();
-    let loaded_by_glibc = variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ENV") == "gnu";
+    let loaded_by_glibc =
+        variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ENV") == "gnu";
     if loaded_by_glibc && variable("ACK_MEMORY_PIE") != "1" {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }

@@ -28,7 +28,10 @@ use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::args::{Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg, WithinArg};
+use self::args::{
+    Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg,
+    WithinArg,
+};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::service::Error;
@@ -36,8 +39,8 @@ use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{
-    ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest, ListScopesResponse, MatchTags, Mode, Order,
-    QueryRequest, Within,
+    ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest,
+    ListScopesResponse, MatchTags, Mode, Order, QueryRequest, Within,
 };
 use ack_store::copies;
 use ack_sys::heap;
@@ -159,7 +162,8 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
             write_out(&String::from_utf8_lossy(&script))
         }
         Command::Man { folder } => {
-            let written = std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(Cli::command(), &folder));
+            let written = std::fs::create_dir_all(&folder)
+                .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder));
             written.map_err(|source| CliError::Io {
                 action: "write the manual pages to",
                 path: folder,
@@ -170,7 +174,11 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
         Command::Query(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
-            print(&service.0.query_memories(&query_request(args))?, json, render::query)
+            print(
+                &service.0.query_memories(&query_request(args))?,
+                json,
+                render::query,
+            )
         }
         Command::Get(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
@@ -210,7 +218,11 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
         },
         Command::Context(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
-            print(&harmless(service.0.get_context(&context_request(&args))?), json, render::context)
+            print(
+                &harmless(service.0.get_context(&context_request(&args))?),
+                json,
+                render::context,
+            )
         }
         Command::Hook(args) => {
             hook::run(&cli.global, &args);
@@ -219,7 +231,9 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::PrintConfig(args) => connect::print_config(&cli.global, &args),
         Command::Connect(args) => connect::connect(&cli.global, &args),
         Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
-        Command::Import(args) => import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now()),
+        Command::Import(args) => {
+            import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now())
+        }
         Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
         #[cfg(feature = "table")]
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
@@ -332,16 +346,22 @@ fn harmless(answer: ContextResponse) -> ContextResponse {
 }
 
 /// Prints an answer: the tools' JSON, or text for people.
-fn print<A: Serialize + DeserializeOwned>(answer: &A, json: bool, render: fn(&A) -> String) -> Result<(), CliError> {
+fn print<A: Serialize + DeserializeOwned>(
+    answer: &A,
+    json: bool,
+    render: fn(&A) -> String,
+) -> Result<(), CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
     text::clean_json(&mut safe);
     let text = if json {
         serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"
     } else {
-        render(&serde_json::from_value(safe).map_err(|error| Error::Internal {
-            operation: "the answer".to_owned(),
-            message: error.to_string(),
-        })?)
+        render(
+            &serde_json::from_value(safe).map_err(|error| Error::Internal {
+                operation: "the answer".to_owned(),
+                message: error.to_string(),
+            })?,
+        )
     };
     write_out(&text)
 }
@@ -371,7 +391,9 @@ fn report(error: &CliError, json: bool) {
 
 /// Writes what has no colours to standard error, safe to print; there is nobody to tell when that fails.
 fn write_err(text: &str) {
-    let _ = anstream::stderr().lock().write_all(text::safe(text).as_bytes());
+    let _ = anstream::stderr()
+        .lock()
+        .write_all(text::safe(text).as_bytes());
 }
 
 /// Writes what has no colours to standard output, safe to print.

@@ -42,7 +42,10 @@ pub const ENVIRONMENT: [(&str, &str); 6] = [
         ENV_DB,
         "a single database, served as the only scope, under the name of the pin if there is one",
     ),
-    (ENV_PROJECT, "the current project's folder, where no `--project` is given"),
+    (
+        ENV_PROJECT,
+        "the current project's folder, where no `--project` is given",
+    ),
     (ENV_TOKEN, "the bearer token of `serve --http`"),
     (
         ENV_LOG,
@@ -96,25 +99,40 @@ struct Basics {
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Results a page, 1 to 50 (default 10).
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 1, 50>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 1, 50>"
+    )]
     #[schemars(range(min = 1, max = 50))]
     pub results: Option<u32>,
     /// Tokens an answer may take, 200 to 20000 (default 4000).
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 200, 20000>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 200, 20000>"
+    )]
     #[schemars(range(min = 200, max = 20000))]
     pub tokens: Option<u32>,
     /// Memory for the indexes of all scopes together, in MiB, 16 to 65536 (default 1024). What a request needs is always
     /// there; indexes that were not used for the longest time are given up first.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 16, 65536>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 16, 65536>"
+    )]
     #[schemars(range(min = 16, max = 65536))]
     pub memory: Option<u32>,
     /// Memories of a scope up to which its vector table is read into memory, 10000 to 16000000 (default 200000). A larger one is
     /// searched where it lies: less memory, and only its best matches are counted.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 10_000, 16_000_000>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 10_000, 16_000_000>"
+    )]
     #[schemars(range(min = 10_000, max = 16_000_000))]
     pub resident: Option<u32>,
     /// Seconds that a request of a client may take, 1 to 3600 (default 30). Commands take as long as they need.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 1, 3600>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 1, 3600>"
+    )]
     #[schemars(range(min = 1, max = 3600))]
     pub seconds: Option<u32>,
 }
@@ -262,7 +280,9 @@ impl Config {
     pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
         let home = inputs.home.as_deref();
         let absolute = |path: Setting<PathBuf>| Setting {
-            value: inputs.working_directory.join(expand_home(&path.value, home)),
+            value: inputs
+                .working_directory
+                .join(expand_home(&path.value, home)),
             source: path.source,
         };
         let root = match inputs.root {

@@ -179,8 +179,15 @@ impl Launch {
 
     /// The program and arguments that start the server.
     pub fn server(&self) -> (String, Vec<String>) {
-        let surface = self.surface.into_iter().flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
-        let arguments = self.before().chain(["serve".to_owned()]).chain(surface).collect();
+        let surface = self
+            .surface
+            .into_iter()
+            .flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
+        let arguments = self
+            .before()
+            .chain(["serve".to_owned()])
+            .chain(surface)
+            .collect();
         (self.binary.display().to_string(), arguments)
     }
 
@@ -194,7 +201,10 @@ impl Launch {
             .into_iter()
             .chain(self.before())
             .chain(["hook", hook, "--client", client.name()].map(str::to_owned));
-        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+        words
+            .map(|word| quoted(&word))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 

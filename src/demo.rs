@@ -139,6 +139,9 @@ fn around(path: &Path, sample: &Sample) -> rusqlite::Result<()> {
 fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> rusqlite::Result<Vec<T>> {
     text.lines()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| serde_json::from_str(line).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error))))
+        .map(|line| {
+            serde_json::from_str(line)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+        })
         .collect()
 }

@@ -132,20 +132,28 @@ pub fn parse(input: impl BufRead) -> Result<Vec<Query>, Error> {
             value: reason,
             allowed: "a JSON object with `text` and `relevant` (a list of ids)".to_owned(),
             nearest: Vec::new(),
-            example: Some(r#"{"qid": "1", "text": "why does the build fail", "relevant": ["ack_1"]}"#.to_owned()),
+            example: Some(
+                r#"{"qid": "1", "text": "why does the build fail", "relevant": ["ack_1"]}"#
+                    .to_owned(),
+            ),
         };
         let line = line.map_err(|error| refuse(error.to_string()))?;
         if line.trim().is_empty() {
             continue;
         }
-        let mut query: Query = serde_json::from_str(&line).map_err(|error| refuse(text::line(&error.to_string(), 200)))?;
+        let mut query: Query = serde_json::from_str(&line)
+            .map_err(|error| refuse(text::line(&error.to_string(), 200)))?;
         if query.qid.is_empty() {
             query.qid = number.to_string();
         }
         queries.push(query);
     }
     if queries.is_empty() {
-        return Err(Error::invalid("QUERIES", "no question in it", "one JSON object a line"));
+        return Err(Error::invalid(
+            "QUERIES",
+            "no question in it",
+            "one JSON object a line",
+        ));
     }
     Ok(queries)
 }
@@ -154,8 +162,19 @@ pub fn parse(input: impl BufRead) -> Result<Vec<Query>, Error> {
 ///
 /// # Errors
 /// What the service says of a question.
-pub fn run(service: &Service, queries: &[Query], modes: &[Mode], progress: &mut dyn FnMut()) -> Result<Report, Error> {
-    let scopes: Vec<String> = service.registry.discover().scopes.iter().map(|scope| scope.name.clone()).collect();
+pub fn run(
+    service: &Service,
+    queries: &[Query],
+    modes: &[Mode],
+    progress: &mut dyn FnMut(),
+) -> Result<Report, Error> {
+    let scopes: Vec<String> = service
+        .registry
+        .discover()
+        .scopes
+        .iter()
+        .map(|scope| scope.name.clone())
+        .collect();
     let mut report = Report { modes: Vec::new() };
     for mode in modes {
         let mut lost: BTreeMap<Stage, u64> = BTreeMap::new();
@@ -170,7 +189,10 @@ pub fn run(service: &Service, queries: &[Query], modes: &[Mode], progress: &mut 
                 .filter(|id| query.forbidden.iter().flatten().any(|bad| bad == *id))
                 .count() as u64;
             let relevant: BTreeSet<&str> = query.relevant.iter().map(String::as_str).collect();
-            for id in relevant.iter().filter(|id| !ranked.iter().any(|found| found == *id)) {
+            for id in relevant
+                .iter()
+                .filter(|id| !ranked.iter().any(|found| found == *id))
+            {
                 *lost.entry(stage(service, &requests, id)?).or_default() += 1;
             }
             runs.push(Run {
@@ -195,7 +217,10 @@ pub fn run(service: &Service, queries: &[Query], modes: &[Mode], progress: &mut 
                 .collect(),
             lost,
             leaks,
-            milliseconds: [metrics::percentile(&mut times, 0.5), metrics::percentile(&mut times, 0.99)],
+            milliseconds: [
+                metrics::percentile(&mut times, 0.5),
+                metrics::percentile(&mut times, 0.99),
+            ],
             runs,
         });
     }
@@ -204,8 +229,18 @@ pub fn run(service: &Service, queries: &[Query], modes: &[Mode], progress: &mut 
 
 impl Scores {
     fn over(runs: &[&Run]) -> Self {
-        let measured: Vec<&Measures> = runs.iter().filter_map(|run| run.measures.as_ref()).collect();
-        let estimate = |value: fn(&Measures) -> f64| Estimate::of(&measured.iter().map(|measures| value(measures)).collect::<Vec<_>>());
+        let measured: Vec<&Measures> = runs
+            .iter()
+            .filter_map(|run| run.measures.as_ref())
+            .collect();
+        let estimate = |value: fn(&Measures) -> f64| {
+            Estimate::of(
+                &measured
+                    .iter()
+                    .map(|measures| value(measures))
+                    .collect::<Vec<_>>(),
+            )
+        };
         let unanswered: Vec<f64> = runs
             .iter()
             .filter(|run| run.measures.is_none())
@@ -241,7 +276,12 @@ fn requests(query: &Query, mode: Mode, scopes: &[String]) -> Vec<QueryRequest> {
         mode: Some(mode),
         ..QueryRequest::default()
     };
-    let named: Vec<&String> = query.projects.iter().flatten().chain(&query.project).collect();
+    let named: Vec<&String> = query
+        .projects
+        .iter()
+        .flatten()
+        .chain(&query.project)
+        .collect();
     if named.is_empty() {
         return vec![request];
     }
@@ -294,7 +334,11 @@ fn stage(service: &Service, requests: &[QueryRequest], id: &str) -> Result<Stage
         }
     }
     // It is in one page, and pages taken in turn left it behind the tenth place.
-    Ok(if farthest == Stage::Returned { Stage::BehindPage } else { farthest })
+    Ok(if farthest == Stage::Returned {
+        Stage::BehindPage
+    } else {
+        farthest
+    })
 }
 
 /// The calendar day of a day or an instant.
@@ -305,6 +349,9 @@ fn day(text: &str) -> String {
 /// The last day that is in, where the file names the first that is out.
 fn day_before(text: &str) -> String {
     let day = day(text);
-    let before = day.parse::<jiff::civil::Date>().ok().and_then(|day| day.yesterday().ok());
+    let before = day
+        .parse::<jiff::civil::Date>()
+        .ok()
+        .and_then(|day| day.yesterday().ok());
     before.map_or(day, |before| before.to_string())
 }

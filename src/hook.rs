@@ -35,7 +35,11 @@ const FRAMING: &str = "Lines that begin with \">\" are quotations from stored no
 ///
 /// # Errors
 /// No scope at all, or no store that can be read.
-pub fn session_start(service: &Service, surface: Option<&Toolset>, event: &Event) -> Result<Option<Output>, Error> {
+pub fn session_start(
+    service: &Service,
+    surface: Option<&Toolset>,
+    event: &Event,
+) -> Result<Option<Output>, Error> {
     let short = event.origin == Origin::Continued;
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
@@ -44,9 +48,13 @@ pub fn session_start(service: &Service, surface: Option<&Toolset>, event: &Event
         sessions: !short,
     })?;
     let most = if short { MOST_BRIEF } else { MOST };
-    Ok(fit(&brief, surface, if short { 2 } else { 0 }, most, |told| {
-        event.output(&text::untagged(told))
-    }))
+    Ok(fit(
+        &brief,
+        surface,
+        if short { 2 } else { 0 },
+        most,
+        |told| event.output(&text::untagged(told)),
+    ))
 }
 
 /// The memories that a prompt is about, as its host reads them; `None` where none is near enough.
@@ -57,10 +65,17 @@ pub fn session_start(service: &Service, surface: Option<&Toolset>, event: &Event
 ///
 /// # Errors
 /// No scope at all, or no store that can be read.
-pub fn user_prompt(service: &Service, surface: Option<&Toolset>, event: &Event) -> Result<Option<Output>, Error> {
+pub fn user_prompt(
+    service: &Service,
+    surface: Option<&Toolset>,
+    event: &Event,
+) -> Result<Option<Output>, Error> {
     let prompt = event.prompt.as_deref().unwrap_or_default();
     // A command of the host is no question, and Cursor takes nothing into a prompt.
-    if event.host == Host::Cursor || prompt.starts_with('/') || prompt.chars().count() < SHORTEST_PROMPT {
+    if event.host == Host::Cursor
+        || prompt.starts_with('/')
+        || prompt.chars().count() < SHORTEST_PROMPT
+    {
         return Ok(None);
     }
     let found = service.query_memories(&QueryRequest {
@@ -78,14 +93,20 @@ pub fn user_prompt(service: &Service, surface: Option<&Toolset>, event: &Event) 
     let shared = service.shared_ids(&ids)?;
     near.iter()
         .for_each(|memory| tell(&mut out, memory, shared.contains(&memory.id), true, 0));
-    let last = format!("\nThe tool get_memory shows a memory in full {}.", by_what(!shared.is_empty()));
+    let last = format!(
+        "\nThe tool get_memory shows a memory in full {}.",
+        by_what(!shared.is_empty())
+    );
     out.push_str(&called(surface, &last));
     Ok(Some(event.output(&text::untagged(&out))).filter(|output| output.characters() < MOST))
 }
 
 /// Whether a result is about what was asked.
 fn is_near(hit: &MemoryHit) -> bool {
-    let legs = hit.explanation.iter().flat_map(|explanation| &explanation.legs);
+    let legs = hit
+        .explanation
+        .iter()
+        .flat_map(|explanation| &explanation.legs);
     let mut found = (false, false);
     for leg in legs {
         match leg.leg.as_str() {
@@ -97,9 +118,18 @@ fn is_near(hit: &MemoryHit) -> bool {
 }
 
 /// The fullest text whose output has fewer than `most` characters, from the level of detail `least` on.
-fn fit(brief: &Brief, surface: Option<&Toolset>, least: u32, most: usize, output: impl Fn(&str) -> Output) -> Option<Output> {
+fn fit(
+    brief: &Brief,
+    surface: Option<&Toolset>,
+    least: u32,
+    most: usize,
+    output: impl Fn(&str) -> Output,
+) -> Option<Output> {
     let context = &brief.context;
-    let mut kept = (context.recent_memories.len(), context.cross_project_learnings.len());
+    let mut kept = (
+        context.recent_memories.len(),
+        context.cross_project_learnings.len(),
+    );
     let mut level = least;
     while kept != (0, 0) {
         let told = output(&compose(brief, surface, kept, level));
@@ -118,7 +148,12 @@ fn fit(brief: &Brief, surface: Option<&Toolset>, least: u32, most: usize, output
 }
 
 /// The text with so many memories of the project and of others. Detail: 0 subtitle and three facts, 1 one fact, 2 titles alone.
-fn compose(brief: &Brief, surface: Option<&Toolset>, (own, others): (usize, usize), level: u32) -> String {
+fn compose(
+    brief: &Brief,
+    surface: Option<&Toolset>,
+    (own, others): (usize, usize),
+    level: u32,
+) -> String {
     let context = &brief.context;
     let project = text::line(&context.project.name, 80);
     let mut out = format!("ack-memory: reviewed memories about the project {project}. {FRAMING}\n");
@@ -131,8 +166,15 @@ fn compose(brief: &Brief, surface: Option<&Toolset>, (own, others): (usize, usiz
                 .for_each(|memory| tell(out, memory, shared(memory), elsewhere, level));
         }
     };
-    let first = |memories: &'_ [MemoryHit], most: usize| memories.iter().take(most).cloned().collect::<Vec<_>>();
-    list(&mut out, "Learned in this project", &first(&context.recent_memories, own), false);
+    let first = |memories: &'_ [MemoryHit], most: usize| {
+        memories.iter().take(most).cloned().collect::<Vec<_>>()
+    };
+    list(
+        &mut out,
+        "Learned in this project",
+        &first(&context.recent_memories, own),
+        false,
+    );
     list(
         &mut out,
         "Learned in other projects",
@@ -140,19 +182,31 @@ fn compose(brief: &Brief, surface: Option<&Toolset>, (own, others): (usize, usiz
         true,
     );
     // A session whose memories say everything already is not told once more.
-    let telling = |session: &&SessionEntry| level < 2 && (session.title.is_some() || session.overview.is_some());
+    let telling = |session: &&SessionEntry| {
+        level < 2 && (session.title.is_some() || session.overview.is_some())
+    };
     let sessions: Vec<&SessionEntry> = context.recent_sessions.iter().filter(telling).collect();
     if !sessions.is_empty() {
         let _ = writeln!(out, "\nRecent sessions (titles as recorded, not reviewed):");
-        sessions.iter().for_each(|session| tell_session(&mut out, session));
+        sessions
+            .iter()
+            .for_each(|session| tell_session(&mut out, session));
     }
     out.push('\n');
     if let Some(pending) = context.pending.as_ref().filter(|_| level < 2) {
         let _ = writeln!(out, "Waiting for review and not shown: {}.", pending.count);
     }
-    for note in context.notes.iter().filter(|note| note.kind == NoteKind::ScopeUnavailable).take(3) {
+    for note in context
+        .notes
+        .iter()
+        .filter(|note| note.kind == NoteKind::ScopeUnavailable)
+        .take(3)
+    {
         let scope = text::line(note.scope.as_deref().unwrap_or_default(), 60);
-        let _ = writeln!(out, "The scope {scope} could not be read; its memories are not among these.");
+        let _ = writeln!(
+            out,
+            "The scope {scope} could not be read; its memories are not among these."
+        );
     }
     let last = format!(
         "The tool get_memory shows a memory in full {}; query_memories searches all",
@@ -177,11 +231,27 @@ const fn by_what(shared: bool) -> &'static str {
 }
 
 fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, level: u32) {
-    let origin = elsewhere.then(|| memory.project.clone().unwrap_or_else(|| memory.scope.clone()));
-    let day = memory.created_at.as_ref().and_then(|at| at.get(..10)).map(str::to_owned);
-    let label: Vec<String> = [memory.kind.clone(), day, origin].into_iter().flatten().collect();
+    let origin = elsewhere.then(|| {
+        memory
+            .project
+            .clone()
+            .unwrap_or_else(|| memory.scope.clone())
+    });
+    let day = memory
+        .created_at
+        .as_ref()
+        .and_then(|at| at.get(..10))
+        .map(str::to_owned);
+    let label: Vec<String> = [memory.kind.clone(), day, origin]
+        .into_iter()
+        .flatten()
+        .collect();
     let label = text::line(&label.join(", "), 80);
-    let label = if label.is_empty() { label } else { format!("[{label}] ") };
+    let label = if label.is_empty() {
+        label
+    } else {
+        format!("[{label}] ")
+    };
     let _ = writeln!(out, "> {label}{}", text::line(&memory.title, 200));
     let facts = match level {
         0 => 3,
@@ -193,7 +263,10 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
         let _ = writeln!(out, ">   {}", text::line(line, 200));
     }
     // That a memory is merely recent, its date says.
-    let why = memory.why.as_ref().filter(|why| level < 2 && *why != RECENT);
+    let why = memory
+        .why
+        .as_ref()
+        .filter(|why| level < 2 && *why != RECENT);
     let why = why.map_or_else(String::new, |why| format!(" ({})", text::line(why, 140)));
     // Of an id alone that several scopes hold, another one's memory would come.
     let scope = if shared {
@@ -205,16 +278,30 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
 }
 
 fn tell_session(out: &mut String, session: &SessionEntry) {
-    let day = session.date.as_ref().map_or_else(String::new, |day| format!("[{day}] "));
+    let day = session
+        .date
+        .as_ref()
+        .map_or_else(String::new, |day| format!("[{day}] "));
     let title = session.title.as_deref().unwrap_or("untitled session");
     let _ = writeln!(out, "> {day}{}", text::line(title, 160));
-    let Some(overview) = &session.overview else { return };
+    let Some(overview) = &session.overview else {
+        return;
+    };
     match &session.summary {
         Some(id) => {
-            let _ = writeln!(out, ">   {}\n>   id {}", text::line(overview, 240), text::line(id, 200));
+            let _ = writeln!(
+                out,
+                ">   {}\n>   id {}",
+                text::line(overview, 240),
+                text::line(id, 200)
+            );
         }
         None => {
-            let _ = writeln!(out, ">   overview, not reviewed: {}", text::line(overview, 240));
+            let _ = writeln!(
+                out,
+                ">   overview, not reviewed: {}",
+                text::line(overview, 240)
+            );
         }
     }
 }

@@ -92,19 +92,29 @@ impl Diagnostic for ImportError {
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
             }
-            Self::BadName { .. } => "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot",
+            Self::BadName { .. } => {
+                "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot"
+            }
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
-            Self::MissingColumn { .. } => "add the columns of schemas/scope.sql, or import into a new scope",
+            Self::MissingColumn { .. } => {
+                "add the columns of schemas/scope.sql, or import into a new scope"
+            }
             Self::Store(error) => error.hint(),
-            Self::Io { source, .. } => io_hint(source).unwrap_or("check that the path exists and may be used"),
-            Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or("check the folder's permissions; nothing was changed"),
+            Self::Io { source, .. } => {
+                io_hint(source).unwrap_or("check that the path exists and may be used")
+            }
+            Self::Sqlite { source, .. } => {
+                sqlite_hint(source).unwrap_or("check the folder's permissions; nothing was changed")
+            }
         };
         Some(hint.into())
     }
 
     fn path(&self) -> Option<&Path> {
         match self {
-            Self::NotNative { path, .. } | Self::MissingColumn { path, .. } | Self::Sqlite { path, .. } => Some(path),
+            Self::NotNative { path, .. }
+            | Self::MissingColumn { path, .. }
+            | Self::Sqlite { path, .. } => Some(path),
             Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
             Self::Store(error) => Some(error.path()),
             Self::Refused { .. } | Self::BadName { .. } => None,
@@ -186,12 +196,18 @@ pub fn read(
             line::parse(text, now)
         };
         match parsed {
-            Err(reason) => refused.push(Refusal { line: number, reason }),
+            Err(reason) => refused.push(Refusal {
+                line: number,
+                reason,
+            }),
             Ok(row) => match places.get(&row.id).and_then(|place| rows.get(*place)) {
                 Some((_, known)) if known.line == row.line => {}
                 Some((first, _)) => refused.push(Refusal {
                     line: number,
-                    reason: format!("`id` is `{}`, which line {first} has with other content", row.id),
+                    reason: format!(
+                        "`id` is `{}`, which line {first} has with other content",
+                        row.id
+                    ),
                 }),
                 None => {
                     places.insert(row.id.clone(), rows.len());

@@ -71,7 +71,10 @@ pub enum TableState {
     /// It cannot be used, and why. The index was made from the store alone.
     Unusable(String),
     /// What fitted the store was taken from it.
-    #[cfg_attr(not(feature = "table"), expect(dead_code, reason = "this build reads no tables"))]
+    #[cfg_attr(
+        not(feature = "table"),
+        expect(dead_code, reason = "this build reads no tables")
+    )]
     Used(TableInfo),
 }
 
@@ -118,7 +121,10 @@ impl LiveIndexes {
             resident: self.resident,
             refused: Mutex::default(),
         });
-        known.insert(scope.name.clone(), (Arc::downgrade(scope), Arc::clone(&live)));
+        known.insert(
+            scope.name.clone(),
+            (Arc::downgrade(scope), Arc::clone(&live)),
+        );
         live
     }
 
@@ -137,7 +143,9 @@ impl LiveIndexes {
             if total <= bytes {
                 break;
             }
-            let is_needed = needed.iter().any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
+            let is_needed = needed
+                .iter()
+                .any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
             if !is_needed && let Some(mut slot) = live.slot.try_write() {
                 give_up(&mut slot);
                 total -= size;
@@ -168,7 +176,9 @@ impl LiveIndex {
         let table_version = TableVersion::of(&scope.lance_folder());
         {
             let current = self.slot.read_arc();
-            let fits = |indexed: &Indexed| indexed.stamp.as_ref() == Some(&stamp) && indexed.table_version == table_version;
+            let fits = |indexed: &Indexed| {
+                indexed.stamp.as_ref() == Some(&stamp) && indexed.table_version == table_version
+            };
             if current.as_ref().is_some_and(fits) {
                 return Ok(IndexGuard(current));
             }
@@ -177,7 +187,11 @@ impl LiveIndex {
             let mut slot = self.slot.write();
             // A request that waited here while another one read the store shares the result, unless that reading began
             // too early.
-            let shares = |indexed: &Indexed| indexed.stamp.is_some() && indexed.begun > asked && indexed.table_version == table_version;
+            let shares = |indexed: &Indexed| {
+                indexed.stamp.is_some()
+                    && indexed.begun > asked
+                    && indexed.table_version == table_version
+            };
             if !slot.as_ref().is_some_and(shares) {
                 let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
                 self.refresh(scope, &mut slot, table_version, patience)?;
@@ -208,7 +222,9 @@ impl LiveIndex {
     /// About how many bytes the index takes; 0 where there is none, or where it is being made.
     pub fn bytes(&self) -> usize {
         let slot = self.slot.try_read();
-        slot.map_or(0, |slot| slot.as_ref().map_or(0, |indexed| indexed.index.bytes()))
+        slot.map_or(0, |slot| {
+            slot.as_ref().map_or(0, |indexed| indexed.index.bytes())
+        })
     }
 
     fn refresh(
@@ -219,7 +235,9 @@ impl LiveIndex {
         patience: Duration,
     ) -> Result<(), StoreError> {
         // A table that appeared, changed or disappeared is looked at once.
-        let looked = slot.as_ref().is_some_and(|indexed| indexed.table_version == table_version);
+        let looked = slot
+            .as_ref()
+            .is_some_and(|indexed| indexed.table_version == table_version);
         let mut table = TableState::Absent;
         if !looked && table_version.is_some() {
             // The old index is freed first: two of them would take twice the memory.
@@ -240,7 +258,10 @@ impl LiveIndex {
             }
             let (stamp, changes) = scope.store.full_scan(patience, |snapshot| {
                 let listing = Listing::read(snapshot)?;
-                Ok((snapshot.file_state.clone(), indexed.index.changes_since(listing, snapshot)?))
+                Ok((
+                    snapshot.file_state.clone(),
+                    indexed.index.changes_since(listing, snapshot)?,
+                ))
             })?;
             indexed.stamp = None;
             if indexed.index.apply(changes) {
@@ -252,7 +273,9 @@ impl LiveIndex {
             table = indexed.table.clone();
         }
         give_up(slot);
-        let build = |snapshot: &ack_store::Snapshot<'_>| Ok((snapshot.file_state.clone(), Index::build(snapshot)?));
+        let build = |snapshot: &ack_store::Snapshot<'_>| {
+            Ok((snapshot.file_state.clone(), Index::build(snapshot)?))
+        };
         let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
         put(slot, Indexed::new(stamp, index, table_version, table));
         Ok(())
@@ -306,7 +329,10 @@ impl LiveIndex {
             return (TableState::Absent, None);
         }
         let Some(encoder) = Encoder::embedded() else {
-            return (TableState::Unusable("the encoder inside this binary is damaged".to_owned()), None);
+            return (
+                TableState::Unusable("the encoder inside this binary is damaged".to_owned()),
+                None,
+            );
         };
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
@@ -318,7 +344,12 @@ impl LiveIndex {
 }
 
 impl Indexed {
-    const fn new(stamp: FileState, index: Index, table_version: TableVersion, table: TableState) -> Self {
+    const fn new(
+        stamp: FileState,
+        index: Index,
+        table_version: TableVersion,
+        table: TableState,
+    ) -> Self {
         Self {
             stamp: Some(stamp),
             index,
@@ -331,7 +362,9 @@ impl Indexed {
 
 /// The projects that the memories of an index name, rejected memories apart.
 fn projects(index: &Index) -> RecordedProjects {
-    let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
+    let docs = index
+        .live()
+        .filter(|(_, doc)| doc.status != Status::Rejected);
     let mut projects = RecordedProjects::default();
     for (name, count) in index.counted(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
         projects.add(name, count);
@@ -344,13 +377,20 @@ fn projects(index: &Index) -> RecordedProjects {
 fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
     match ack_lance::load::load(&scope.lance_folder(), encoder, resident) {
         Ok((index, info)) => (TableState::Used(info), Some(index)),
-        Err(error) => (TableState::Unusable(text::line(&error.to_string(), 300)), None),
+        Err(error) => (
+            TableState::Unusable(text::line(&error.to_string(), 300)),
+            None,
+        ),
     }
 }
 
 /// A build without the `table` feature has no vector tables.
 #[cfg(not(feature = "table"))]
-const fn load_table(_scope: &Scope, _encoder: &Encoder, _resident: usize) -> (TableState, Option<Index>) {
+const fn load_table(
+    _scope: &Scope,
+    _encoder: &Encoder,
+    _resident: usize,
+) -> (TableState, Option<Index>) {
     (TableState::Absent, None)
 }
 

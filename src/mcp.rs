@@ -22,10 +22,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
-    Tool as ListedTool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    ContentBlock, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, Tool as ListedTool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -75,7 +76,11 @@ pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query
 ///
 /// # Errors
 /// When the runtime cannot be started or standard output is gone.
-pub fn serve_stdio(service: &'static Service, offer: Offer, report: Report) -> std::io::Result<Option<i32>> {
+pub fn serve_stdio(
+    service: &'static Service,
+    offer: Offer,
+    report: Report,
+) -> std::io::Result<Option<i32>> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let mut signals = signals::Signals::new()?;
@@ -84,7 +89,13 @@ pub fn serve_stdio(service: &'static Service, offer: Offer, report: Report) -> s
             stop: signals.wait(),
             is_closed: stdio::is_closed,
         };
-        serve_offer(Server::new(service, offer, report, true), reader, writer, end).await
+        serve_offer(
+            Server::new(service, offer, report, true),
+            reader,
+            writer,
+            end,
+        )
+        .await
     });
     // A request in the middle of its work must not keep the process.
     runtime.shutdown_background();
@@ -96,7 +107,11 @@ pub fn serve_stdio(service: &'static Service, offer: Offer, report: Report) -> s
 ///
 /// # Errors
 /// When the second stream is gone.
-pub async fn serve_lines<R, W>(service: &'static Service, reader: R, writer: W) -> std::io::Result<()>
+pub async fn serve_lines<R, W>(
+    service: &'static Service,
+    reader: R,
+    writer: W,
+) -> std::io::Result<()>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -118,7 +133,12 @@ struct End<S> {
 }
 
 /// Serves until the first stream ends, or `end` does.
-async fn serve_offer<R, W, S>(server: Server, reader: R, writer: W, end: End<S>) -> std::io::Result<Option<i32>>
+async fn serve_offer<R, W, S>(
+    server: Server,
+    reader: R,
+    writer: W,
+    end: End<S>,
+) -> std::io::Result<Option<i32>>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -128,7 +148,11 @@ where
     let (transport, mut closed) = stdio::transport(reader, writer, end.is_closed);
     let serving = async {
         match Front(server).serve(transport).await {
-            Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
+            Ok(running) => running
+                .waiting()
+                .await
+                .map(|_| ())
+                .map_err(std::io::Error::other),
             // Closed before the handshake: nothing was asked for.
             Err(_) => Ok(()),
         }
@@ -184,7 +208,8 @@ impl Server {
             Ok(()) => {
                 let arguments = std::mem::take(&mut call.arguments);
                 let answer = self.operate(tool.operation, arguments.clone()).await;
-                self.otherwise(tool.operation, &call, &arguments, answer).await
+                self.otherwise(tool.operation, &call, &arguments, answer)
+                    .await
             }
             Err(error) => Err(error),
         };
@@ -211,9 +236,18 @@ impl Server {
         arguments: &Map<String, Value>,
         answer: Result<Value, Error>,
     ) -> Result<Value, Error> {
-        let listed = |answer: &Value| answer.get("missing").and_then(Value::as_array).cloned().unwrap_or_default();
+        let listed = |answer: &Value| {
+            answer
+                .get("missing")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default()
+        };
         let lost: Vec<Value> = match &answer {
-            Ok(answer) => listed(answer).iter().filter_map(|entry| entry.get("id").cloned()).collect(),
+            Ok(answer) => listed(answer)
+                .iter()
+                .filter_map(|entry| entry.get("id").cloned())
+                .collect(),
             Err(Error::MemoryNotFound { .. }) => arguments.get("id").cloned().into_iter().collect(),
             Err(_) => Vec::new(),
         };
@@ -229,13 +263,26 @@ impl Server {
 
     /// Finds the memory that a question means, where one stands in the place of an id.
     async fn resolve(&self, call: &mut Call) -> Result<(), Error> {
-        let Some(question) = call.question.take() else { return Ok(()) };
-        let mut values = Map::from_iter([("query".to_owned(), Value::from(question.as_str())), ("limit".to_owned(), json!(1))]);
+        let Some(question) = call.question.take() else {
+            return Ok(());
+        };
+        let mut values = Map::from_iter([
+            ("query".to_owned(), Value::from(question.as_str())),
+            ("limit".to_owned(), json!(1)),
+        ]);
         for name in ["scope", "status"] {
-            values.extend(call.arguments.get(name).map(|value| (name.to_owned(), value.clone())));
+            values.extend(
+                call.arguments
+                    .get(name)
+                    .map(|value| (name.to_owned(), value.clone())),
+            );
         }
         let request: QueryRequest = arguments("query_memories", values)?;
-        let found = self.work("query_memories", move |service| service.query_memories(&request)).await?;
+        let found = self
+            .work("query_memories", move |service| {
+                service.query_memories(&request)
+            })
+            .await?;
         let Some(best) = found.results.into_iter().next() else {
             let question = text::line(&question, 120);
             return Err(Error::invalid(
@@ -245,7 +292,8 @@ impl Server {
             ));
         };
         call.arguments.insert("id".to_owned(), Value::from(best.id));
-        call.arguments.insert("scope".to_owned(), Value::from(best.scope));
+        call.arguments
+            .insert("scope".to_owned(), Value::from(best.scope));
         Ok(())
     }
 
@@ -284,12 +332,18 @@ impl Server {
     /// A failure as an error of the protocol: wrong parameters where the client can mend them.
     fn data(&self, error: &Error) -> ErrorData {
         let mut body = error.body();
-        body.hint = body.hint.map(|hint| self.surface.renamed(&hint).into_owned());
+        body.hint = body
+            .hint
+            .map(|hint| self.surface.renamed(&hint).into_owned());
         data(error, &body)
     }
 
     /// Does a piece of work on a blocking thread, when there is a place for it.
-    async fn work<A>(&self, name: &'static str, work: impl FnOnce(&Service) -> Result<A, Error> + Send + 'static) -> Result<A, Error>
+    async fn work<A>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce(&Service) -> Result<A, Error> + Send + 'static,
+    ) -> Result<A, Error>
     where
         A: Send + 'static,
     {
@@ -311,7 +365,9 @@ impl Server {
         let left = flag.remaining();
         let done = tokio::task::spawn_blocking(move || {
             let _place = place;
-            std::panic::catch_unwind(AssertUnwindSafe(|| cancel::run_with(&flag, || work(service))))
+            std::panic::catch_unwind(AssertUnwindSafe(|| {
+                cancel::run_with(&flag, || work(service))
+            }))
         });
         // The work looks at its flag itself, but for what it finishes whoever waits.
         match timeout(left + GRACE, done).await {
@@ -357,10 +413,9 @@ fn refusal(body: &ErrorBody) -> CallToolResult {
 }
 
 fn data(error: &Error, body: &ErrorBody) -> ErrorData {
-    let message = body
-        .hint
-        .as_ref()
-        .map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
+    let message = body.hint.as_ref().map_or(body.message.clone(), |hint| {
+        format!("{}; {hint}", body.message)
+    });
     let mendable = matches!(
         error,
         Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::Scope(_)
@@ -387,7 +442,10 @@ impl ServerHandler for Server {
         if let Some(tools) = capabilities.tools.as_mut().filter(|_| self.tells) {
             tools.list_changed = Some(true);
         }
-        let mut instructions = self.surface.instructions().unwrap_or_else(|| INSTRUCTIONS.to_owned());
+        let mut instructions = self
+            .surface
+            .instructions()
+            .unwrap_or_else(|| INSTRUCTIONS.to_owned());
         let others = self.upstreams.names().join(", ");
         if !others.is_empty() {
             let others = text::line(&others, 300);
@@ -410,12 +468,19 @@ impl ServerHandler for Server {
         Ok(ListToolsResult::with_all_items(listed))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let values = request.arguments.unwrap_or_default();
         let result = match self.surface.find(&request.name) {
             Some(tool) => {
                 let ways = Ways::of(context.client_info().as_ref());
-                until_cancelled(&context, async { Ok(self.answer(tool, values, ways).await) }).await?
+                until_cancelled(&context, async {
+                    Ok(self.answer(tool, values, ways).await)
+                })
+                .await?
             }
             None => match self.upstreams.call(&request.name, values, &context).await {
                 Some(Answer::Result(result)) => raw::holding(result),
@@ -446,8 +511,12 @@ impl ServerHandler for Server {
         });
     }
 
-    fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.tells.then(|| SubscriptionFilter::builder().tools_list_changed().build())
+    fn accepted_subscription_filter(
+        &self,
+        _requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.tells
+            .then(|| SubscriptionFilter::builder().tools_list_changed().build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -506,7 +575,11 @@ impl ServerHandler for Server {
         answer.map(GetPromptResponse::from)
     }
 
-    async fn complete(&self, request: CompleteRequestParams, _context: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
         self.completions(request).await
     }
 }
@@ -515,7 +588,11 @@ impl ServerHandler for Server {
 pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
     let search = surface.tool_for(Tool::QueryMemories);
     let listed = surface.tools().iter().map(|own| {
-        let mut tool = ListedTool::new(own.name.clone(), own.description.clone(), Arc::new(own.input()));
+        let mut tool = ListedTool::new(
+            own.name.clone(),
+            own.description.clone(),
+            Arc::new(own.input()),
+        );
         let searches = search.is_some_and(|search| search.name == own.name);
         tool.output_schema = Some(Arc::new(match searches {
             true => own.operation.output_with_results(),
@@ -529,7 +606,10 @@ pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
                 .open_world(false),
         );
         if searches {
-            tool.meta = Some(MetaObject(Map::from_iter([(ALWAYS_LOAD.to_owned(), json!(true))])));
+            tool.meta = Some(MetaObject(Map::from_iter([(
+                ALWAYS_LOAD.to_owned(),
+                json!(true),
+            )])));
         }
         tool
     });
@@ -554,13 +634,21 @@ mod tests {
             .run(
                 "query_memories",
                 Map::new(),
-                |_: &Service, _: &QueryRequest| -> Result<QueryResponse, Error> { panic!("on purpose") },
+                |_: &Service, _: &QueryRequest| -> Result<QueryResponse, Error> {
+                    panic!("on purpose")
+                },
             )
             .await;
         let body = result.unwrap_err().body();
-        assert!(body.code == "internal_error" && body.message.contains("on purpose"), "{body:?}");
+        assert!(
+            body.code == "internal_error" && body.message.contains("on purpose"),
+            "{body:?}"
+        );
         let result = refusal(&body);
-        assert_eq!((result.is_error, result.structured_content), (Some(true), None));
+        assert_eq!(
+            (result.is_error, result.structured_content),
+            (Some(true), None)
+        );
         let tool = server.surface.find("list_scopes").unwrap();
         let next = server.answer(tool, Map::new(), Ways::default()).await;
         assert_eq!(next.is_error, Some(false));

@@ -21,8 +21,12 @@ pub struct Offer {
 impl Offer {
     /// Leaves out the servers that are reached over the network by this program; their names.
     pub fn without_network(&mut self) -> Vec<String> {
-        let over_http = |upstream: &mut Upstream| matches!(upstream.connection, Connection::Http { .. });
-        self.upstreams.extract_if(.., over_http).map(|upstream| upstream.name).collect()
+        let over_http =
+            |upstream: &mut Upstream| matches!(upstream.connection, Connection::Http { .. });
+        self.upstreams
+            .extract_if(.., over_http)
+            .map(|upstream| upstream.name)
+            .collect()
     }
 
     /// Reads `[tools]` and `[upstream]` of `config.toml` and checks them. A preset that was named on the command line
@@ -41,7 +45,8 @@ impl Offer {
                 upstreams: Vec::new(),
             });
         };
-        let file: ConfigFile = load_toml(path, ack_api::settings::keys::<ConfigFile>).map_err(SettingsError::of_offer)?;
+        let file: ConfigFile = load_toml(path, ack_api::settings::keys::<ConfigFile>)
+            .map_err(SettingsError::of_offer)?;
         let wrong = |table: &str, mut problem: Problem| {
             problem.path.insert(0, table.to_owned());
             let text = files::read_text(path, LARGEST).unwrap_or_default();
@@ -59,9 +64,15 @@ impl Offer {
         };
         let toolset = match preset {
             Some(preset) => Toolset::of(preset, config),
-            None => Toolset::build(&file.tools, config).map_err(|problem| wrong("tools", problem))?,
+            None => {
+                Toolset::build(&file.tools, config).map_err(|problem| wrong("tools", problem))?
+            }
         };
-        let taken = toolset.tools().iter().map(|tool| tool.name.clone()).collect();
+        let taken = toolset
+            .tools()
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect();
         let upstreams = settings::build(&file.upstream, taken, config.home.as_deref(), variable);
         Ok(Offer {
             upstreams: upstreams.map_err(|problem| wrong("upstream", problem))?,

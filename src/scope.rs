@@ -77,15 +77,26 @@ impl Scope {
         let main = alone || project == own || named.is_some_and(|named| named.is_called(&own));
         let meant = named.or_else(|| listed.sole().filter(|_| main));
         let mut names = vec![project.to_owned()];
-        names.extend(meant.into_iter().flat_map(|meant| meant.names().iter().cloned()));
-        let free = |alias: &&String| listed.called(alias).is_none_or(|other| meant.is_some_and(|meant| meant == other));
+        names.extend(
+            meant
+                .into_iter()
+                .flat_map(|meant| meant.names().iter().cloned()),
+        );
+        let free = |alias: &&String| {
+            listed
+                .called(alias)
+                .is_none_or(|other| meant.is_some_and(|meant| meant == other))
+        };
         names.extend(aliases.iter().filter(free).cloned());
         if alone {
             names.push(own);
         }
         names.sort();
         names.dedup();
-        ProjectRows { names, unnamed: main }
+        ProjectRows {
+            names,
+            unnamed: main,
+        }
     }
 
     /// The projects that its memories name, read again where the store changed; none where it cannot be read at once.
@@ -94,12 +105,16 @@ impl Scope {
             return Arc::default();
         };
         let mut cached = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |known: &&Recorded| known.stamp.as_ref() == Some(&stamp) || known.read.elapsed() < known.took * READ_AGAIN;
+        let fits = |known: &&Recorded| {
+            known.stamp.as_ref() == Some(&stamp) || known.read.elapsed() < known.took * READ_AGAIN
+        };
         if let Some(known) = cached.as_ref().filter(fits) {
             return Arc::clone(&known.projects);
         }
         let began = Instant::now();
-        let projects = self.store.snapshot_with_timeout(GLANCE, |snapshot| snapshot.projects());
+        let projects = self
+            .store
+            .snapshot_with_timeout(GLANCE, |snapshot| snapshot.projects());
         let took = match (&projects, began.elapsed()) {
             (Err(_), took) => took.max(AT_ONCE * 10),
             (Ok(_), took) if took < AT_ONCE => Duration::ZERO,
@@ -166,7 +181,10 @@ impl Registry {
         Self {
             root: config.root.value.clone(),
             single: config.db.as_ref().map(|db| db.value.clone()),
-            single_name: config.pinned.as_ref().map(|pinned| pinned.value.trim().to_owned()),
+            single_name: config
+                .pinned
+                .as_ref()
+                .map(|pinned| pinned.value.trim().to_owned()),
             home: config.home.clone(),
             folders: Mutex::default(),
             known: Mutex::default(),
@@ -189,7 +207,12 @@ impl Registry {
     pub fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
-            let only = || (FolderStamp::default(), Arc::new(single(path, self.single_name.as_deref())));
+            let only = || {
+                (
+                    FolderStamp::default(),
+                    Arc::new(single(path, self.single_name.as_deref())),
+                )
+            };
             let (_, scope) = known.entry(path.clone()).or_insert_with(only);
             return Discovery {
                 scopes: vec![Arc::clone(scope)],
@@ -198,36 +221,62 @@ impl Registry {
         }
         let mut discovery = Discovery::default();
         let folder = self.root.join("scopes");
-        let real_root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        let leaves_the_root = |path: &Path| !path.canonicalize().is_ok_and(|real| real.starts_with(&real_root));
+        let real_root = self
+            .root
+            .canonicalize()
+            .unwrap_or_else(|_| self.root.clone());
+        let leaves_the_root = |path: &Path| {
+            !path
+                .canonicalize()
+                .is_ok_and(|real| real.starts_with(&real_root))
+        };
         let mut before = std::mem::take(&mut *known);
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let (entries, passed_over) = folders.read(&folder);
         discovery.passed_over.extend_from_slice(passed_over);
-        for Entry { name, path, is_link } in entries {
+        for Entry {
+            name,
+            path,
+            is_link,
+        } in entries
+        {
             if *is_link && leaves_the_root(path) {
                 let reason = "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml";
-                discovery.passed_over.push((name.clone(), reason.to_owned()));
+                discovery
+                    .passed_over
+                    .push((name.clone(), reason.to_owned()));
                 continue;
             }
             let known_scope = before.remove(path);
             let contents = match &known_scope {
-                Some((stamp, _)) if !is_link && stamp.contents.are_current(path) => stamp.contents.clone(),
+                Some((stamp, _)) if !is_link && stamp.contents.are_current(path) => {
+                    stamp.contents.clone()
+                }
                 _ if path.is_dir() => Contents::read(path),
                 _ => continue,
             };
             if contents.is_link && leaves_the_root(&contents.database) {
                 let reason = "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead";
-                discovery.passed_over.push((name.clone(), reason.to_owned()));
+                discovery
+                    .passed_over
+                    .push((name.clone(), reason.to_owned()));
                 continue;
             }
             let manifest = contents.has_manifest.then(|| {
                 let metadata = std::fs::metadata(path.join("scope.toml")).ok();
                 let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
-                (length, metadata.and_then(|metadata| metadata.modified().ok()))
+                (
+                    length,
+                    metadata.and_then(|metadata| metadata.modified().ok()),
+                )
             });
             let scope = match known_scope {
-                Some((stamp, scope)) if stamp.manifest == manifest && stamp.contents.database == contents.database => scope,
+                Some((stamp, scope))
+                    if stamp.manifest == manifest
+                        && stamp.contents.database == contents.database =>
+                {
+                    scope
+                }
                 _ => Arc::new(self.load(path, name, &contents)),
             };
             let stamp = FolderStamp { manifest, contents };
@@ -246,7 +295,11 @@ impl Registry {
         let path = match &manifest.store {
             Some(store) => {
                 let store = expand_home(store, self.home.as_deref());
-                if store.is_absolute() { store } else { folder.join(store) }
+                if store.is_absolute() {
+                    store
+                } else {
+                    folder.join(store)
+                }
             }
             None => contents.database.clone(),
         };
@@ -266,14 +319,25 @@ impl Registry {
 /// could be the name of a scope, else that of its file.
 fn single(path: &Path, pin: Option<&str>) -> Scope {
     let stem = || {
-        path.file_stem()
-            .map_or_else(|| "memory".to_owned(), |stem| text::line(&stem.to_string_lossy(), 100))
+        path.file_stem().map_or_else(
+            || "memory".to_owned(),
+            |stem| text::line(&stem.to_string_lossy(), 100),
+        )
     };
-    let named = pin.filter(|name| !name.is_empty() && !name.starts_with('.') && !name.contains('/') && text::line(name, 100) == **name);
+    let named = pin.filter(|name| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && !name.contains('/')
+            && text::line(name, 100) == **name
+    });
     let name = named.map_or_else(stem, str::to_owned);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let file = folder.join("scope.toml");
-    let (mut manifest, problem) = if file.exists() { load(&file) } else { (Manifest::default(), None) };
+    let (mut manifest, problem) = if file.exists() {
+        load(&file)
+    } else {
+        (Manifest::default(), None)
+    };
     // It is the only one there is, and it was named.
     manifest.visibility = Visibility::Shared;
     let store = Store::new(path.to_owned(), manifest.unreviewed).with_overviews(manifest.overviews);

@@ -22,8 +22,8 @@ pub(crate) mod validate;
 use std::collections::HashSet;
 
 use ack_api::{
-    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest,
-    QueryResponse, Review, ScopeResource,
+    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
+    ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
 };
 
 use self::context::brief::{Brief, BriefRequest};
@@ -127,7 +127,12 @@ impl Service {
         let scopes = selection.scopes.clone();
         let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
         let indexes: Vec<&Index> = opened.iter().filter_map(OpenScope::index).collect();
-        let holders = |id: &str| indexes.iter().filter(|index| index.find(id).is_some()).count();
+        let holders = |id: &str| {
+            indexes
+                .iter()
+                .filter(|index| index.find(id).is_some())
+                .count()
+        };
         let shared = ids.iter().filter(|id| holders(id) > 1);
         Ok(shared.map(|id| (*id).to_owned()).collect())
     }

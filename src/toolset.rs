@@ -20,7 +20,8 @@ use crate::service::Error;
 use crate::service::arguments;
 use ack_api::text;
 use ack_api::{
-    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse,
+    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
+    ListScopesResponse, QueryRequest, QueryResponse,
 };
 
 /// One of the four tools.
@@ -38,7 +39,12 @@ pub enum Tool {
 
 impl Tool {
     /// All of them, in the order of their names.
-    pub const ALL: [Self; 4] = [Self::GetContext, Self::GetMemory, Self::ListScopes, Self::QueryMemories];
+    pub const ALL: [Self; 4] = [
+        Self::GetContext,
+        Self::GetMemory,
+        Self::ListScopes,
+        Self::QueryMemories,
+    ];
 
     /// Its own name.
     pub const fn name(self) -> &'static str {
@@ -67,7 +73,9 @@ impl Tool {
                 "What matters for a project when a session starts: its memories, recent sessions, learnings of other projects."
             }
             Self::GetMemory => "Memories in full by id, with their session.",
-            Self::ListScopes => "The memory scopes: what they hold, what waits for review, health; which one is current and why.",
+            Self::ListScopes => {
+                "The memory scopes: what they hold, what waits for review, health; which one is current and why."
+            }
             Self::QueryMemories => {
                 "Search learnings of past sessions in all projects by words, error message or identifier; or list the newest."
             }
@@ -104,7 +112,10 @@ impl Tool {
     /// The properties of [`Tool::input`].
     fn properties(self) -> &'static Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-        self.input().get("properties").and_then(Value::as_object).unwrap_or(&NONE)
+        self.input()
+            .get("properties")
+            .and_then(Value::as_object)
+            .unwrap_or(&NONE)
     }
 
     /// Whether arguments have the types that a call needs.
@@ -119,7 +130,9 @@ impl Tool {
 }
 
 /// The fields that a listed schema names of a result: those that a concise one has.
-const RESULT: [&str; 8] = ["id", "title", "facts", "concepts", "project", "scope", "status", "type"];
+const RESULT: [&str; 8] = [
+    "id", "title", "facts", "concepts", "project", "scope", "status", "type",
+];
 
 /// A built-in set of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -139,7 +152,13 @@ pub enum ToolsetPreset {
 
 impl ToolsetPreset {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Ack, Self::ClaudeMem, Self::EpisodicMemory, Self::Siftcoder, Self::Sifs];
+    pub const ALL: [Self; 5] = [
+        Self::Ack,
+        Self::ClaudeMem,
+        Self::EpisodicMemory,
+        Self::Siftcoder,
+        Self::Sifs,
+    ];
 
     /// Its name on the command line and in `config.toml`.
     pub const fn name(self) -> &'static str {
@@ -191,14 +210,20 @@ impl OfferedTool {
             name: operation.name().to_owned(),
             description: operation.description().to_owned(),
             operation,
-            arguments: operation.properties().keys().map(|name| Argument::own(name)).collect(),
+            arguments: operation
+                .properties()
+                .keys()
+                .map(|name| Argument::own(name))
+                .collect(),
             preset: Map::new(),
         }
     }
 
     /// Whether calls need no translation.
     pub fn is_plain(&self) -> bool {
-        self.preset.is_empty() && self.arguments.iter().all(Argument::is_plain) && self.arguments.len() == self.operation.properties().len()
+        self.preset.is_empty()
+            && self.arguments.iter().all(Argument::is_plain)
+            && self.arguments.len() == self.operation.properties().len()
     }
 
     /// The schema of its arguments.
@@ -256,12 +281,15 @@ impl Toolset {
 
     /// Whether every one of the four has its own name, so that no text has to be changed.
     fn keeps_names(&self) -> bool {
-        Tool::ALL.into_iter().all(|operation| self.name_of(operation) == operation.name())
+        Tool::ALL
+            .into_iter()
+            .all(|operation| self.name_of(operation) == operation.name())
     }
 
     /// What an operation is called here, or the command where no tool calls it.
     fn name_of(&self, operation: Tool) -> &str {
-        self.tool_for(operation).map_or(operation.command(), |tool| tool.name.as_str())
+        self.tool_for(operation)
+            .map_or(operation.command(), |tool| tool.name.as_str())
     }
 
     /// The tool that does what an operation is for: one that takes its first argument, with the fewest presets.
@@ -269,7 +297,8 @@ impl Toolset {
         let first = operation.properties().keys().next();
         let tools = self.tools.iter().filter(|tool| tool.operation == operation);
         tools.min_by_key(|tool| {
-            let takes = |name: &String| tool.arguments.iter().any(|argument| argument.reaches(name));
+            let takes =
+                |name: &String| tool.arguments.iter().any(|argument| argument.reaches(name));
             (first.is_some_and(|name| !takes(name)), tool.preset.len())
         })
     }
@@ -316,8 +345,7 @@ impl Toolset {
 /// Most bytes of instructions before their last two sentences. Claude Code cuts all of it at two kilobytes.
 const LONGEST_LIST: usize = 1_500;
 /// What the memories are.
-const WHAT_THERE_IS: &str =
-    "Curated memories of past coding sessions in all projects: decisions, bug fixes, gotchas and how-tos that people reviewed.";
+const WHAT_THERE_IS: &str = "Curated memories of past coding sessions in all projects: decisions, bug fixes, gotchas and how-tos that people reviewed.";
 /// How the search tool is asked.
 const HOW_TO_SEARCH: &str = "Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as it is: words and \
     meaning are searched, best first; often another project has met it.";
@@ -340,7 +368,8 @@ fn replaced(text: &str, word: &str, by: &str) -> String {
         let (before, from) = rest.split_at(at);
         let after = from.strip_prefix(word).unwrap_or_default();
         out.push_str(before);
-        let whole = !out.chars().next_back().is_some_and(part) && !after.chars().next().is_some_and(part);
+        let whole =
+            !out.chars().next_back().is_some_and(part) && !after.chars().next().is_some_and(part);
         out.push_str(if whole { by } else { word });
         rest = after;
     }
@@ -355,10 +384,17 @@ mod tests {
     #[test]
     fn only_whole_words_are_replaced() {
         assert_eq!(
-            replaced("get_memory, `get_memory`; my_get_memory get_memory_2", "get_memory", "read"),
+            replaced(
+                "get_memory, `get_memory`; my_get_memory get_memory_2",
+                "get_memory",
+                "read"
+            ),
             "read, `read`; my_get_memory get_memory_2"
         );
-        assert_eq!(Toolset::default().renamed("query_memories finds ids"), "query_memories finds ids");
+        assert_eq!(
+            Toolset::default().renamed("query_memories finds ids"),
+            "query_memories finds ids"
+        );
     }
 
     #[test]

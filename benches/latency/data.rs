@@ -17,7 +17,9 @@ pub fn store(root: &Path, size: usize) {
     connection
         .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
         .unwrap();
-    connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
+    connection
+        .execute_batch(ack_memory::import::write::SCHEMA)
+        .unwrap();
     connection.execute_batch("BEGIN").unwrap();
     let mut random = Random(42);
     for number in 0..size {
@@ -28,9 +30,17 @@ pub fn store(root: &Path, size: usize) {
 
 /// Adds a memory.
 pub fn insert(connection: &Connection, number: usize, random: &mut Random) {
-    let text = |random: &mut Random, words: usize| (0..words).map(|_| random.word()).collect::<Vec<_>>().join(" ");
+    let text = |random: &mut Random, words: usize| {
+        (0..words)
+            .map(|_| random.word())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let facts: Vec<String> = (0..3).map(|_| text(random, 9)).collect();
-    let tags = [format!("tag{}", random.below(40)), format!("tag{}", random.below(12))];
+    let tags = [
+        format!("tag{}", random.below(40)),
+        format!("tag{}", random.below(12)),
+    ];
     connection
         .prepare_cached(
             "INSERT INTO memories (id, project, session, type, title, subtitle, facts, concepts, files, narrative, status, created_at) \
@@ -101,15 +111,17 @@ impl Random {
         ];
         let share = self.next() as f64 / f64::from(u32::MAX >> 1);
         let rank = (20_000f64.powf(share) - 1.0) as usize;
-        WORDS.get(rank).map_or_else(|| syllables(rank), |word| (*word).to_owned())
+        WORDS
+            .get(rank)
+            .map_or_else(|| syllables(rank), |word| (*word).to_owned())
     }
 }
 
 /// A pronounceable word of its own for every number.
 fn syllables(mut number: usize) -> String {
     const SYLLABLES: [&str; 24] = [
-        "ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver", "wan", "xen", "yor", "zil", "cra", "dro", "fen",
-        "gal", "hex", "int", "jun", "ork",
+        "ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver", "wan", "xen",
+        "yor", "zil", "cra", "dro", "fen", "gal", "hex", "int", "jun", "ork",
     ];
     let mut word = String::new();
     while number > 0 {

@@ -42,12 +42,23 @@ fn main() {
     if std::env::args().any(|word| word == "context") {
         return context::measure();
     }
-    let named: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let sizes = if named.is_empty() { vec![1_000, 10_000, 100_000] } else { named };
+    let named: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let sizes = if named.is_empty() {
+        vec![1_000, 10_000, 100_000]
+    } else {
+        named
+    };
     println!(
         "ack-memory {}, {} memories a scope, {CALLS} warm calls a tool, ms",
         env!("CARGO_PKG_VERSION"),
-        sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join("/")
+        sizes
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("/")
     );
     start_up();
     for size in sizes {
@@ -70,7 +81,11 @@ fn main() {
             std::fs::write(folder.path().join("config.toml"), "limits.resident = 10000").unwrap();
             // A table that is searched whatever the setting has its indexes already.
             if size <= RESIDENT {
-                index(folder.path(), size, "its indexes, the one on the vectors included");
+                index(
+                    folder.path(),
+                    size,
+                    "its indexes, the one on the vectors included",
+                );
             }
             measure(folder.path(), size, &queries);
         }
@@ -106,7 +121,9 @@ fn start_up() {
     if !node.is_empty() {
         report("node -e 0 beside it", &mut node);
     }
-    let mut exits: Vec<f64> = (0..11).map(|_| Server::start(folder.path()).stop()).collect();
+    let mut exits: Vec<f64> = (0..11)
+        .map(|_| Server::start(folder.path()).stop())
+        .collect();
     report("end of input to exit", &mut exits);
 }
 
@@ -127,7 +144,11 @@ fn index(root: &Path, size: usize, what: &str) {
         .args(["index", "--all"])
         .output()
         .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "  `index` took {seconds:.1} s for {what}, {:.0} rows a second",
@@ -150,7 +171,11 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
     );
     let ids: Vec<String> = (0..CALLS).map(|call| id(call * 37 % size)).collect();
     let cases: [(&str, &str, Arguments<'_>); 8] = [
-        ("query, five words", "query_memories", &|call| json!({ "query": queries[call] })),
+        (
+            "query, five words",
+            "query_memories",
+            &|call| json!({ "query": queries[call] }),
+        ),
         (
             "the same, lexical",
             "query_memories",
@@ -172,8 +197,16 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
             &|call| json!({ "query": queries[call], "tags": ["tag3"], "since": "2025-06-01" }),
         ),
         ("newest", "query_memories", &|_| json!({})),
-        ("get_memory", "get_memory", &|call| json!({ "id": ids[call], "status": "all" })),
-        ("get_context", "get_context", &|_| json!({ "project_path": "/nowhere/project-3" })),
+        (
+            "get_memory",
+            "get_memory",
+            &|call| json!({ "id": ids[call], "status": "all" }),
+        ),
+        (
+            "get_context",
+            "get_context",
+            &|_| json!({ "project_path": "/nowhere/project-3" }),
+        ),
     ];
     for (label, tool, arguments) in cases {
         let mut times: Vec<f64> = (0..CALLS)
@@ -194,7 +227,9 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
         .collect();
     report("list_scopes", &mut times);
     let connection = Connection::open(root.join("scopes/bench/memory.db")).unwrap();
-    let there: i64 = connection.query_row("SELECT count(*) FROM memories", [], |row| row.get(0)).unwrap();
+    let there: i64 = connection
+        .query_row("SELECT count(*) FROM memories", [], |row| row.get(0))
+        .unwrap();
     let there = usize::try_from(there).unwrap();
     let mut times: Vec<f64> = (0..20)
         .map(|change| {
@@ -206,10 +241,16 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
         .collect();
     report("query after a write", &mut times);
     let warm = server.memory();
-    println!("  memory {:.1} private, peak resident {:.1}", warm.0, warm.1);
+    println!(
+        "  memory {:.1} private, peak resident {:.1}",
+        warm.0, warm.1
+    );
     let busy = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "list_scopes", "arguments": {} } });
     writeln!(server.input.as_mut().unwrap(), "{busy}").unwrap();
-    println!("  end of standard input to exit, with a request under way: {:.1}", server.stop());
+    println!(
+        "  end of standard input to exit, with a request under way: {:.1}",
+        server.stop()
+    );
 }
 
 /// The arguments of a call by its number.

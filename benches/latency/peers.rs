@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Instant;
 
+use ack_lance::lancedb::index::Index;
+use ack_lance::lancedb::index::scalar::{FtsIndexBuilder, FullTextSearchQuery};
+use ack_lance::lancedb::index::vector::IvfRqIndexBuilder;
+use ack_lance::lancedb::query::{QueryBase, QueryExecutionOptions, Select};
 use ack_search::encoder::Encoder;
 use futures::TryStreamExt;
-use lancedb::index::Index;
-use lancedb::index::scalar::{FtsIndexBuilder, FullTextSearchQuery};
-use lancedb::index::vector::IvfRqIndexBuilder;
-use lancedb::query::{QueryBase, QueryExecutionOptions, Select};
 use rusqlite::{Connection, params};
 
 use crate::{millis, report};
@@ -17,7 +17,10 @@ use crate::{millis, report};
 pub fn fts5(store: &Path, folder: &Path, queries: &[String]) {
     let connection = Connection::open(folder.join("fts5.db")).unwrap();
     connection
-        .execute("ATTACH DATABASE ?1 AS store", params![store.to_str().unwrap()])
+        .execute(
+            "ATTACH DATABASE ?1 AS store",
+            params![store.to_str().unwrap()],
+        )
         .unwrap();
     let started = Instant::now();
     connection
@@ -37,7 +40,10 @@ pub fn fts5(store: &Path, folder: &Path, queries: &[String]) {
     let mut times: Vec<f64> = queries
         .iter()
         .map(|query| {
-            let quoted: Vec<String> = query.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+            let quoted: Vec<String> = query
+                .split_whitespace()
+                .map(|word| format!("\"{word}\""))
+                .collect();
             let started = Instant::now();
             let rows = statement
                 .query_map(params![quoted.join(" OR ")], |row| row.get::<_, String>(0))
@@ -54,37 +60,61 @@ pub fn fts5(store: &Path, folder: &Path, queries: &[String]) {
 pub fn lance(lance: &Path, folder: &Path, queries: &[String]) {
     let copy = folder.join("copy");
     copy_folder(lance, &copy);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let encoder = Encoder::embedded().unwrap();
     runtime.block_on(async {
-        let connection = lancedb::connect(copy.to_str().unwrap()).execute().await.unwrap();
+        let connection = ack_lance::lancedb::connect(copy.to_str().unwrap())
+            .execute()
+            .await
+            .unwrap();
         let table = connection.open_table("memories").execute().await.unwrap();
         let rows = table.count_rows(None).await.unwrap();
         let started = Instant::now();
         table
-            .create_index(&["text"], Index::FTS(FtsIndexBuilder::default().with_position(false)))
+            .create_index(
+                &["text"],
+                Index::FTS(FtsIndexBuilder::default().with_position(false)),
+            )
             .execute()
             .await
             .unwrap();
         let there = table.list_indices().await.unwrap();
-        if rows >= 100_000 && !there.iter().any(|index| index.columns.iter().any(|column| column == "vector")) {
-            let vectors = IvfRqIndexBuilder::default().distance_type(lancedb::DistanceType::Cosine);
-            table.create_index(&["vector"], Index::IvfRq(vectors)).execute().await.unwrap();
+        if rows >= 100_000
+            && !there
+                .iter()
+                .any(|index| index.columns.iter().any(|column| column == "vector"))
+        {
+            let vectors = IvfRqIndexBuilder::default()
+                .distance_type(ack_lance::lancedb::DistanceType::Cosine);
+            table
+                .create_index(&["vector"], Index::IvfRq(vectors))
+                .execute()
+                .await
+                .unwrap();
         }
         let built = millis(started.elapsed());
         let mut times = Vec::new();
         for query in queries {
             let started = Instant::now();
-            let vector = encoder.query(query).unwrap_or_else(|| vec![1.0; encoder.dimension()]);
+            let vector = encoder
+                .query(query)
+                .unwrap_or_else(|| vec![1.0; encoder.dimension()]);
             let batches: Vec<_> = table
                 .query()
                 .only_if("status IN ('approved', 'promoted')")
                 .select(Select::columns(&["id"]))
-                .full_text_search(FullTextSearchQuery::new(query.clone()).with_column("text".to_owned()).unwrap())
+                .full_text_search(
+                    FullTextSearchQuery::new(query.clone())
+                        .with_column("text".to_owned())
+                        .unwrap(),
+                )
                 .limit(10)
                 .nearest_to(vector)
                 .unwrap()
-                .distance_type(lancedb::DistanceType::Cosine)
+                .distance_type(ack_lance::lancedb::DistanceType::Cosine)
                 .refine_factor(5)
                 .execute_hybrid(QueryExecutionOptions::default())
                 .await
@@ -92,10 +122,19 @@ pub fn lance(lance: &Path, folder: &Path, queries: &[String]) {
                 .try_collect()
                 .await
                 .unwrap();
-            assert!(batches.iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>() <= 10);
+            assert!(
+                batches
+                    .iter()
+                    .map(ack_lance::arrow::array::RecordBatch::num_rows)
+                    .sum::<usize>()
+                    <= 10
+            );
             times.push(millis(started.elapsed()));
         }
-        report(&format!("LanceDB hybrid ({:.1} s)", built / 1e3), &mut times);
+        report(
+            &format!("LanceDB hybrid ({:.1} s)", built / 1e3),
+            &mut times,
+        );
     });
 }
 

@@ -31,7 +31,10 @@ impl Server {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let (input, output) = (
+            child.stdin.take(),
+            BufReader::new(child.stdout.take().unwrap()),
+        );
         Self {
             child,
             input,
@@ -57,7 +60,8 @@ impl Server {
     /// One request, until its reply.
     pub fn request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
-        let message = json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
+        let message =
+            json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -66,13 +70,18 @@ impl Server {
 
     /// One call of a tool, which must succeed.
     pub fn call(&mut self, tool: &str, arguments: &Value) {
-        let reply = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let reply = self.request(
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        );
         assert_ne!(reply["result"]["isError"], json!(true), "{reply}");
     }
 
     /// Private memory (what this process alone costs) and the peak of resident memory, in MiB.
     pub fn memory(&self) -> (f64, f64) {
-        let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).unwrap_or_default();
+        let read = |name: &str| {
+            std::fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).unwrap_or_default()
+        };
         let sum = |text: &str, keys: &[&str]| {
             let kib: f64 = text
                 .lines()

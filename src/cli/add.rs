@@ -25,7 +25,10 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
         return Err(CliError::invalid(
             "NAME",
             &args.name,
-            format!("a name that is not taken; scope `{}` is there and is not overwritten", known.name),
+            format!(
+                "a name that is not taken; scope `{}` is there and is not overwritten",
+                known.name
+            ),
         ));
     }
     let store = expand_home(&args.store, config.home.as_deref());
@@ -41,19 +44,34 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
         .find(|path| path.is_file())
         .unwrap_or(store);
     let unreviewed = args.unreviewed.unwrap_or_default();
-    let (profile, counts, has_status) = Store::new(store.clone(), unreviewed)
-        .snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.counts()?, snapshot.layout.has_status())))?;
+    let (profile, counts, has_status) =
+        Store::new(store.clone(), unreviewed).snapshot(|snapshot| {
+            Ok((
+                snapshot.layout.profile,
+                snapshot.counts()?,
+                snapshot.layout.has_status(),
+            ))
+        })?;
     let manifest = Manifest {
         description: args.description.clone(),
         projects: Projects::of(args.projects.iter().cloned()),
         paths: args.paths.clone(),
         remotes: args.remotes.clone(),
-        visibility: if args.private { Visibility::Private } else { Visibility::Shared },
+        visibility: if args.private {
+            Visibility::Private
+        } else {
+            Visibility::Shared
+        },
         store: Some(store.clone()),
         unreviewed,
         overviews: None,
     };
-    let path = config.root.value.join("scopes").join(&args.name).join("scope.toml");
+    let path = config
+        .root
+        .value
+        .join("scopes")
+        .join(&args.name)
+        .join("scope.toml");
     let text = toml::to_string(&manifest).map_err(|error| SettingsError::Invalid {
         path: path.clone(),
         message: error.to_string(),
@@ -92,9 +110,10 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
 }
 
 fn occupied(path: &Path) -> Result<(), CliError> {
-    let taken = path
-        .parent()
-        .filter(|folder| folder.join("scope.toml").exists() || DATABASE_NAMES.iter().any(|name| folder.join(name).exists()));
+    let taken = path.parent().filter(|folder| {
+        folder.join("scope.toml").exists()
+            || DATABASE_NAMES.iter().any(|name| folder.join(name).exists())
+    });
     match taken {
         Some(folder) => Err(CliError::Request(Error::InvalidArgument {
             argument: "NAME".to_owned(),
@@ -102,7 +121,10 @@ fn occupied(path: &Path) -> Result<(), CliError> {
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
-            allowed: format!("a name that is not taken (`{}` is there and is not overwritten)", folder.display()),
+            allowed: format!(
+                "a name that is not taken (`{}` is there and is not overwritten)",
+                folder.display()
+            ),
             nearest: Vec::new(),
             example: None,
         })),

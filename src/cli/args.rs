@@ -3,7 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::builder::{FalseyValueParser, OsStringValueParser, PossibleValuesParser, Resettable, TypedValueParser};
+use clap::builder::{
+    FalseyValueParser, OsStringValueParser, PossibleValuesParser, Resettable, TypedValueParser,
+};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -15,7 +17,12 @@ use ack_api::memory::Unreviewed;
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]
-#[command(name = "ack-memory", version, max_term_width = 100, propagate_version = true)]
+#[command(
+    name = "ack-memory",
+    version,
+    max_term_width = 100,
+    propagate_version = true
+)]
 pub struct Cli {
     /// Settings of every command.
     #[command(flatten)]
@@ -41,8 +48,13 @@ impl Cli {
         });
         let matches = command.try_get_matches()?;
         let mut cli = Self::from_arg_matches(&matches)?;
-        let given = |(id, _): &(&str, &str)| matches.value_source(id) == Some(ValueSource::EnvVariable);
-        cli.global.variables = SOURCES.into_iter().filter(given).map(|(_, variable)| variable).collect();
+        let given =
+            |(id, _): &(&str, &str)| matches.value_source(id) == Some(ValueSource::EnvVariable);
+        cli.global.variables = SOURCES
+            .into_iter()
+            .filter(given)
+            .map(|(_, variable)| variable)
+            .collect();
         Ok(cli)
     }
 }
@@ -77,11 +89,21 @@ pub struct Global {
 }
 
 /// The settings with a source, each with its variable.
-const SOURCES: [(&str, &str); 4] = [("root", ENV_ROOT), ("db", ENV_DB), ("scope", ENV_SCOPE), ("project", ENV_PROJECT)];
+const SOURCES: [(&str, &str); 4] = [
+    ("root", ENV_ROOT),
+    ("db", ENV_DB),
+    ("scope", ENV_SCOPE),
+    ("project", ENV_PROJECT),
+];
 
 impl Global {
     /// The value of a flag or its variable, with its source.
-    pub fn setting<T: Clone>(&self, value: Option<&T>, flag: &'static str, variable: &'static str) -> Option<Setting<T>> {
+    pub fn setting<T: Clone>(
+        &self,
+        value: Option<&T>,
+        flag: &'static str,
+        variable: &'static str,
+    ) -> Option<Setting<T>> {
         let source = if self.variables.contains(&variable) {
             Source::Environment(variable)
         } else {
@@ -191,11 +213,19 @@ pub struct ServeArgs {
 
 /// Reads `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let loopback = |port: &str| Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port.parse().ok()?));
+    let loopback = |port: &str| {
+        Some(SocketAddr::new(
+            Ipv4Addr::LOCALHOST.into(),
+            port.parse().ok()?,
+        ))
+    };
     text.parse()
         .ok()
         .or_else(|| loopback(text.strip_prefix("localhost:").unwrap_or(text)))
-        .ok_or_else(|| "give a port, or an IP address and a port: 7767, 127.0.0.1:7767 or [::1]:7767".to_owned())
+        .ok_or_else(|| {
+            "give a port, or an IP address and a port: 7767, 127.0.0.1:7767 or [::1]:7767"
+                .to_owned()
+        })
 }
 
 /// Arguments of `eval`.
@@ -497,12 +527,17 @@ pub struct DisconnectArgs {
 }
 
 fn client() -> impl TypedValueParser<Value = Client> {
-    PossibleValuesParser::new(Client::ALL.map(Client::name))
-        .try_map(|name| Client::ALL.into_iter().find(|client| client.name() == name).ok_or("no such client"))
+    PossibleValuesParser::new(Client::ALL.map(Client::name)).try_map(|name| {
+        Client::ALL
+            .into_iter()
+            .find(|client| client.name() == name)
+            .ok_or("no such client")
+    })
 }
 
 fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
-    PossibleValuesParser::new(ToolsetPreset::ALL.map(ToolsetPreset::name)).try_map(|name| ToolsetPreset::named(&name).ok_or("no such set"))
+    PossibleValuesParser::new(ToolsetPreset::ALL.map(ToolsetPreset::name))
+        .try_map(|name| ToolsetPreset::named(&name).ok_or("no such set"))
 }
 
 /// Arguments of `import`.

@@ -25,13 +25,20 @@ pub fn print_config(global: &Global, args: &EntryArgs) -> Result<(), CliError> {
     let files = files(args.client, &places, &launch, &wanted)?;
     let mut out = String::new();
     if let Some(command) = args.client.own_command(&launch).filter(|_| !args.here) {
-        let _ = write!(out, "Its own command registers the server:\n\n{command}\n\n");
+        let _ = write!(
+            out,
+            "Its own command registers the server:\n\n{command}\n\n"
+        );
     }
     for file in &files {
         let _ = write!(out, "{}\n\n{}\n", file.path.display(), file::alone(file));
     }
     let here = if args.here { " --here" } else { "" };
-    let _ = writeln!(out, "`ack-memory connect {}{here}` writes this.", args.client.name());
+    let _ = writeln!(
+        out,
+        "`ack-memory connect {}{here}` writes this.",
+        args.client.name()
+    );
     for line in warnings(&config, args, &places, &files, &wanted)
         .iter()
         .chain(&next_step(args.client, &files))
@@ -54,7 +61,10 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
         twice(&config, entry.client, &places, &files)
             .iter()
             .for_each(|line| write_err(&format!("{line}\n")));
-        return write_out(&format!("{} is connected already; nothing to change\n", entry.client.name()));
+        return write_out(&format!(
+            "{} is connected already; nothing to change\n",
+            entry.client.name()
+        ));
     }
     let warnings = warnings(&config, entry, &places, &files, &wanted);
     if settle(&changes, &warnings, args.dry_run, args.yes)? {
@@ -78,7 +88,10 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     let files = files(args.client, &places, &launch(&config, None)?, &Wanted::ALL)?;
     let changes = plan(&files, Action::Take)?;
     if changes.is_empty() {
-        return write_out(&format!("{} is not connected; nothing to change\n", args.client.name()));
+        return write_out(&format!(
+            "{} is not connected; nothing to change\n",
+            args.client.name()
+        ));
     }
     let warning = args.client.warning(args.here).map(str::to_owned);
     if settle(&changes, warning.as_slice(), args.dry_run, args.yes)? {
@@ -100,11 +113,19 @@ fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, CliError> {
 }
 
 /// Shows the changes, asks where there is somebody to ask, and writes them. Whether they were written.
-fn settle(changes: &[Change], warnings: &[String], dry_run: bool, yes: bool) -> Result<bool, CliError> {
+fn settle(
+    changes: &[Change],
+    warnings: &[String],
+    dry_run: bool,
+    yes: bool,
+) -> Result<bool, CliError> {
     for change in changes {
         write_out(&change.shown())?;
         if let Some(kept) = change.kept() {
-            write_out(&format!("(the present content is kept as {})\n", kept.display()))?;
+            write_out(&format!(
+                "(the present content is kept as {})\n",
+                kept.display()
+            ))?;
         }
         write_out("\n")?;
     }
@@ -120,7 +141,10 @@ fn settle(changes: &[Change], warnings: &[String], dry_run: bool, yes: bool) -> 
         return Ok(false);
     }
     // What can fail fails before the first file is replaced.
-    let prepared = changes.iter().map(Change::prepare).collect::<Result<Vec<_>, _>>()?;
+    let prepared = changes
+        .iter()
+        .map(Change::prepare)
+        .collect::<Result<Vec<_>, _>>()?;
     for change in prepared {
         change.carry_out()?;
     }
@@ -139,9 +163,19 @@ fn confirmed() -> bool {
 }
 
 /// What somebody has to know before it is written.
-fn warnings(config: &Config, args: &EntryArgs, places: &Places, files: &[ConfigFile], wanted: &Wanted) -> Vec<String> {
+fn warnings(
+    config: &Config,
+    args: &EntryArgs,
+    places: &Places,
+    files: &[ConfigFile],
+    wanted: &Wanted,
+) -> Vec<String> {
     let client = args.client;
-    let mut warnings: Vec<String> = client.warning(args.here).map(str::to_owned).into_iter().collect();
+    let mut warnings: Vec<String> = client
+        .warning(args.here)
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
     if files.iter().any(ConfigFile::allows) {
         warnings.extend(client.permission().map(str::to_owned));
     }
@@ -164,7 +198,13 @@ fn warnings(config: &Config, args: &EntryArgs, places: &Places, files: &[ConfigF
 
 /// What else starts the same server, or tells the same when a session starts.
 fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile]) -> Vec<String> {
-    let settings = |path: &Path| json::value(ack_sys::files::read_text(path, file::LARGEST).ok()?.trim_start_matches('\u{feff}'));
+    let settings = |path: &Path| {
+        json::value(
+            ack_sys::files::read_text(path, file::LARGEST)
+                .ok()?
+                .trim_start_matches('\u{feff}'),
+        )
+    };
     let project = Places {
         project: Some(repository(config)),
         ..places.clone()
@@ -184,8 +224,14 @@ fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile])
         project: None,
         ..places.clone()
     };
-    let other = if places.project.is_some() { &user } else { &project };
-    let calls = |path: &PathBuf| settings(path).is_some_and(|settings| ours::calls_hook(&settings, "session-start"));
+    let other = if places.project.is_some() {
+        &user
+    } else {
+        &project
+    };
+    let calls = |path: &PathBuf| {
+        settings(path).is_some_and(|settings| ours::calls_hook(&settings, "session-start"))
+    };
     let hooks = files.iter().any(ConfigFile::calls_hooks);
     if let Some(path) = client.hook_file(other).filter(|path| hooks && calls(path)) {
         found.push(format!(
@@ -208,7 +254,10 @@ fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> 
         names.join(" and ")
     )];
     if files.iter().any(|file| !file.is_shared()) {
-        lines.push(".claude/settings.local.json names paths of this machine and is not to be committed.".to_owned());
+        lines.push(
+            ".claude/settings.local.json names paths of this machine and is not to be committed."
+                .to_owned(),
+        );
     }
     if on_path().is_none() {
         lines.push(format!(
@@ -218,7 +267,9 @@ fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> 
     }
     let elsewhere = match &config.db {
         Some(db) => Some((ENV_DB, db.value.as_path())),
-        None if config.root.source != Source::Default => Some((ENV_ROOT, config.root.value.as_path())),
+        None if config.root.source != Source::Default => {
+            Some((ENV_ROOT, config.root.value.as_path()))
+        }
         None => None,
     };
     if let Some((variable, path)) = elsewhere {
@@ -231,14 +282,23 @@ fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> 
 }
 
 fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
-    client.next_step(files.iter().any(ConfigFile::calls_hooks)).map(str::to_owned)
+    client
+        .next_step(files.iter().any(ConfigFile::calls_hooks))
+        .map(str::to_owned)
 }
 
 /// The hooks and permissions that are to be written.
 fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
     // Whether a token is there is for `serve` to find out.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
-    let own = || offer.toolset.tools().iter().map(|tool: &OfferedTool| tool.name.clone()).collect();
+    let own = || {
+        offer
+            .toolset
+            .tools()
+            .iter()
+            .map(|tool: &OfferedTool| tool.name.clone())
+            .collect()
+    };
     Ok(Wanted {
         hooks: args.hooks(),
         allowed: match (args.no_allow, offer.upstreams.is_empty()) {
@@ -266,7 +326,10 @@ fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, Cli
         Some(db) => vec!["--db".to_owned(), db.value.display().to_string()],
         None => vec!["--root".to_owned(), config.root.value.display().to_string()],
     };
-    let scope = config.pinned.as_ref().map(|pinned| ["--scope".to_owned(), pinned.value.clone()]);
+    let scope = config
+        .pinned
+        .as_ref()
+        .map(|pinned| ["--scope".to_owned(), pinned.value.clone()]);
     Ok(Launch {
         binary: on_path().filter(same).unwrap_or(running),
         places,
@@ -288,7 +351,14 @@ fn on_path() -> Option<PathBuf> {
 fn repository(config: &Config) -> PathBuf {
     let folder = &config.project.value;
     // A home folder that is kept in git is no project.
-    let own = |root: &PathBuf| config.home.as_ref().and_then(|home| home.canonicalize().ok()).as_ref() != Some(root);
+    let own = |root: &PathBuf| {
+        config
+            .home
+            .as_ref()
+            .and_then(|home| home.canonicalize().ok())
+            .as_ref()
+            != Some(root)
+    };
     Repository::discover(folder, config.home.as_deref())
         .map(|found| found.work_tree)
         .filter(own)
@@ -303,10 +373,15 @@ fn places(config: &Config, here: bool) -> Result<Places, CliError> {
             "a folder that is there, or --project",
         ));
     }
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let home = config.home.clone().ok_or(SettingsError::NoHome)?;
     Ok(Places {
-        settings: directories::BaseDirs::new().map_or_else(|| home.join(".config"), |dirs| dirs.config_dir().to_owned()),
+        settings: directories::BaseDirs::new()
+            .map_or_else(|| home.join(".config"), |dirs| dirs.config_dir().to_owned()),
         home,
         project: here.then(|| repository(config)),
         claude: variable("CLAUDE_CONFIG_DIR"),
@@ -317,7 +392,9 @@ fn places(config: &Config, here: bool) -> Result<Places, CliError> {
 
 /// Whether Claude Code's settings call a hook besides: then its plugin has nothing to say.
 pub fn settings_call(config: &Config, hook: &str) -> bool {
-    let Ok(places) = places(config, true) else { return false };
+    let Ok(places) = places(config, true) else {
+        return false;
+    };
     let calls = |path: &PathBuf| {
         let settings = ack_sys::files::read_text(path, file::LARGEST)
             .ok()
@@ -327,13 +404,23 @@ pub fn settings_call(config: &Config, hook: &str) -> bool {
     Client::ClaudeCode.plugin_files(&places).iter().any(calls)
 }
 
-fn files(client: Client, places: &Places, launch: &Launch, wanted: &Wanted) -> Result<Vec<ConfigFile>, CliError> {
+fn files(
+    client: Client,
+    places: &Places,
+    launch: &Launch,
+    wanted: &Wanted,
+) -> Result<Vec<ConfigFile>, CliError> {
     client.files(places, launch, wanted).ok_or_else(|| {
-        let able = Client::ALL.into_iter().filter(|client| *client != Client::ClaudeDesktop);
+        let able = Client::ALL
+            .into_iter()
+            .filter(|client| *client != Client::ClaudeDesktop);
         let able: Vec<&str> = able.map(Client::name).collect();
         CliError::invalid(
             "--here",
-            format!("given for {}, which has no settings of a project's own", client.name()),
+            format!(
+                "given for {}, which has no settings of a project's own",
+                client.name()
+            ),
             able.join(", "),
         )
     })

@@ -36,16 +36,34 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Cli
         .iter()
         .map(|scope| {
             // The owner asks about their own stores, so private ones are opened too.
-            let may_read = config.pinned.is_none() || current.scope.as_ref().is_some_and(|own| own.name == scope.name);
+            let may_read = config.pinned.is_none()
+                || current
+                    .scope
+                    .as_ref()
+                    .is_some_and(|own| own.name == scope.name);
             let info = describe(&service, scope, may_read, MANY);
-            let read = || scope.store.snapshot(|snapshot| Ok(snapshot.layout.describe()));
-            let layout = if may_read { read().unwrap_or_default() } else { Vec::new() };
-            (scope.as_ref(), serde_json::to_value(info).unwrap_or_default(), layout)
+            let read = || {
+                scope
+                    .store
+                    .snapshot(|snapshot| Ok(snapshot.layout.describe()))
+            };
+            let layout = if may_read {
+                read().unwrap_or_default()
+            } else {
+                Vec::new()
+            };
+            (
+                scope.as_ref(),
+                serde_json::to_value(info).unwrap_or_default(),
+                layout,
+            )
         })
         .collect();
     let failing = scopes
         .iter()
-        .filter(|(_, info, _)| info.pointer("/health/state") == Some(&json!(HealthState::Unavailable)))
+        .filter(|(_, info, _)| {
+            info.pointer("/health/state") == Some(&json!(HealthState::Unavailable))
+        })
         .count();
     let current_scope = current.scope.as_ref().map(|scope| scope.name.clone());
     if global.json {
@@ -79,23 +97,43 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Cli
     for (name, value, source) in &settings {
         let _ = writeln!(out, "  {name:<14} {value}  ({source})");
     }
-    let _ = writeln!(out, "  environment    {}", ENVIRONMENT.map(|(name, _)| name).join(", "));
+    let _ = writeln!(
+        out,
+        "  environment    {}",
+        ENVIRONMENT.map(|(name, _)| name).join(", ")
+    );
     let _ = writeln!(
         out,
         "  current scope  {}",
         match (&current_scope, &current.rule) {
             (Some(scope), Some(rule)) => format!("{scope}  ({rule})"),
-            _ => "none: no manifest claims this project (add its folder to `paths` in a scope.toml)".to_owned(),
+            _ =>
+                "none: no manifest claims this project (add its folder to `paths` in a scope.toml)"
+                    .to_owned(),
         }
     );
     out.push_str(&offer.0);
-    let _ = writeln!(out, "\nscopes: {}, of which {failing} cannot be read", scopes.len());
+    let _ = writeln!(
+        out,
+        "\nscopes: {}, of which {failing} cannot be read",
+        scopes.len()
+    );
     for (scope, info, layout) in &scopes {
-        let text = |pointer: &str| info.pointer(pointer).and_then(Value::as_str).unwrap_or("-").to_owned();
+        let text = |pointer: &str| {
+            info.pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or("-")
+                .to_owned()
+        };
         let _ = writeln!(out, "\n  {} [{}]", scope.name, text("/health/state"));
         let _ = writeln!(out, "    store     {}", text("/store"));
         if info.get("profile").is_some() {
-            let _ = writeln!(out, "    profile   {}; opened {}", text("/profile"), text("/health/opened"));
+            let _ = writeln!(
+                out,
+                "    profile   {}; opened {}",
+                text("/profile"),
+                text("/health/opened")
+            );
             let counts = info.get("counts").cloned().unwrap_or_default();
             let count = |name: &str| counts.get(name).and_then(Value::as_u64).unwrap_or_default();
             let _ = writeln!(
@@ -117,8 +155,15 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Cli
             match info.get("index") {
                 Some(index) => format!(
                     "table of {} rows, {:.1} % of the store, built {}",
-                    index.get("rows").and_then(Value::as_u64).unwrap_or_default(),
-                    index.get("coverage").and_then(Value::as_f64).unwrap_or_default() * 100.0,
+                    index
+                        .get("rows")
+                        .and_then(Value::as_u64)
+                        .unwrap_or_default(),
+                    index
+                        .get("coverage")
+                        .and_then(Value::as_f64)
+                        .unwrap_or_default()
+                        * 100.0,
                     text("/index/built_at")
                 ),
                 None if cfg!(feature = "table") => {
@@ -165,18 +210,38 @@ fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
             return (out, json!({ "problem": body }));
         }
     };
-    let left_out = if offline { offer.without_network() } else { Vec::new() };
+    let left_out = if offline {
+        offer.without_network()
+    } else {
+        Vec::new()
+    };
     for name in left_out {
         let _ = writeln!(
             out,
             "\nthe upstream server `{name}` is reached over HTTP and is left out (--offline)"
         );
     }
-    let names: Vec<&str> = offer.toolset.tools().iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> = offer
+        .toolset
+        .tools()
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
     if offer.toolset != Toolset::default() {
-        let _ = writeln!(out, "\ntools ({}): {}", offer.toolset.set.name(), names.join(", "));
+        let _ = writeln!(
+            out,
+            "\ntools ({}): {}",
+            offer.toolset.set.name(),
+            names.join(", ")
+        );
     }
-    let told = |upstream: &Upstream| upstream.tools.iter().map(|(_, tool)| tool.name.clone()).collect::<Vec<_>>();
+    let told = |upstream: &Upstream| {
+        upstream
+            .tools
+            .iter()
+            .map(|(_, tool)| tool.name.clone())
+            .collect::<Vec<_>>()
+    };
     let upstreams: Vec<Fare> = if connect && !offer.upstreams.is_empty() {
         ack_gateway::server::look(offer.upstreams.clone())
     } else {
@@ -217,7 +282,8 @@ fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
         .iter()
         .map(|fare| {
             let problems: Vec<&String> = fare.down.iter().chain(&fare.problems).collect();
-            let mut told = json!({ "name": fare.name, "reached": fare.reached, "tools": fare.tools });
+            let mut told =
+                json!({ "name": fare.name, "reached": fare.reached, "tools": fare.tools });
             if let Some(told) = told.as_object_mut().filter(|_| connect) {
                 told.insert("available".to_owned(), json!(fare.down.is_none()));
                 told.insert("problems".to_owned(), json!(problems));
@@ -232,7 +298,11 @@ fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
 }
 
 fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
-    let mut settings = vec![("root", config.root.value.display().to_string(), config.root.source.to_string())];
+    let mut settings = vec![(
+        "root",
+        config.root.value.display().to_string(),
+        config.root.source.to_string(),
+    )];
     let file = config
         .file
         .as_ref()
@@ -250,11 +320,27 @@ fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
         config.project.source.to_string(),
     ));
     if let Some(default) = &config.default_scope {
-        settings.push(("default_scope", default.value.clone(), default.source.to_string()));
+        settings.push((
+            "default_scope",
+            default.value.clone(),
+            default.source.to_string(),
+        ));
     }
-    settings.push(("limits.results", config.limit.value.to_string(), config.limit.source.to_string()));
-    settings.push(("limits.tokens", config.tokens.value.to_string(), config.tokens.source.to_string()));
-    settings.push(("limits.memory", config.memory.value.to_string(), config.memory.source.to_string()));
+    settings.push((
+        "limits.results",
+        config.limit.value.to_string(),
+        config.limit.source.to_string(),
+    ));
+    settings.push((
+        "limits.tokens",
+        config.tokens.value.to_string(),
+        config.tokens.source.to_string(),
+    ));
+    settings.push((
+        "limits.memory",
+        config.memory.value.to_string(),
+        config.memory.source.to_string(),
+    ));
     settings.push((
         "limits.resident",
         config.resident.value.to_string(),

@@ -85,8 +85,11 @@ impl CliError {
     pub const fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::Request(Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::InvalidCursor(_))
-                | Self::Settings(SettingsError::Offer { .. })
+            Self::Request(
+                Error::InvalidArgument { .. }
+                    | Error::UnknownArgument { .. }
+                    | Error::InvalidCursor(_)
+            ) | Self::Settings(SettingsError::Offer { .. })
         )
     }
 
@@ -145,9 +148,13 @@ impl Diagnostic for CliError {
             Self::Model(error) => error.hint(),
             #[cfg(feature = "transformer")]
             Self::Fetch(error) => error.hint(),
-            Self::Offline => "any copy of the model's `model.safetensors` in a folder works as well",
+            Self::Offline => {
+                "any copy of the model's `model.safetensors` in a folder works as well"
+            }
             Self::NotBuilt { hint, .. } => hint,
-            Self::Io { source, .. } => io_hint(source).unwrap_or("check that the path exists and may be used"),
+            Self::Io { source, .. } => {
+                io_hint(source).unwrap_or("check that the path exists and may be used")
+            }
             _ => return None,
         };
         Some(hint.into())
@@ -186,7 +193,10 @@ mod tests {
                 path: PathBuf::from("/somewhere/memory.db"),
                 source: io::Error::from_raw_os_error(number),
             };
-            assert!(error.hint().is_some_and(|hint| hint.contains(word)), "{error}");
+            assert!(
+                error.hint().is_some_and(|hint| hint.contains(word)),
+                "{error}"
+            );
             assert_eq!(error.body().path.as_deref(), Some("/somewhere/memory.db"));
         }
     }

@@ -26,7 +26,8 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
     let service = super::Closing(Service::for_the_process(config));
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} questions, {eta} left");
-    let bar = ProgressBar::new((queries.len() * modes.len()) as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = ProgressBar::new((queries.len() * modes.len()) as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let report = run(service.0, &queries, &modes, &mut || bar.inc(1));
     bar.finish_and_clear();
     let report = report?;
@@ -39,9 +40,14 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
 fn render(report: &Report) -> String {
     let mut table = Table::new();
     table.set_content_arrangement(ContentArrangement::Disabled);
-    table
-        .load_style(presets::NOTHING)
-        .set_header(["", "queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10"]);
+    table.load_style(presets::NOTHING).set_header([
+        "",
+        "queries",
+        "Recall@5",
+        "Recall@10",
+        "MRR@10",
+        "nDCG@10",
+    ]);
     for mode in &report.modes {
         row(&mut table, &name(mode), &mode.all);
         for (category, scores) in &mode.categories {
@@ -53,8 +59,16 @@ fn render(report: &Report) -> String {
     }
     let mut out = format!("{table}\nMeans with 95 % intervals.\n");
     for mode in &report.modes {
-        let lost: Vec<String> = mode.lost.iter().map(|(stage, count)| format!("{count} {}", word(stage))).collect();
-        let lost = if lost.is_empty() { "none".to_owned() } else { lost.join(", ") };
+        let lost: Vec<String> = mode
+            .lost
+            .iter()
+            .map(|(stage, count)| format!("{count} {}", word(stage)))
+            .collect();
+        let lost = if lost.is_empty() {
+            "none".to_owned()
+        } else {
+            lost.join(", ")
+        };
         let [half, most] = mode.milliseconds;
         let _ = writeln!(
             out,
@@ -99,6 +113,8 @@ fn name(mode: &ModeReport) -> String {
 
 /// The word that a value has in answers, with blanks.
 fn word(value: &impl serde::Serialize) -> String {
-    let word = serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned));
+    let word = serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned));
     word.unwrap_or_default().replace('_', " ")
 }

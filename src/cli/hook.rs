@@ -55,7 +55,9 @@ pub fn run(global: &Global, args: &HookArgs) {
     let answered = match within(ANSWERING, move || answer(&asked.0, &asked.1, plugin)) {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
-            let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+            let hint = error
+                .hint()
+                .map_or_else(String::new, |hint| format!("; {hint}"));
             trouble = Some(format!("{error}{hint}"));
             None
         }
@@ -84,14 +86,22 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     if matches!(config.project.source, Source::Flag(_)) {
         event.folder = None;
     }
-    if let Some(folder) = event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute()) {
+    if let Some(folder) = event
+        .folder
+        .as_ref()
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_absolute())
+    {
         config.project.value = folder;
     }
     if plugin && settings_call(&config, event.moment.name()) {
         return Ok(None);
     }
     // What is wrong with `[tools]` is for `serve` to say, and a session has nothing to do with it.
-    let named = config.file.is_some().then(|| Offer::load(&config, None, &|_| None));
+    let named = config
+        .file
+        .is_some()
+        .then(|| Offer::load(&config, None, &|_| None));
     let surface = named.and_then(Result::ok).map(|offer| offer.toolset);
     let service = Service::for_the_process(config);
     let output = match event.moment {
@@ -113,7 +123,10 @@ fn sent() -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let read = input.by_ref().take(MOST).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut input, &mut std::io::sink());
-        let _ = send.send(read.map(|_| bytes).map_err(|error| format!("standard input: {error}")));
+        let _ = send.send(
+            read.map(|_| bytes)
+                .map_err(|error| format!("standard input: {error}")),
+        );
     });
     wait(&receive, SENDING)
         .map_err(|_| "standard input was not closed in time".to_owned())
@@ -121,7 +134,10 @@ fn sent() -> Result<Vec<u8>, String> {
 }
 
 /// The result of some work, unless it takes too long or ends in a panic.
-fn within<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, &'static str> {
+fn within<T: Send + 'static>(
+    time: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, &'static str> {
     let (send, receive) = channel();
     std::thread::spawn(move || {
         let _ = send.send(work());

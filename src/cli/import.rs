@@ -19,7 +19,12 @@ use crate::service::Error;
 const LISTED: usize = 20;
 
 /// Runs `import`.
-pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp) -> Result<(), CliError> {
+pub fn run(
+    config: &Config,
+    args: &ImportArgs,
+    json: bool,
+    now: jiff::Timestamp,
+) -> Result<(), CliError> {
     let Some(scope) = config.pinned.as_ref().map(|pinned| pinned.value.clone()) else {
         return Err(CliError::Request(Error::InvalidArgument {
             argument: "--scope".to_owned(),
@@ -44,7 +49,12 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         }
         None => {
             check_name(&scope)?;
-            config.root.value.join("scopes").join(&scope).join(DATABASE_NAMES[0])
+            config
+                .root
+                .value
+                .join("scopes")
+                .join(&scope)
+                .join(DATABASE_NAMES[0])
         }
     };
     let (mut input, length): (Box<dyn BufRead>, Option<u64>) = if args.file.as_os_str() == "-" {
@@ -67,7 +77,9 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
         (Box::new(BufReader::new(file)), Some(metadata.len()))
     };
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template(
+        "{spinner} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+    ) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -87,7 +99,11 @@ pub fn run(config: &Config, args: &ImportArgs, json: bool, now: jiff::Timestamp)
     );
     bar.finish_and_clear();
     if json && result.is_err() && !refused.is_empty() {
-        write_out(&(serde_json::to_string_pretty(&serde_json::json!({ "refused": refused })).unwrap_or_default() + "\n"))?;
+        write_out(
+            &(serde_json::to_string_pretty(&serde_json::json!({ "refused": refused }))
+                .unwrap_or_default()
+                + "\n"),
+        )?;
     } else if !json && !refused.is_empty() {
         write_err(&account(&refused));
     }

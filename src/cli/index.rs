@@ -21,18 +21,31 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
     let scopes: Vec<Arc<Scope>> = match (&config.pinned, args.all) {
-        (Some(pinned), false) => vec![find(&found, &pinned.value).ok_or_else(|| ScopeError::PinNotFound {
-            name: pinned.value.clone(),
-            by: pinned.source.to_string(),
-        })?],
+        (Some(pinned), false) => {
+            vec![
+                find(&found, &pinned.value).ok_or_else(|| ScopeError::PinNotFound {
+                    name: pinned.value.clone(),
+                    by: pinned.source.to_string(),
+                })?,
+            ]
+        }
         (None, true) => found,
         (None, false) if found.len() == 1 => found,
         _ => {
             return Err(CliError::Request(Error::InvalidArgument {
                 argument: "--scope".to_owned(),
-                value: if args.all { "given together with --all" } else { "missing" }.to_owned(),
+                value: if args.all {
+                    "given together with --all"
+                } else {
+                    "missing"
+                }
+                .to_owned(),
                 allowed: "one scope by its name, or --all".to_owned(),
-                nearest: found.iter().map(|scope| scope.name.clone()).take(5).collect(),
+                nearest: found
+                    .iter()
+                    .map(|scope| scope.name.clone())
+                    .take(5)
+                    .collect(),
                 example: Some("ack-memory index --all".to_owned()),
             }));
         }
@@ -43,7 +56,12 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     let mut failed = None;
     let mut reports = Vec::new();
     for scope in &scopes {
-        match one(scope, config.resident.value as usize, args, embedder.as_deref()) {
+        match one(
+            scope,
+            config.resident.value as usize,
+            args,
+            embedder.as_deref(),
+        ) {
             Ok(report) => {
                 if !json {
                     write_out(&account(&report, args.dry_run))?;
@@ -66,7 +84,12 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     failed.map_or(Ok(()), Err)
 }
 
-fn one(scope: &Scope, resident: usize, args: &IndexArgs, embedder: Option<&dyn Embedder>) -> Result<Report, CliError> {
+fn one(
+    scope: &Scope,
+    resident: usize,
+    args: &IndexArgs,
+    embedder: Option<&dyn Embedder>,
+) -> Result<Report, CliError> {
     if let Some(problem) = &scope.problem {
         return Err(ScopeError::Unusable {
             name: scope.name.clone(),
@@ -75,7 +98,8 @@ fn one(scope: &Scope, resident: usize, args: &IndexArgs, embedder: Option<&dyn E
         .into());
     }
     let bar = ProgressBar::no_length();
-    let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} rows, {per_sec}, {eta} left");
+    let style =
+        ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} rows, {per_sec}, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_message(scope.name.clone());
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -112,7 +136,9 @@ fn load(folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
         operation: "index".to_owned(),
         message: "the encoder inside this binary is damaged".to_owned(),
     })?;
-    Ok(Box::new(ack_transformer::Transformer::load(folder, encoder)?))
+    Ok(Box::new(ack_transformer::Transformer::load(
+        folder, encoder,
+    )?))
 }
 
 #[cfg(not(feature = "transformer"))]
@@ -122,7 +148,10 @@ fn load(_folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
 
 fn account(report: &Report, dry_run: bool) -> String {
     let done = if dry_run { "would be" } else { "were" };
-    let anew = report.anew.as_ref().map_or_else(String::new, |why| format!("; made anew: {why}"));
+    let anew = report
+        .anew
+        .as_ref()
+        .map_or_else(String::new, |why| format!("; made anew: {why}"));
     format!(
         "{}: {} rows {done} added, {} removed, {} were there already{anew}\n",
         report.scope, report.added, report.removed, report.kept

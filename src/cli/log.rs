@@ -21,19 +21,34 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The settings that decide where is looked.
 pub fn settings(config: &Config) {
-    let file = config
-        .file
-        .as_ref()
-        .map_or_else(|| "no config.toml".to_owned(), |_| "config.toml read".to_owned());
-    say(&format!("root {} ({}); {file}", config.root.value.display(), config.root.source));
+    let file = config.file.as_ref().map_or_else(
+        || "no config.toml".to_owned(),
+        |_| "config.toml read".to_owned(),
+    );
+    say(&format!(
+        "root {} ({}); {file}",
+        config.root.value.display(),
+        config.root.source
+    ));
     if let Some(db) = &config.db {
-        say(&format!("single database {} ({})", db.value.display(), db.source));
+        say(&format!(
+            "single database {} ({})",
+            db.value.display(),
+            db.source
+        ));
     }
     match &config.pinned {
-        Some(pinned) => say(&format!("pinned to scope `{}` ({})", pinned.value, pinned.source)),
+        Some(pinned) => say(&format!(
+            "pinned to scope `{}` ({})",
+            pinned.value, pinned.source
+        )),
         None => say("not pinned to a scope"),
     }
-    say(&format!("project {} ({})", config.project.value.display(), config.project.source));
+    say(&format!(
+        "project {} ({})",
+        config.project.value.display(),
+        config.project.source
+    ));
 }
 
 /// What a server serves: scopes with their stores and tables, the encoder, the tools. Opens the stores.
@@ -72,7 +87,12 @@ pub fn served(service: &Service, offer: &Offer) {
         let searched = is_own || (!pinned && scope.manifest.visibility == Visibility::Shared);
         if searched && described < DESCRIBED {
             described += 1;
-            say(&format!("scope `{}`: {}; {}", scope.name, store(scope), table(scope)));
+            say(&format!(
+                "scope `{}`: {}; {}",
+                scope.name,
+                store(scope),
+                table(scope)
+            ));
         } else {
             left_out += 1;
         }
@@ -99,7 +119,10 @@ pub fn served(service: &Service, offer: &Offer) {
         .join(", ");
     say(&format!("tools ({}): {tools}", offer.toolset.set.name()));
     for upstream in &offer.upstreams {
-        say(&format!("upstream server `{}`: {}", upstream.name, upstream.connection));
+        say(&format!(
+            "upstream server `{}`: {}",
+            upstream.name, upstream.connection
+        ));
     }
 }
 
@@ -108,10 +131,16 @@ fn store(scope: &Scope) -> String {
         return format!("not read, {problem}");
     }
     let read = scope.store.snapshot_with_timeout(PATIENCE, |snapshot| {
-        Ok((snapshot.layout.profile.as_str(), snapshot.opening.describe()))
+        Ok((
+            snapshot.layout.profile.as_str(),
+            snapshot.opening.describe(),
+        ))
     });
     match read {
-        Ok((profile, opening)) => format!("{profile} store {}, opened {opening}", scope.store.path().display()),
+        Ok((profile, opening)) => format!(
+            "{profile} store {}, opened {opening}",
+            scope.store.path().display()
+        ),
         Err(error) => error.to_string(),
     }
 }

@@ -18,8 +18,15 @@ fn line(panic: &PanicHookInfo<'_>) -> String {
     let said = panic.payload_as_str().unwrap_or("a panic");
     // Where the file lies is nobody's business, its name is enough.
     let place = panic.location().map_or_else(String::new, |location| {
-        let file = location.file().rsplit(['/', '\\']).next().unwrap_or_default();
+        let file = location
+            .file()
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or_default();
         format!(" ({file}:{})", location.line())
     });
-    format!("ack-memory: internal error{place}: {}\n", text::line(said, 200))
+    format!(
+        "ack-memory: internal error{place}: {}\n",
+        text::line(said, 200)
+    )
 }

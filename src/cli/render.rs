@@ -8,8 +8,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::words::{at_a_terminal, flag};
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::{
-    ContextResponse, ErrorBody, GetResponse, HealthState, LegExplanation, ListScopesResponse, MemoryDetail, MemoryHit, Note, QueryResponse,
-    Searched, Within,
+    ContextResponse, ErrorBody, GetResponse, HealthState, LegExplanation, ListScopesResponse,
+    MemoryDetail, MemoryHit, Note, QueryResponse, Searched, Within,
 };
 
 const BOLD: Style = Style::new().bold();
@@ -61,7 +61,14 @@ pub fn query(answer: &QueryResponse) -> String {
         "{} {}",
         paint(
             BOLD,
-            format!("{shown}{more} {}", if answer.total == 1 { "memory" } else { "memories" })
+            format!(
+                "{shown}{more} {}",
+                if answer.total == 1 {
+                    "memory"
+                } else {
+                    "memories"
+                }
+            )
         ),
         paint(DIM, searched(&answer.searched))
     );
@@ -77,15 +84,26 @@ pub fn query(answer: &QueryResponse) -> String {
     if let Some(hidden) = &answer.hidden {
         let mut parts = Vec::new();
         if hidden.by_status > 0 {
-            parts.push(format!("{} by their status (--status all shows them)", hidden.by_status));
+            parts.push(format!(
+                "{} by their status (--status all shows them)",
+                hidden.by_status
+            ));
         }
         if hidden.superseded > 0 {
             parts.push(format!("{} superseded by newer ones", hidden.superseded));
         }
-        let _ = writeln!(out, "\n{}", paint(DIM, format!("hidden: {}", parts.join(", "))));
+        let _ = writeln!(
+            out,
+            "\n{}",
+            paint(DIM, format!("hidden: {}", parts.join(", ")))
+        );
     }
     if let Some(cursor) = &answer.next_cursor {
-        let _ = writeln!(out, "{}", paint(DIM, format!("next page: --cursor {cursor}")));
+        let _ = writeln!(
+            out,
+            "{}",
+            paint(DIM, format!("next page: --cursor {cursor}"))
+        );
     }
     out + &notes(&answer.notes)
 }
@@ -97,7 +115,11 @@ fn searched(searched: &Searched) -> String {
             "no scope".to_owned()
         } else {
             let more = searched.more_scopes;
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             searched.scopes.join(", ") + &more
         }
     );
@@ -126,12 +148,19 @@ fn hit(hit: &MemoryHit, place: Option<usize>) -> String {
         format!(
             "{}{}",
             hit.scope,
-            hit.project.as_ref().map_or_else(String::new, |project| format!("/{project}"))
+            hit.project
+                .as_ref()
+                .map_or_else(String::new, |project| format!("/{project}"))
         ),
     ];
     line.extend(hit.kind.clone());
     line.push(status(hit.status));
-    line.extend(hit.created_at.as_ref().and_then(|created| created.get(..10)).map(str::to_owned));
+    line.extend(
+        hit.created_at
+            .as_ref()
+            .and_then(|created| created.get(..10))
+            .map(str::to_owned),
+    );
     line.extend(hit.score.map(|score| format!("score {score:.2}")));
     let _ = writeln!(out, "{indent}{}", line.join(&paint(DIM, " · ")));
     if let Some(subtitle) = &hit.subtitle {
@@ -145,32 +174,58 @@ fn hit(hit: &MemoryHit, place: Option<usize>) -> String {
         let _ = writeln!(out, "{}", textwrap::fill(fact, &options));
     }
     if !hit.concepts.is_empty() {
-        let _ = writeln!(out, "{indent}{}", paint(DIM, format!("tags: {}", hit.concepts.join(", "))));
+        let _ = writeln!(
+            out,
+            "{indent}{}",
+            paint(DIM, format!("tags: {}", hit.concepts.join(", ")))
+        );
     }
     if !hit.files.is_empty() {
-        let _ = writeln!(out, "{indent}{}", paint(DIM, format!("files: {}", hit.files.join(", "))));
+        let _ = writeln!(
+            out,
+            "{indent}{}",
+            paint(DIM, format!("files: {}", hit.files.join(", ")))
+        );
     }
     if let Some(narrative) = &hit.narrative {
         let _ = writeln!(out, "\n{}\n", wrapped(narrative, indent));
     }
     if let Some(newer) = &hit.superseded_by {
-        let _ = writeln!(out, "{indent}{}", paint(WARN, format!("superseded by {newer}")));
+        let _ = writeln!(
+            out,
+            "{indent}{}",
+            paint(WARN, format!("superseded by {newer}"))
+        );
     }
     if !hit.also.is_empty() {
         let ids: Vec<&str> = hit.also.iter().map(|also| also.id.as_str()).collect();
-        let _ = writeln!(out, "{indent}{}", paint(DIM, format!("also noted as: {}", ids.join(", "))));
+        let _ = writeln!(
+            out,
+            "{indent}{}",
+            paint(DIM, format!("also noted as: {}", ids.join(", ")))
+        );
     }
     if let Some(why) = &hit.why {
-        let _ = writeln!(out, "{}", paint(DIM, wrapped(&format!("why: {why}"), indent)));
+        let _ = writeln!(
+            out,
+            "{}",
+            paint(DIM, wrapped(&format!("why: {why}"), indent))
+        );
     }
-    for leg in hit.explanation.iter().flat_map(|explanation| &explanation.legs) {
+    for leg in hit
+        .explanation
+        .iter()
+        .flat_map(|explanation| &explanation.legs)
+    {
         let _ = writeln!(out, "{}", paint(DIM, wrapped(&leg_line(leg), indent)));
     }
     out
 }
 
 fn leg_line(leg: &LegExplanation) -> String {
-    let rank = leg.rank.map_or_else(|| "not found".to_owned(), |rank| format!("rank {rank}"));
+    let rank = leg
+        .rank
+        .map_or_else(|| "not found".to_owned(), |rank| format!("rank {rank}"));
     let terms = if leg.terms.is_empty() {
         String::new()
     } else {
@@ -182,7 +237,12 @@ fn leg_line(leg: &LegExplanation) -> String {
 /// `get`.
 pub fn get(answer: &GetResponse) -> String {
     let mut out = String::new();
-    for detail in answer.memory.iter().map(AsRef::as_ref).chain(&answer.memories) {
+    for detail in answer
+        .memory
+        .iter()
+        .map(AsRef::as_ref)
+        .chain(&answer.memories)
+    {
         out += &memory(detail);
     }
     for missing in &answer.missing {
@@ -202,22 +262,41 @@ fn memory(detail: &MemoryDetail) -> String {
             let _ = writeln!(out, "{}", wrapped(&format!("{name}: {value}"), indent));
         }
     };
-    line("session", detail.memory.session.clone().or_else(|| detail.session_id.clone()));
+    line(
+        "session",
+        detail
+            .memory
+            .session
+            .clone()
+            .or_else(|| detail.session_id.clone()),
+    );
     if let Some(context) = &detail.session_context {
         let (title, overview) = match context.unreviewed {
-            true => ("session title, not reviewed", "session overview, not reviewed"),
+            true => (
+                "session title, not reviewed",
+                "session overview, not reviewed",
+            ),
             false => ("session title", "session overview"),
         };
         line(title, context.title.clone());
         line(overview, context.overview.clone());
     }
-    line("confidence", detail.memory.confidence.map(|confidence| format!("{confidence:.2}")));
+    line(
+        "confidence",
+        detail
+            .memory
+            .confidence
+            .map(|confidence| format!("{confidence:.2}")),
+    );
     line(
         "reviewed",
         detail.reviewed_at.clone().map(|at| {
             format!(
                 "{at}{}",
-                detail.reviewed_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"))
+                detail
+                    .reviewed_by
+                    .as_ref()
+                    .map_or_else(String::new, |by| format!(" by {by}"))
             )
         }),
     );
@@ -238,7 +317,11 @@ fn memory(detail: &MemoryDetail) -> String {
             let _ = writeln!(
                 out,
                 "      {side:<6} {} {} {}",
-                entry.created_at.as_ref().and_then(|at| at.get(..10)).unwrap_or("-"),
+                entry
+                    .created_at
+                    .as_ref()
+                    .and_then(|at| at.get(..10))
+                    .unwrap_or("-"),
                 paint(NAME, &entry.id),
                 entry.title
             );
@@ -265,8 +348,14 @@ fn memory(detail: &MemoryDetail) -> String {
                 (None, Some(after)) => format!(" → {after}"),
                 _ => String::new(),
             };
-            let by = entry.actor.as_ref().map_or_else(String::new, |actor| format!(" by {actor}"));
-            let reason = entry.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+            let by = entry
+                .actor
+                .as_ref()
+                .map_or_else(String::new, |actor| format!(" by {actor}"));
+            let reason = entry
+                .reason
+                .as_ref()
+                .map_or_else(String::new, |reason| format!(": {reason}"));
             let _ = writeln!(
                 out,
                 "{}",
@@ -291,7 +380,14 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::try_from(width()).unwrap_or(100));
-    table.set_header(["scope", "memories", "pending", "last updated", "health", "about"]);
+    table.set_header([
+        "scope",
+        "memories",
+        "pending",
+        "last updated",
+        "health",
+        "about",
+    ]);
     for scope in &answer.scopes {
         let current = if answer.current_scope.as_ref() == Some(&scope.name) {
             " *"
@@ -303,9 +399,10 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
         } else {
             ""
         };
-        let counts = scope
-            .counts
-            .map_or_else(|| "-".to_owned(), |counts| (counts.approved + counts.promoted).to_string());
+        let counts = scope.counts.map_or_else(
+            || "-".to_owned(),
+            |counts| (counts.approved + counts.promoted).to_string(),
+        );
         let pending = scope
             .pending
             .as_ref()
@@ -316,8 +413,16 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
             HealthState::Unavailable => "unavailable",
             HealthState::NotRead => "not read",
         };
-        let about = scope.description.clone().unwrap_or_else(|| scope.projects.join(", "));
-        let updated = scope.last_updated.as_ref().and_then(|at| at.get(..10)).unwrap_or("-").to_owned();
+        let about = scope
+            .description
+            .clone()
+            .unwrap_or_else(|| scope.projects.join(", "));
+        let updated = scope
+            .last_updated
+            .as_ref()
+            .and_then(|at| at.get(..10))
+            .unwrap_or("-")
+            .to_owned();
         table.add_row([
             format!("{}{current}{private}", scope.name),
             counts,
@@ -334,13 +439,20 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
             "{}",
             paint(
                 DIM,
-                format!("* current: {scope}, found by {}", answer.detected_by.as_deref().unwrap_or("-"))
+                format!(
+                    "* current: {scope}, found by {}",
+                    answer.detected_by.as_deref().unwrap_or("-")
+                )
             )
         );
     }
     for scope in &answer.scopes {
         for problem in &scope.health.problems {
-            let _ = writeln!(out, "{}", wrapped(&format!("{}: {problem}", scope.name), ""));
+            let _ = writeln!(
+                out,
+                "{}",
+                wrapped(&format!("{}: {problem}", scope.name), "")
+            );
         }
     }
     if let [scope] = answer.scopes.as_slice() {
@@ -350,14 +462,30 @@ pub fn scopes(answer: &ListScopesResponse) -> String {
             }
         }
         if let Some(profile) = &scope.profile {
-            let _ = writeln!(out, "profile: {profile}; opened {}", scope.health.opened.as_deref().unwrap_or("-"));
+            let _ = writeln!(
+                out,
+                "profile: {profile}; opened {}",
+                scope.health.opened.as_deref().unwrap_or("-")
+            );
         }
         if !scope.projects.is_empty() {
-            let _ = writeln!(out, "{}", wrapped(&format!("projects: {}", scope.projects.join(", ")), ""));
+            let _ = writeln!(
+                out,
+                "{}",
+                wrapped(&format!("projects: {}", scope.projects.join(", ")), "")
+            );
         }
         if !scope.tags.is_empty() {
-            let tags: Vec<String> = scope.tags.iter().map(|tag| format!("{} {}", tag.tag, tag.count)).collect();
-            let _ = writeln!(out, "{}", wrapped(&format!("tags: {}", tags.join(", ")), ""));
+            let tags: Vec<String> = scope
+                .tags
+                .iter()
+                .map(|tag| format!("{} {}", tag.tag, tag.count))
+                .collect();
+            let _ = writeln!(
+                out,
+                "{}",
+                wrapped(&format!("tags: {}", tags.join(", ")), "")
+            );
         }
         if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
             let _ = writeln!(
@@ -403,7 +531,11 @@ pub fn context(answer: &ContextResponse) -> String {
         }
     }
     if !answer.recent_sessions.is_empty() {
-        let _ = writeln!(out, "\n{}", paint(BOLD, "recent sessions (titles as recorded, not reviewed)"));
+        let _ = writeln!(
+            out,
+            "\n{}",
+            paint(BOLD, "recent sessions (titles as recorded, not reviewed)")
+        );
         for session in &answer.recent_sessions {
             let date = session.date.as_deref().unwrap_or("-");
             let summary = session
@@ -421,12 +553,20 @@ pub fn context(answer: &ContextResponse) -> String {
                 } else {
                     "overview, not reviewed: "
                 };
-                let _ = writeln!(out, "{}", paint(DIM, wrapped(&format!("{label}{overview}"), "      ")));
+                let _ = writeln!(
+                    out,
+                    "{}",
+                    paint(DIM, wrapped(&format!("{label}{overview}"), "      "))
+                );
             }
         }
     }
     if let Some(pending) = &answer.pending {
-        let _ = writeln!(out, "\n{}", paint(DIM, format!("{} memories wait for review", pending.count)));
+        let _ = writeln!(
+            out,
+            "\n{}",
+            paint(DIM, format!("{} memories wait for review", pending.count))
+        );
     }
     out + &notes(&answer.notes)
 }
@@ -435,9 +575,16 @@ pub fn context(answer: &ContextResponse) -> String {
 pub fn notes(notes: &[Note]) -> String {
     let mut out = String::new();
     for note in notes {
-        let scope = note.scope.as_ref().map_or_else(String::new, |scope| format!("{scope}: "));
+        let scope = note
+            .scope
+            .as_ref()
+            .map_or_else(String::new, |scope| format!("{scope}: "));
         let message = at_a_terminal(&note.message);
-        let _ = writeln!(out, "{}", paint(WARN, wrapped(&format!("note: {scope}{message}"), "")));
+        let _ = writeln!(
+            out,
+            "{}",
+            paint(WARN, wrapped(&format!("note: {scope}{message}"), ""))
+        );
     }
     out
 }
@@ -455,9 +602,18 @@ pub fn error(body: &ErrorBody) -> String {
     );
     let mut out = format!("{} {message}\n", paint(BAD, "error:"));
     if !body.nearest.is_empty() {
-        let _ = writeln!(out, "{} did you mean {}?", paint(NAME, "nearest:"), body.nearest.join(", "));
+        let _ = writeln!(
+            out,
+            "{} did you mean {}?",
+            paint(NAME, "nearest:"),
+            body.nearest.join(", ")
+        );
     }
-    if let Some(example) = body.example.as_ref().filter(|example| example.starts_with("ack-memory")) {
+    if let Some(example) = body
+        .example
+        .as_ref()
+        .filter(|example| example.starts_with("ack-memory"))
+    {
         let _ = writeln!(out, "{} {example}", paint(NAME, "example:"));
     }
     if let Some(hint) = &body.hint {

@@ -41,13 +41,18 @@ enum Kept {
 pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
     std::thread::spawn(copies::remove_orphans);
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
-    let left_out = if global.offline { offer.without_network() } else { Vec::new() };
+    let left_out = if global.offline {
+        offer.without_network()
+    } else {
+        Vec::new()
+    };
     for name in left_out {
         write_err(&format!(
             "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
         ));
     }
-    let report: Report = Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))));
+    let report: Report =
+        Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))));
     let log = |service: &Service, offer: &Offer| {
         if global.verbose {
             log::settings(&service.config);
@@ -71,13 +76,21 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     }
     let (token, kept) = token(args)?;
     let listening = listen(address, &args.allow_host, token)?;
-    announce(&format!("http://{}", listening.address()), &kept, global.json)?;
+    announce(
+        &format!("http://{}", listening.address()),
+        &kept,
+        global.json,
+    )?;
     let ip = listening.address().ip();
     if !ip.is_loopback() {
-        write_err("others on the network can reach this address, and HTTP is not encrypted: put TLS before it\n");
+        write_err(
+            "others on the network can reach this address, and HTTP is not encrypted: put TLS before it\n",
+        );
     }
     if ip.is_unspecified() && args.allow_host.is_empty() {
-        write_err("clients elsewhere are turned away until `--allow-host` names the host or address they use for this machine\n");
+        write_err(
+            "clients elsewhere are turned away until `--allow-host` names the host or address they use for this machine\n",
+        );
     }
     let service = Service::for_the_process(config);
     log(service, &offer);
@@ -109,14 +122,20 @@ fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
         ),
         Kept::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
         Kept::File { path, new } => {
-            let made = if *new { " (made just now, for your eyes alone)" } else { "" };
+            let made = if *new {
+                " (made just now, for your eyes alone)"
+            } else {
+                ""
+            };
             (
                 format!("token: in {}{made}", path.display()),
                 Some(format!("$(cat '{}')", path.display())),
             )
         }
     };
-    let header = token.map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
+    let header = token.map_or_else(String::new, |token| {
+        format!(" --header \"Authorization: Bearer {token}\"")
+    });
     write_err(&format!(
         "serving MCP at {url}; Ctrl-C ends it\n{said}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
     ));
@@ -182,7 +201,11 @@ fn make(path: &Path) -> Result<bool, CliError> {
         source,
     };
     let folder = path.parent().unwrap_or(path);
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(io)?;
     let mut secret = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut secret).map_err(|error| io(std::io::Error::other(error)))?;
     let mut file = tempfile::Builder::new()

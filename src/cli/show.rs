@@ -77,7 +77,10 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         ..QueryRequest::default()
     })?;
     if let Some(first) = linked.results.first() {
-        title(&format!("ack-memory get {} --include links --include history", first.id))?;
+        title(&format!(
+            "ack-memory get {} --include links --include history",
+            first.id
+        ))?;
         let include = Some(vec![Include::Links, Include::History, Include::Timeline]);
         write_out(&render::get(&service.get_memory(&GetRequest {
             id: Some(first.id.clone()),
@@ -86,7 +89,9 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         })?))?;
     }
     title("ack-memory scopes")?;
-    write_out(&render::scopes(&service.list_scopes(&ListScopesRequest::default())?))?;
+    write_out(&render::scopes(
+        &service.list_scopes(&ListScopesRequest::default())?,
+    ))?;
     title("ack-memory context   (in the project ledger-api)")?;
     write_out(&render::context(&service.get_context(&ContextRequest {
         max_memories: Some(3),

@@ -20,14 +20,22 @@ pub fn watch() {
             end(signal as i32);
         }
     };
-    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_err() {
+    if std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)
+        .is_err()
+    {
         // Then they end the process as they always do.
         let _ = set.thread_unblock();
     }
 }
 
 /// Ends the process as a shell expects it after a signal.
-#[expect(clippy::exit, clippy::disallowed_methods, reason = "a signal ends the process wherever it stands")]
+#[expect(
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "a signal ends the process wherever it stands"
+)]
 pub fn end(signal: i32) -> ! {
     copies::shut_down();
     std::process::exit(128 + signal)

@@ -60,7 +60,9 @@ pub fn at_a_terminal(text: &str) -> String {
         text = text.replace(phrase, other);
     }
     for (tool, command) in TOOLS {
-        text = text.replace(&format!("`{tool}`"), command).replace(tool, command);
+        text = text
+            .replace(&format!("`{tool}`"), command)
+            .replace(tool, command);
     }
     for (argument, flag) in ARGUMENTS {
         text = text.replace(&format!("`{argument}`"), &format!("`{flag}`"));
@@ -71,7 +73,10 @@ pub fn at_a_terminal(text: &str) -> String {
 
 /// The flag of an argument, where it has one.
 pub fn flag(argument: &str) -> Option<&'static str> {
-    ARGUMENTS.iter().find(|(known, _)| *known == argument).map(|(_, flag)| *flag)
+    ARGUMENTS
+        .iter()
+        .find(|(known, _)| *known == argument)
+        .map(|(_, flag)| *flag)
 }
 
 /// Writes `` `argument: "value"` `` as `` `--flag value` ``.
@@ -136,7 +141,10 @@ mod tests {
         ] {
             let schema = schema.to_value();
             for argument in schema["properties"].as_object().unwrap().keys() {
-                assert!(flag(argument).is_some() || argument == "focus", "{argument}");
+                assert!(
+                    flag(argument).is_some() || argument == "focus",
+                    "{argument}"
+                );
             }
         }
     }

@@ -50,7 +50,9 @@ impl SettingsError {
     /// The file.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Self::Unreadable { path, .. } | Self::Invalid { path, .. } | Self::Offer { path, .. } => Some(path),
+            Self::Unreadable { path, .. }
+            | Self::Invalid { path, .. }
+            | Self::Offer { path, .. } => Some(path),
             Self::NoHome => None,
         }
     }
@@ -92,8 +94,12 @@ impl Diagnostic for SettingsError {
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
             Self::NoHome => "set ACK_MEM_PATH or pass --root",
-            Self::Unreadable { source, .. } => io_hint(source).unwrap_or("check that the file exists and may be read"),
-            Self::Invalid { .. } | Self::Offer { .. } => "correct the file; docs/configuration.md lists its keys",
+            Self::Unreadable { source, .. } => {
+                io_hint(source).unwrap_or("check that the file exists and may be read")
+            }
+            Self::Invalid { .. } | Self::Offer { .. } => {
+                "correct the file; docs/configuration.md lists its keys"
+            }
         };
         Some(hint.into())
     }

@@ -16,14 +16,19 @@ pub const LARGEST: u64 = 1 << 20;
 ///
 /// # Errors
 /// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
-pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: fn() -> Vec<String>) -> Result<T, SettingsError> {
+pub fn load_toml<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    keys: fn() -> Vec<String>,
+) -> Result<T, SettingsError> {
     let text = files::read_text(path, LARGEST).map_err(|source| SettingsError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
     let parsed = toml::Deserializer::parse(&text).map_err(|error| (None, error));
-    let read = parsed
-        .and_then(|input| serde_path_to_error::deserialize(input).map_err(|error| (Some(error.path().to_string()), error.into_inner())));
+    let read = parsed.and_then(|input| {
+        serde_path_to_error::deserialize(input)
+            .map_err(|error| (Some(error.path().to_string()), error.into_inner()))
+    });
     read.map_err(|(key, error)| {
         let known = keys();
         let (message, nearest) = explain(&text, key, &error, &known);
@@ -37,13 +42,32 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(path: &Path, keys: fn() -> Vec<
 }
 
 /// What is wrong, with the line and the key, and the nearest known key to an unknown one.
-fn explain(source: &str, key: Option<String>, error: &toml::de::Error, known: &[String]) -> (String, Vec<String>) {
+fn explain(
+    source: &str,
+    key: Option<String>,
+    error: &toml::de::Error,
+    known: &[String],
+) -> (String, Vec<String>) {
     let problem = error.message().lines().next().unwrap_or_default();
     let span = error.span().unwrap_or_default();
-    let line = source.get(..span.start).unwrap_or_default().matches('\n').count();
+    let line = source
+        .get(..span.start)
+        .unwrap_or_default()
+        .matches('\n')
+        .count();
     let quoted = source.get(span).unwrap_or_default();
     // What is no TOML has no keys yet; its line may begin with one.
-    let assigned = || Some(source.lines().nth(line)?.split_once('=')?.0.trim().to_owned());
+    let assigned = || {
+        Some(
+            source
+                .lines()
+                .nth(line)?
+                .split_once('=')?
+                .0
+                .trim()
+                .to_owned(),
+        )
+    };
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
     let is_unknown = !last.is_empty() && quoted == last && !known.iter().any(|known| known == last);
@@ -68,11 +92,14 @@ fn explain(source: &str, key: Option<String>, error: &toml::de::Error, known: &[
 /// The line of the last of some keys, each in the table of the one before; of the nearest one before it that is there, where
 /// it stands nowhere.
 pub fn line_of(text: &str, path: &[String]) -> usize {
-    let Ok(document) = toml_edit::Document::parse(text) else { return 1 };
+    let Ok(document) = toml_edit::Document::parse(text) else {
+        return 1;
+    };
     let mut table: Option<&dyn toml_edit::TableLike> = Some(document.as_table());
     let mut at = 0;
     for key in path {
-        let Some((found, item)) = table.and_then(|table| Some((table.key(key)?, table.get(key)?))) else {
+        let Some((found, item)) = table.and_then(|table| Some((table.key(key)?, table.get(key)?)))
+        else {
             break;
         };
         if let Some(span) = found.span() {

@@ -43,14 +43,20 @@ pub struct ToolEntry {
     /// Whether the arguments that `arguments` does not name are offered too, under their own names.
     pub others: bool,
     /// Arguments of the tool it calls that always have this value; agents do not see them.
-    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "ack_api::settings::values")]
+    #[serde(
+        skip_serializing_if = "Map::is_empty",
+        deserialize_with = "ack_api::settings::values"
+    )]
     pub preset: Map<String, Value>,
 }
 
 /// An argument: the name of the one it stands for, or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "a few of them are read once, at the start")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a few of them are read once, at the start"
+)]
 pub enum ArgumentEntry {
     /// The argument that it stands for.
     Name(String),
@@ -186,7 +192,8 @@ impl<'de> Deserialize<'de> for ArgumentEntry {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ArgumentEntry, A::Error> {
-                ArgumentTable::deserialize(MapAccessDeserializer::new(map)).map(ArgumentEntry::Table)
+                ArgumentTable::deserialize(MapAccessDeserializer::new(map))
+                    .map(ArgumentEntry::Table)
             }
         }
         input.deserialize_any(Reader)

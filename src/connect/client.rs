@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Allowed, Client, ConfigFile, Format, Hooks, Launch, NAME, Part, Places, Wanted, quoted};
+use super::{
+    Allowed, Client, ConfigFile, Format, Hooks, Launch, NAME, Part, Places, Wanted, quoted,
+};
 use crate::config::{ENV_DB, ENV_ROOT};
 
 /// Seconds a host may wait for a hook; it takes a fraction of one.
@@ -57,10 +59,15 @@ impl Client {
                 .map(|word| (*word).to_owned())
                 .chain([binary.clone()])
                 .chain(arguments.clone());
-            words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+            words
+                .map(|word| quoted(&word))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         match self {
-            Self::ClaudeCode => Some(call(&["claude", "mcp", "add", "--scope", "user", NAME, "--"])),
+            Self::ClaudeCode => Some(call(&[
+                "claude", "mcp", "add", "--scope", "user", NAME, "--",
+            ])),
             Self::Codex => Some(call(&["codex", "mcp", "add", NAME, "--"])),
             Self::Copilot => Some(call(&["copilot", "mcp", "add", NAME, "--"])),
             _ => None,
@@ -70,10 +77,12 @@ impl Client {
     /// What its user has to know before anything is written.
     pub const fn warning(self, here: bool) -> Option<&'static str> {
         match self {
-            Self::ClaudeCode if !here => {
-                Some("Claude Code writes to ~/.claude.json while it runs: end it first, or use its own command (`print-config`).")
+            Self::ClaudeCode if !here => Some(
+                "Claude Code writes to ~/.claude.json while it runs: end it first, or use its own command (`print-config`).",
+            ),
+            Self::ClaudeDesktop => {
+                Some("Claude Desktop may write to this file while it runs: end it first.")
             }
-            Self::ClaudeDesktop => Some("Claude Desktop may write to this file while it runs: end it first."),
             _ => None,
         }
     }
@@ -106,15 +115,32 @@ impl Client {
     }
 
     /// The files that connect it, with what belongs into each. `None` where it has no files of a project's own.
-    pub fn files(self, places: &Places, launch: &Launch, wanted: &Wanted) -> Option<Vec<ConfigFile>> {
+    pub fn files(
+        self,
+        places: &Places,
+        launch: &Launch,
+        wanted: &Wanted,
+    ) -> Option<Vec<ConfigFile>> {
         let (server, settings) = self.paths(places)?;
         // What lies in a project may be committed, but for Claude Code's local settings.
         let shared = places.project.as_ref().map(|_| launch.shared());
-        let local = if self == Self::ClaudeCode { None } else { shared.as_ref() };
+        let local = if self == Self::ClaudeCode {
+            None
+        } else {
+            shared.as_ref()
+        };
         let mut files = vec![ConfigFile {
             path: server,
-            format: if self == Self::Codex { Format::Toml } else { Format::Json },
-            parts: vec![self.server(shared.as_ref().unwrap_or(launch), &wanted.allowed, shared.is_some())],
+            format: if self == Self::Codex {
+                Format::Toml
+            } else {
+                Format::Json
+            },
+            parts: vec![self.server(
+                shared.as_ref().unwrap_or(launch),
+                &wanted.allowed,
+                shared.is_some(),
+            )],
         }];
         let mut parts = self.words(&wanted.allowed, shared.is_some());
         let able = self.hooks();
@@ -157,25 +183,40 @@ impl Client {
         if self != Self::ClaudeCode {
             return Vec::new();
         }
-        let folder = places.claude.clone().unwrap_or_else(|| places.home.join(".claude"));
-        let project = places
-            .project
-            .iter()
-            .flat_map(|project| ["settings.json", "settings.local.json"].map(|name| project.join(".claude").join(name)));
-        [folder.join("settings.json")].into_iter().chain(project).collect()
+        let folder = places
+            .claude
+            .clone()
+            .unwrap_or_else(|| places.home.join(".claude"));
+        let project = places.project.iter().flat_map(|project| {
+            ["settings.json", "settings.local.json"].map(|name| project.join(".claude").join(name))
+        });
+        [folder.join("settings.json")]
+            .into_iter()
+            .chain(project)
+            .collect()
     }
 
     /// The server's entry.
     fn server(self, launch: &Launch, allowed: &Allowed, here: bool) -> Part {
         let (command, arguments) = launch.server();
         let value = match self {
-            Self::ClaudeCode | Self::VsCode => json!({ "type": "stdio", "command": command, "args": arguments }),
+            Self::ClaudeCode | Self::VsCode => {
+                json!({ "type": "stdio", "command": command, "args": arguments })
+            }
             // It shares `.mcp.json` with Claude Code, which knows no `local`.
-            Self::Copilot if here => json!({ "type": "stdio", "command": command, "args": arguments, "tools": ["*"] }),
-            Self::Copilot => json!({ "type": "local", "command": command, "args": arguments, "tools": ["*"] }),
+            Self::Copilot if here => {
+                json!({ "type": "stdio", "command": command, "args": arguments, "tools": ["*"] })
+            }
+            Self::Copilot => {
+                json!({ "type": "local", "command": command, "args": arguments, "tools": ["*"] })
+            }
             // It passes on no variables but those named.
-            Self::Codex if here => json!({ "command": command, "args": arguments, "env_vars": [ENV_ROOT, ENV_DB] }),
-            Self::Gemini if *allowed == Allowed::Server => json!({ "command": command, "args": arguments, "trust": true }),
+            Self::Codex if here => {
+                json!({ "command": command, "args": arguments, "env_vars": [ENV_ROOT, ENV_DB] })
+            }
+            Self::Gemini if *allowed == Allowed::Server => {
+                json!({ "command": command, "args": arguments, "trust": true })
+            }
             _ => json!({ "command": command, "args": arguments }),
         };
         let key = match self {
@@ -194,7 +235,10 @@ impl Client {
     fn words(self, allowed: &Allowed, here: bool) -> Vec<Part> {
         let words = match (self, allowed) {
             (Self::ClaudeCode, Allowed::Server) => vec![format!("mcp__{NAME}")],
-            (Self::ClaudeCode, Allowed::Tools(tools)) => tools.iter().map(|tool| format!("mcp__{NAME}__{tool}")).collect(),
+            (Self::ClaudeCode, Allowed::Tools(tools)) => tools
+                .iter()
+                .map(|tool| format!("mcp__{NAME}__{tool}"))
+                .collect(),
             _ => return Vec::new(),
         };
         let rules = Part::Words {
@@ -234,7 +278,9 @@ impl Client {
             Self::Gemini => {
                 json!({ "hooks": [{ "type": "command", "name": NAME, "command": command, "timeout": HOOK_SECONDS * 1_000 }] })
             }
-            _ => json!({ "hooks": [{ "type": "command", "command": command, "timeout": HOOK_SECONDS }] }),
+            _ => {
+                json!({ "hooks": [{ "type": "command", "command": command, "timeout": HOOK_SECONDS }] })
+            }
         };
         Part::Entry {
             path: vec!["hooks", event],
@@ -246,13 +292,22 @@ impl Client {
     fn paths(self, places: &Places) -> Option<(PathBuf, Option<PathBuf>)> {
         let home = |path: &str| places.home.join(path);
         Some(match (self, &places.project) {
-            (Self::ClaudeCode, Some(project)) => (project.join(".mcp.json"), Some(project.join(".claude/settings.local.json"))),
+            (Self::ClaudeCode, Some(project)) => (
+                project.join(".mcp.json"),
+                Some(project.join(".claude/settings.local.json")),
+            ),
             (Self::ClaudeCode, None) => match &places.claude {
-                Some(folder) => (folder.join(".claude.json"), Some(folder.join("settings.json"))),
+                Some(folder) => (
+                    folder.join(".claude.json"),
+                    Some(folder.join("settings.json")),
+                ),
                 None => (home(".claude.json"), Some(home(".claude/settings.json"))),
             },
             (Self::ClaudeDesktop, Some(_)) => return None,
-            (Self::ClaudeDesktop, None) => (places.settings.join("Claude/claude_desktop_config.json"), None),
+            (Self::ClaudeDesktop, None) => (
+                places.settings.join("Claude/claude_desktop_config.json"),
+                None,
+            ),
             (Self::Codex, project) => {
                 let folder = match (project, &places.codex) {
                     (Some(project), _) => project.join(".codex"),
@@ -268,13 +323,22 @@ impl Client {
             (Self::VsCode, Some(project)) => (project.join(".vscode/mcp.json"), None),
             (Self::VsCode, None) => (places.settings.join("Code/User/mcp.json"), None),
             (Self::Gemini, project) => {
-                let file = project.as_deref().unwrap_or(&places.home).join(".gemini/settings.json");
+                let file = project
+                    .as_deref()
+                    .unwrap_or(&places.home)
+                    .join(".gemini/settings.json");
                 (file.clone(), Some(file))
             }
-            (Self::Copilot, Some(project)) => (project.join(".mcp.json"), Some(project.join(".github/hooks/ack-memory.json"))),
+            (Self::Copilot, Some(project)) => (
+                project.join(".mcp.json"),
+                Some(project.join(".github/hooks/ack-memory.json")),
+            ),
             (Self::Copilot, None) => {
                 let folder = places.copilot.clone().unwrap_or_else(|| home(".copilot"));
-                (folder.join("mcp-config.json"), Some(folder.join("hooks/ack-memory.json")))
+                (
+                    folder.join("mcp-config.json"),
+                    Some(folder.join("hooks/ack-memory.json")),
+                )
             }
         })
     }
@@ -288,14 +352,17 @@ impl ConfigFile {
 
     /// Whether it calls hooks.
     pub fn calls_hooks(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Entry { .. }))
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Entry { .. }))
     }
 
     /// Whether it holds a permission.
     pub fn allows(&self) -> bool {
         let trusted = |value: &Value| value.get("trust").is_some();
-        self.parts
-            .iter()
-            .any(|part| matches!(part, Part::Words { .. }) || matches!(part, Part::Member { value, .. } if trusted(value)))
+        self.parts.iter().any(|part| {
+            matches!(part, Part::Words { .. })
+                || matches!(part, Part::Member { value, .. } if trusted(value))
+        })
     }
 }

@@ -38,7 +38,11 @@ impl Diagnostic for ConnectError {
     fn hint(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Settings(error) => error.hint(),
-            Self::Io { source, .. } => Some(io_hint(source).unwrap_or("check that the path exists and may be used").into()),
+            Self::Io { source, .. } => Some(
+                io_hint(source)
+                    .unwrap_or("check that the path exists and may be used")
+                    .into(),
+            ),
         }
     }
 

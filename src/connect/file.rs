@@ -64,7 +64,9 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     };
     // Editors on some systems begin a file with a mark that is no part of the text.
     let raw = before.as_deref().unwrap_or_default();
-    let (mark, raw) = raw.strip_prefix('\u{feff}').map_or(("", raw), |rest| ("\u{feff}", rest));
+    let (mark, raw) = raw
+        .strip_prefix('\u{feff}')
+        .map_or(("", raw), |rest| ("\u{feff}", rest));
     let text = raw.replace("\r\n", "\n");
     let written = |after: &str| After::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
     let bare = take(file, &text, false).map_err(refuse)?;
@@ -75,8 +77,15 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
             if value(file.format, &after).is_none() {
                 return Err(refuse("the result would not be readable".to_owned()));
             }
-            let after = if after == text { After::Same } else { written(&after) };
-            (after, before.is_some() && is_to_be_kept(file, &text, &bare)?)
+            let after = if after == text {
+                After::Same
+            } else {
+                written(&after)
+            };
+            (
+                after,
+                before.is_some() && is_to_be_kept(file, &text, &bare)?,
+            )
         }
         Action::Take if before.is_none() || bare == text => (After::Same, false),
         Action::Take => {
@@ -84,7 +93,9 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
             let pruned = take(file, &text, true).map_err(refuse)?;
             let after = match kept.filter(|kept| leads_to(file, kept, &bare)) {
                 Some(kept) => After::Text(kept),
-                None if !kept_path(&file.path).exists() && is_empty(file.format, &pruned) => After::Gone,
+                None if !kept_path(&file.path).exists() && is_empty(file.format, &pruned) => {
+                    After::Gone
+                }
                 None => written(&pruned),
             };
             (after, false)
@@ -130,7 +141,12 @@ fn has_no_entry(file: &ConfigFile, text: &str) -> bool {
 /// The same file with some of its parts.
 fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
     ConfigFile {
-        parts: file.parts.iter().filter(|part| which(part)).cloned().collect(),
+        parts: file
+            .parts
+            .iter()
+            .filter(|part| which(part))
+            .cloned()
+            .collect(),
         ..file.clone()
     }
 }
@@ -141,18 +157,29 @@ fn with_line_ends_of(before: &str, after: &str) -> String {
     if ends == 0 {
         return after.to_owned();
     }
-    let usual = if ends * 2 > before.matches('\n').count() { "\r\n" } else { "\n" };
+    let usual = if ends * 2 > before.matches('\n').count() {
+        "\r\n"
+    } else {
+        "\n"
+    };
     let before: Vec<&str> = before.split_inclusive('\n').collect();
-    let plain: Vec<String> = before.iter().map(|line| line.replace("\r\n", "\n")).collect();
+    let plain: Vec<String> = before
+        .iter()
+        .map(|line| line.replace("\r\n", "\n"))
+        .collect();
     let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
     let after: Vec<&str> = after.split_inclusive('\n').collect();
     let difference = TextDiff::from_slices(&plain, &after);
-    let lines = difference.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete);
+    let lines = difference
+        .iter_all_changes()
+        .filter(|change| change.tag() != ChangeTag::Delete);
     lines
-        .map(|change| match change.old_index().and_then(|at| before.get(at)) {
-            Some(line) => (*line).to_owned(),
-            None => change.value().replace('\n', usual),
-        })
+        .map(
+            |change| match change.old_index().and_then(|at| before.get(at)) {
+                Some(line) => (*line).to_owned(),
+                None => change.value().replace('\n', usual),
+            },
+        )
         .collect()
 }
 
@@ -191,14 +218,25 @@ impl Change {
             After::Gone => "",
         };
         let path = self.path.display().to_string();
-        let from = if self.before.is_some() { path.as_str() } else { "(no file)" };
-        let to = if self.after == After::Gone { "(no file)" } else { path.as_str() };
+        let from = if self.before.is_some() {
+            path.as_str()
+        } else {
+            "(no file)"
+        };
+        let to = if self.after == After::Gone {
+            "(no file)"
+        } else {
+            path.as_str()
+        };
         let shown = TextDiff::from_lines(before, after)
             .unified_diff()
             .context_radius(2)
             .header(from, to)
             .to_string();
-        shown.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+        shown
+            .chars()
+            .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+            .collect()
     }
 
     /// Where the present content is kept, if it is.
@@ -218,12 +256,19 @@ impl Change {
             ));
         }
         // A link stays a link.
-        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let real = self
+            .path
+            .canonicalize()
+            .unwrap_or_else(|_| self.path.clone());
         let next = match &self.after {
             After::Text(text) => Some(beside(&real, text).map_err(io("write", &real))?),
             After::Same | After::Gone => None,
         };
-        Ok(Prepared { change: self, real, next })
+        Ok(Prepared {
+            change: self,
+            real,
+            next,
+        })
     }
 }
 
@@ -247,9 +292,12 @@ impl Prepared<'_> {
             std::fs::copy(&self.real, &kept).map_err(io("keep a copy as", &kept))?;
         }
         match (&self.change.after, self.next) {
-            (After::Gone, _) => std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?,
+            (After::Gone, _) => {
+                std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?
+            }
             (After::Text(text), Some(next)) => {
-                next.persist(&self.real).map_err(|error| io("write", &self.real)(error.error))?;
+                next.persist(&self.real)
+                    .map_err(|error| io("write", &self.real)(error.error))?;
                 if !self.change.keep && read(&kept)?.as_ref() == Some(text) {
                     std::fs::remove_file(&kept).map_err(io("remove", &kept))?;
                 }
@@ -271,7 +319,11 @@ fn invalid(path: &Path, message: String) -> ConnectError {
 
 fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ConnectError {
     let path = path.to_owned();
-    move |source| ConnectError::Io { action, path, source }
+    move |source| ConnectError::Io {
+        action,
+        path,
+        source,
+    }
 }
 
 /// The name under which a file's earlier content is kept.
@@ -299,7 +351,9 @@ fn read(path: &Path) -> Result<Option<String>, ConnectError> {
 fn beside(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new().prefix(".ack-memory-").tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".ack-memory-")
+        .tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
     if let Ok(metadata) = std::fs::metadata(path) {
         file.as_file().set_permissions(metadata.permissions())?;

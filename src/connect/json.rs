@@ -50,8 +50,15 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
                 let array = array(&top, path)?;
                 let broad = |known: &String| ours::is_server(known) && !words.contains(known);
                 remove_words(&array, broad);
-                let known: Vec<Value> = array.elements().iter().filter_map(CstNode::to_serde_value).collect();
-                for word in words.iter().filter(|word| !known.iter().any(|known| known == *word)) {
+                let known: Vec<Value> = array
+                    .elements()
+                    .iter()
+                    .filter_map(CstNode::to_serde_value)
+                    .collect();
+                for word in words
+                    .iter()
+                    .filter(|word| !known.iter().any(|known| known == *word))
+                {
                     array.append(CstInputValue::String(word.clone()));
                 }
             }
@@ -81,14 +88,20 @@ fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
     let other_transport = |kind: &str| !["stdio", "local"].contains(&kind);
     if !wanted.contains_key("type")
         && let Some(kind) = known.get("type")
-        && kind.to_serde_value().as_ref().and_then(Value::as_str).is_some_and(other_transport)
+        && kind
+            .to_serde_value()
+            .as_ref()
+            .and_then(Value::as_str)
+            .is_some_and(other_transport)
     {
         kind.remove();
     }
     for (key, value) in &wanted {
         once(known, key)?;
         match known.get(key) {
-            Some(there) if !ours::STARTS.contains(&key.as_str()) || there.to_serde_value().as_ref() == Some(value) => {}
+            Some(there)
+                if !ours::STARTS.contains(&key.as_str())
+                    || there.to_serde_value().as_ref() == Some(value) => {}
             Some(there) => there.set_value(input(value)),
             None => {
                 known.append(key, input(value));
@@ -100,9 +113,15 @@ fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
 
 /// The objects that call something, in an entry of a list of hooks: the entry itself, or those in its own list.
 fn handlers(entry: &CstNode) -> Vec<CstObject> {
-    let Some(entry) = entry.as_object() else { return Vec::new() };
+    let Some(entry) = entry.as_object() else {
+        return Vec::new();
+    };
     match entry.array_value("hooks") {
-        Some(inner) => inner.elements().iter().filter_map(CstNode::as_object).collect(),
+        Some(inner) => inner
+            .elements()
+            .iter()
+            .filter_map(CstNode::as_object)
+            .collect(),
         None => vec![entry],
     }
 }
@@ -113,7 +132,10 @@ fn is_hook(handler: &CstObject) -> bool {
 
 /// Puts a hook into a list: over the first of ours, or at the end. Further ones of ours go.
 fn put_hook(array: &CstArray, value: &Value) -> Result<(), String> {
-    let inner = value.get("hooks").and_then(Value::as_array).and_then(|inner| inner.first());
+    let inner = value
+        .get("hooks")
+        .and_then(Value::as_array)
+        .and_then(|inner| inner.first());
     let mut placed = false;
     for entry in array.elements() {
         for handler in handlers(&entry).iter().filter(|handler| is_hook(handler)) {
@@ -222,7 +244,8 @@ fn parse(text: &str) -> Result<CstRootNode, String> {
 }
 
 fn top(root: &CstRootNode) -> Result<CstObject, String> {
-    root.object_value().ok_or_else(|| "it holds no object".to_owned())
+    root.object_value()
+        .ok_or_else(|| "it holds no object".to_owned())
 }
 
 /// The object at a path, made where it is not there.
@@ -257,7 +280,9 @@ fn find(top: &CstObject, path: &[&str]) -> Result<Option<CstNode>, String> {
     let mut object = top.clone();
     for key in before {
         once(&object, key)?;
-        let Some(inner) = object.object_value(key) else { return Ok(None) };
+        let Some(inner) = object.object_value(key) else {
+            return Ok(None);
+        };
         object = inner;
     }
     once(&object, last)?;
@@ -268,7 +293,9 @@ fn find(top: &CstObject, path: &[&str]) -> Result<Option<CstNode>, String> {
 fn clear(top: &CstObject, path: &[&str]) {
     for length in (1..=path.len()).rev() {
         let path = path.get(..length).unwrap_or_default();
-        let Ok(Some(node)) = find(top, path) else { continue };
+        let Ok(Some(node)) = find(top, path) else {
+            continue;
+        };
         let empty = node.to_serde_value().is_some_and(|value| match value {
             Value::Object(members) => members.is_empty(),
             Value::Array(entries) => entries.is_empty(),
@@ -279,7 +306,9 @@ fn clear(top: &CstObject, path: &[&str]) {
             return;
         }
         if let Some((last, before)) = path.split_last() {
-            let object = before.iter().try_fold(top.clone(), |object, key| object.object_value(key));
+            let object = before
+                .iter()
+                .try_fold(top.clone(), |object, key| object.object_value(key));
             if let Some(property) = object.and_then(|object| object.get(last)) {
                 property.remove();
             }
@@ -306,6 +335,11 @@ fn input(value: &Value) -> CstInputValue {
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(entries) => CstInputValue::Array(entries.iter().map(input).collect()),
-        Value::Object(members) => CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect()),
+        Value::Object(members) => CstInputValue::Object(
+            members
+                .iter()
+                .map(|(key, value)| (key.clone(), input(value)))
+                .collect(),
+        ),
     }
 }

@@ -36,15 +36,25 @@ pub fn is_hook(handler: &Value) -> bool {
 
 /// What an object runs, as words: shell commands, or a program with its arguments.
 fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
-    let arguments = handler.get("args").and_then(Value::as_array).into_iter().flatten();
-    let arguments: Vec<String> = arguments.filter_map(Value::as_str).map(str::to_owned).collect();
+    let arguments = handler
+        .get("args")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let arguments: Vec<String> = arguments
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
     let command = move |key: &'static str| handler.get(key).and_then(Value::as_str);
     ["command", "bash", "powershell"]
         .into_iter()
         .filter_map(command)
         .map(move |command| match arguments.as_slice() {
             [] => words(command),
-            arguments => [command.to_owned()].into_iter().chain(arguments.iter().cloned()).collect(),
+            arguments => [command.to_owned()]
+                .into_iter()
+                .chain(arguments.iter().cloned())
+                .collect(),
         })
 }
 
@@ -60,15 +70,17 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
         Some(inner) => inner.iter().collect(),
         None => vec![entry],
     });
-    let asked = |handler: &&Value| commands(handler).any(|words| words.iter().any(|word| word == hook));
+    let asked =
+        |handler: &&Value| commands(handler).any(|words| words.iter().any(|word| word == hook));
     handlers.filter(asked).any(is_hook)
 }
 
 /// The enabled plugin of Claude Code that brings the same server and hook, by its settings.
 pub fn enabled_plugin(settings: &Value) -> Option<&str> {
     let plugins = settings.get("enabledPlugins").and_then(Value::as_object)?;
-    let ours =
-        |(name, enabled): &(&String, &Value)| name.split('@').next() == Some(NAME) && !matches!(enabled, Value::Bool(false) | Value::Null);
+    let ours = |(name, enabled): &(&String, &Value)| {
+        name.split('@').next() == Some(NAME) && !matches!(enabled, Value::Bool(false) | Value::Null)
+    };
     plugins.iter().find(ours).map(|(name, _)| name.as_str())
 }
 
@@ -181,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_plugin_counts_while_it_is_enabled() {
-        let on = serde_json::json!({ "enabledPlugins": { "other@x": true, "ack-memory@team": true } });
+        let on =
+            serde_json::json!({ "enabledPlugins": { "other@x": true, "ack-memory@team": true } });
         assert_eq!(enabled_plugin(&on), Some("ack-memory@team"));
         let off = serde_json::json!({ "enabledPlugins": { "ack-memory@team": false, "ack-memory-x@team": true } });
         assert_eq!(enabled_plugin(&off), None);

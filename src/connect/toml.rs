@@ -64,7 +64,9 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
     let mut document = parse(text)?;
     let mut taken = false;
     for part in parts {
-        let Part::Member { path, name, .. } = part else { continue };
+        let Part::Member { path, name, .. } = part else {
+            continue;
+        };
         if !there(document.as_table(), path) {
             continue;
         }
@@ -76,7 +78,11 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
         }
     }
     // Written again, a text may gain a line end.
-    Ok(if taken { document.to_string() } else { text.to_owned() })
+    Ok(if taken {
+        document.to_string()
+    } else {
+        text.to_owned()
+    })
 }
 
 /// The value of a text as JSON; `None` where it is none.
@@ -85,13 +91,14 @@ pub fn value_of(text: &str) -> Option<Value> {
 }
 
 fn parse(text: &str) -> Result<DocumentMut, String> {
-    text.parse::<DocumentMut>().map_err(|error| error.to_string())
+    text.parse::<DocumentMut>()
+        .map_err(|error| error.to_string())
 }
 
 fn there(top: &Table, path: &[&str]) -> bool {
-    let found = path
-        .iter()
-        .try_fold(top as &dyn TableLike, |table, key| table.get(key)?.as_table_like());
+    let found = path.iter().try_fold(top as &dyn TableLike, |table, key| {
+        table.get(key)?.as_table_like()
+    });
     found.is_some()
 }
 
@@ -116,7 +123,9 @@ fn entry(wanted: &Value) -> Table {
     let mut table = Table::new();
     for (key, member) in members(wanted) {
         let item = match &member {
-            Value::Array(entries) => value(entries.iter().filter_map(Value::as_str).collect::<Array>()),
+            Value::Array(entries) => {
+                value(entries.iter().filter_map(Value::as_str).collect::<Array>())
+            }
             Value::String(text) => value(text.as_str()),
             Value::Bool(flag) => value(*flag),
             other => value(other.to_string()),

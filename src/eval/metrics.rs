@@ -35,7 +35,9 @@ impl Measures {
         Some(Self {
             recall_5: count(within(5).count()) / all,
             recall_10: count(within(10).count()) / all,
-            reciprocal_rank: within(10).next().map_or(0.0, |place| 1.0 / (count(place) + 1.0)),
+            reciprocal_rank: within(10)
+                .next()
+                .map_or(0.0, |place| 1.0 / (count(place) + 1.0)),
             ndcg_10: within(10).map(gain).fold(0.0, |sum, gain| sum + gain) / ideal,
         })
     }
@@ -59,7 +61,11 @@ impl Estimate {
         }
         let mean = values.iter().sum::<f64>() / n;
         let margin = if values.len() > 1 {
-            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let variance = values
+                .iter()
+                .map(|value| (value - mean).powi(2))
+                .sum::<f64>()
+                / (n - 1.0);
             1.96 * (variance / n).sqrt()
         } else {
             0.0
@@ -71,13 +77,20 @@ impl Estimate {
 /// The value below which a share of the values lies (nearest rank).
 pub fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place in the list"
+    )]
     let place = ((count(values.len()) * share).ceil() as usize).max(1) - 1;
     values.get(place).copied().unwrap_or_default()
 }
 
 /// A count as a number to reckon with.
-#[expect(clippy::cast_precision_loss, reason = "counts of results and questions")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of results and questions"
+)]
 pub const fn count(number: usize) -> f64 {
     number as f64
 }

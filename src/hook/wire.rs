@@ -101,17 +101,26 @@ impl Event {
     /// # Errors
     /// Why it is no event, in a few words. [`Event::unknown`] is what holds then.
     pub fn read(sent: &[u8], host: Option<Host>, moment: Moment) -> Result<Self, String> {
-        let sent: Value = serde_json::from_slice(sent).map_err(|error| format!("standard input is no JSON: {error}"))?;
+        let sent: Value = serde_json::from_slice(sent)
+            .map_err(|error| format!("standard input is no JSON: {error}"))?;
         let Value::Object(sent) = sent else {
             return Err("standard input is JSON, but no object".to_owned());
         };
-        let text = |key: &str| sent.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        let text = |key: &str| {
+            sent.get(key)
+                .and_then(Value::as_str)
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
+        };
         let name = text("hook_event_name").unwrap_or_default();
         let host = host.unwrap_or_else(|| recognise(&sent, name));
-        let continued = ["source", "trigger"].iter().find_map(|key| text(key)).is_some_and(|source| {
-            let source = source.to_ascii_lowercase();
-            source == "resume" || source == "fork"
-        });
+        let continued = ["source", "trigger"]
+            .iter()
+            .find_map(|key| text(key))
+            .is_some_and(|source| {
+                let source = source.to_ascii_lowercase();
+                source == "resume" || source == "fork"
+            });
         let known = ["SessionStart", "UserPromptSubmit", "BeforeAgent"].contains(&name);
         let unknown = Self::unknown(Some(host), moment);
         Ok(Self {
@@ -122,7 +131,11 @@ impl Event {
             },
             folder: folder(&sent),
             prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
-            name: if known { name.to_owned() } else { unknown.name.clone() },
+            name: if known {
+                name.to_owned()
+            } else {
+                unknown.name.clone()
+            },
             ..unknown
         })
     }
@@ -153,7 +166,9 @@ impl Event {
         Output(match self.host {
             Host::Cursor => json!({ "additional_context": text }),
             Host::Copilot => json!({ "additionalContext": text }),
-            _ => json!({ "hookSpecificOutput": { "hookEventName": self.name, "additionalContext": text } }),
+            _ => {
+                json!({ "hookSpecificOutput": { "hookEventName": self.name, "additionalContext": text } })
+            }
         })
     }
 
@@ -185,7 +200,9 @@ fn without_context(prompt: &str) -> &str {
     let mut rest = prompt.trim_start();
     while let Some(inside) = rest.strip_prefix("<hook_context>") {
         // Without its end there is nothing else.
-        rest = inside.split_once("</hook_context>").map_or("", |(_, after)| after.trim_start());
+        rest = inside
+            .split_once("</hook_context>")
+            .map_or("", |(_, after)| after.trim_start());
     }
     rest
 }
@@ -214,22 +231,41 @@ mod tests {
 
     #[test]
     fn hosts_are_told_apart_by_what_they_send() {
-        let claude = read(&json!({ "hook_event_name": "SessionStart", "cwd": "/p", "source": "startup" }));
-        assert_eq!((claude.host, claude.folder.as_deref()), (Host::ClaudeCode, Some("/p")));
-        let cursor = read(&json!({ "hook_event_name": "sessionStart", "workspace_roots": ["/w", "/v"] }));
-        assert_eq!((cursor.host, cursor.folder.as_deref()), (Host::Cursor, Some("/w")));
-        let prompt = json!({ "hook_event_name": "BeforeAgent", "cwd": "/p", "prompt": "why" }).to_string();
+        let claude =
+            read(&json!({ "hook_event_name": "SessionStart", "cwd": "/p", "source": "startup" }));
+        assert_eq!(
+            (claude.host, claude.folder.as_deref()),
+            (Host::ClaudeCode, Some("/p"))
+        );
+        let cursor =
+            read(&json!({ "hook_event_name": "sessionStart", "workspace_roots": ["/w", "/v"] }));
+        assert_eq!(
+            (cursor.host, cursor.folder.as_deref()),
+            (Host::Cursor, Some("/w"))
+        );
+        let prompt =
+            json!({ "hook_event_name": "BeforeAgent", "cwd": "/p", "prompt": "why" }).to_string();
         let gemini = Event::read(prompt.as_bytes(), None, Moment::UserPrompt).unwrap();
-        assert_eq!((gemini.host, gemini.prompt.as_deref()), (Host::Gemini, Some("why")));
+        assert_eq!(
+            (gemini.host, gemini.prompt.as_deref()),
+            (Host::Gemini, Some("why"))
+        );
     }
 
     #[test]
     fn copilot_and_gemini_are_told_by_what_only_they_send() {
-        let copilot = read(&json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": "/p", "source": "resume" }));
-        assert_eq!((copilot.host, copilot.origin), (Host::Copilot, Origin::Fresh));
-        let gemini =
-            json!({ "session_id": "s", "hook_event_name": "SessionStart", "timestamp": "2026-11-22T10:00:00Z", "source": "resume" });
-        assert_eq!((read(&gemini).host, read(&gemini).origin), (Host::Gemini, Origin::Fresh));
+        let copilot = read(
+            &json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": "/p", "source": "resume" }),
+        );
+        assert_eq!(
+            (copilot.host, copilot.origin),
+            (Host::Copilot, Origin::Fresh)
+        );
+        let gemini = json!({ "session_id": "s", "hook_event_name": "SessionStart", "timestamp": "2026-11-22T10:00:00Z", "source": "resume" });
+        assert_eq!(
+            (read(&gemini).host, read(&gemini).origin),
+            (Host::Gemini, Origin::Fresh)
+        );
     }
 
     #[test]
@@ -239,7 +275,10 @@ mod tests {
                 "<hook_context>ack-memory: &gt; a\n&gt; b</hook_context>\n\nwhy is it slow",
                 "why is it slow",
             ),
-            ("<hook_context>a</hook_context> <hook_context>b</hook_context>\nwhy", "why"),
+            (
+                "<hook_context>a</hook_context> <hook_context>b</hook_context>\nwhy",
+                "why",
+            ),
             ("<hook_context>never closed, why", ""),
             (
                 "what does <hook_context>x</hook_context> mean",
@@ -260,13 +299,23 @@ mod tests {
             ("fork", Origin::Continued),
             ("something new", Origin::Fresh),
         ] {
-            assert_eq!(read(&json!({ "source": source })).origin, expected, "{source}");
+            assert_eq!(
+                read(&json!({ "source": source })).origin,
+                expected,
+                "{source}"
+            );
         }
     }
 
     #[test]
     fn a_folder_that_is_no_path_is_none() {
-        for cwd in [json!(5), json!(""), json!("a\0b"), json!("x".repeat(5_000)), json!(null)] {
+        for cwd in [
+            json!(5),
+            json!(""),
+            json!("a\0b"),
+            json!("x".repeat(5_000)),
+            json!(null),
+        ] {
             assert_eq!(read(&json!({ "cwd": cwd })).folder, None);
         }
     }

@@ -41,15 +41,28 @@ pub struct ImportLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Short statements.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "null_as_empty"
+    )]
     #[schemars(with = "Option<Vec<String>>")]
     pub facts: Vec<String>,
     /// Tags. `tags` is another name for it.
-    #[serde(default, alias = "tags", skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(
+        default,
+        alias = "tags",
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "null_as_empty"
+    )]
     #[schemars(with = "Option<Vec<String>>")]
     pub concepts: Vec<String>,
     /// Paths of the files it is about.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "null_as_empty"
+    )]
     #[schemars(with = "Option<Vec<String>>")]
     pub files: Vec<String>,
     /// The long text. `body` is another name for it.
@@ -82,7 +95,10 @@ pub struct ImportLine {
 
 /// The other names that are read, in the schema.
 fn other_names(schema: &mut schemars::Schema) {
-    let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut) else {
+    let Some(properties) = schema
+        .get_mut("properties")
+        .and_then(serde_json::Value::as_object_mut)
+    else {
         return;
     };
     for (name, other) in [("concepts", "tags"), ("narrative", "body")] {
@@ -118,26 +134,37 @@ pub struct Row {
 /// # Errors
 /// What is wrong with it and what is allowed, in one sentence.
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
-    let values: Map<String, Value> = serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
+    let values: Map<String, Value> =
+        serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
     let values = Value::Object(values);
-    let mut parsed: ImportLine = serde_path_to_error::deserialize(&values).map_err(|error| explain(&values, &error))?;
+    let mut parsed: ImportLine =
+        serde_path_to_error::deserialize(&values).map_err(|error| explain(&values, &error))?;
     let stated = parsed.status.is_some();
     if parsed.title.trim().is_empty() {
         return Err("`title` is missing or empty; it is the one key that is required".to_owned());
     }
     let status = match parsed.status.as_deref() {
         None => Status::Staging,
-        Some(word) => Status::parse(word).filter(|status| status.as_str() == word).ok_or_else(|| {
-            format!(
-                "`status` is `{}`; allowed are staging, approved, promoted, rejected",
-                text::line(word, 60)
-            )
-        })?,
+        Some(word) => Status::parse(word)
+            .filter(|status| status.as_str() == word)
+            .ok_or_else(|| {
+                format!(
+                    "`status` is `{}`; allowed are staging, approved, promoted, rejected",
+                    text::line(word, 60)
+                )
+            })?,
     };
-    if let Some(confidence) = parsed.confidence.filter(|confidence| !(0.0..=1.0).contains(confidence)) {
+    if let Some(confidence) = parsed
+        .confidence
+        .filter(|confidence| !(0.0..=1.0).contains(confidence))
+    {
         return Err(format!("`confidence` is {confidence}; allowed is 0 to 1"));
     }
-    if let Some(date) = parsed.date.as_deref().filter(|date| time::day_bound(date, false).is_none()) {
+    if let Some(date) = parsed
+        .date
+        .as_deref()
+        .filter(|date| time::day_bound(date, false).is_none())
+    {
         return Err(format!(
             "`date` is `{}`, which is no real day written YYYY-MM-DD",
             text::line(date, 60)
@@ -159,7 +186,11 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
             *written = time::show(instant);
         }
     }
-    let content = xxh3_64(serde_json::to_string(&parsed).unwrap_or_default().as_bytes());
+    let content = xxh3_64(
+        serde_json::to_string(&parsed)
+            .unwrap_or_default()
+            .as_bytes(),
+    );
     let created = parsed
         .created_at
         .clone()
@@ -179,7 +210,13 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
             id
         }
         // The day of an undated line is left out, or a repeated import would make another id.
-        None => derived_id(content, parsed.date.as_deref().or(parsed.created_at.as_deref().filter(|_| dated))),
+        None => derived_id(
+            content,
+            parsed
+                .date
+                .as_deref()
+                .or(parsed.created_at.as_deref().filter(|_| dated)),
+        ),
     };
     parsed.id = Some(id.clone());
     Ok(Row {
@@ -198,7 +235,9 @@ fn derived_id(content: u64, day: Option<&str>) -> String {
     let mut rest = content;
     let mut code = String::new();
     for _ in 0..6 {
-        code.push(char::from(DIGITS.get((rest % 36) as usize).copied().unwrap_or(b'0')));
+        code.push(char::from(
+            DIGITS.get((rest % 36) as usize).copied().unwrap_or(b'0'),
+        ));
         rest /= 36;
     }
     let day = day.and_then(|day| day.get(..10)).unwrap_or("undated");
@@ -221,7 +260,9 @@ fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>
     let known = settings::keys::<ImportLine>();
     if !known.contains(key) {
         let near = nearest(key, known.iter().map(String::as_str), 1);
-        let hint = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let hint = near
+            .first()
+            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         return format!(
             "`{}` is no key of an import line{hint} (schemas/import-line.json lists them)",
             text::line(key, 60)
@@ -248,17 +289,27 @@ mod tests {
         let line = r#"{"title":"Use --locked in CI","date":"2026-01-04"}"#;
         let first = parse(line, now()).unwrap();
         assert_eq!(first, parse(line, now()).unwrap());
-        assert!(first.id.starts_with("ack_") && first.id.contains("_2026-01-04_"), "{}", first.id);
+        assert!(
+            first.id.starts_with("ack_") && first.id.contains("_2026-01-04_"),
+            "{}",
+            first.id
+        );
         let undated = r#"{"title":"Use --locked in CI"}"#;
         let later = "2027-01-01T00:00:00Z".parse().unwrap();
-        assert_eq!(parse(undated, now()).unwrap().id, parse(undated, later).unwrap().id);
+        assert_eq!(
+            parse(undated, now()).unwrap().id,
+            parse(undated, later).unwrap().id
+        );
     }
 
     #[test]
     fn a_bad_line_is_refused_by_name() {
         for (line, expected) in [
             (r#"{"title":""}"#, "`title` is missing"),
-            (r#"{"title":"x","statu":"approved"}"#, "did you mean `status`"),
+            (
+                r#"{"title":"x","statu":"approved"}"#,
+                "did you mean `status`",
+            ),
             (r#"{"title":"x","status":"active"}"#, "allowed are staging"),
             (r#"{"title":"x","date":"2026-02-30"}"#, "no real day"),
             (r#"{"title":"x","confidence":2}"#, "allowed is 0 to 1"),

@@ -84,7 +84,12 @@ impl Target {
     ///
     /// # Errors
     /// [`ImportError::NotNative`], [`ImportError::MissingColumn`], or why the store cannot be read.
-    pub fn plan(&self, rows: Vec<NumberedRow>, update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, ImportError> {
+    pub fn plan(
+        &self,
+        rows: Vec<NumberedRow>,
+        update: bool,
+        refused: &mut Vec<Refusal>,
+    ) -> Result<Plan, ImportError> {
         if self.is_new {
             return Ok(Plan {
                 added: rows.into_iter().map(|(_, row)| row).collect(),
@@ -114,7 +119,9 @@ impl Target {
         };
         if !self.is_new {
             let mut connection = Connection::open(&self.path).map_err(sqlite)?;
-            connection.busy_timeout(Duration::from_secs(10)).map_err(sqlite)?;
+            connection
+                .busy_timeout(Duration::from_secs(10))
+                .map_err(sqlite)?;
             return write(&mut connection, plan, now).map_err(sqlite);
         }
         let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -127,7 +134,9 @@ impl Target {
         make_private(above).map_err(io)?;
         sweep(above);
         let building = private_folder(above).map_err(io)?;
-        let file = building.path().join(self.path.file_name().unwrap_or("memory.db".as_ref()));
+        let file = building
+            .path()
+            .join(self.path.file_name().unwrap_or("memory.db".as_ref()));
         make_private_file(&file).map_err(io)?;
         let mut connection = Connection::open(&file).map_err(sqlite)?;
         connection.execute_batch(SCHEMA).map_err(sqlite)?;
@@ -153,7 +162,6 @@ impl Target {
 pub fn make_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
 }
@@ -162,7 +170,6 @@ pub fn make_private(folder: &Path) -> std::io::Result<()> {
 fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(BUILDING);
-    #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir_in(above)
 }
@@ -171,7 +178,6 @@ fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
 fn make_private_file(file: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(file).map(drop)
 }
@@ -184,9 +190,15 @@ fn sweep(above: &Path) {
             .and_then(|metadata| metadata.modified())
             .ok()
             .and_then(|modified| modified.elapsed().ok());
-        entry.file_name().to_string_lossy().starts_with(BUILDING) && age.is_some_and(|age| age > Duration::from_secs(86_400))
+        entry.file_name().to_string_lossy().starts_with(BUILDING)
+            && age.is_some_and(|age| age > Duration::from_secs(86_400))
     };
-    for entry in std::fs::read_dir(above).into_iter().flatten().flatten().filter(old) {
+    for entry in std::fs::read_dir(above)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(old)
+    {
         let _ = std::fs::remove_dir_all(entry.path());
     }
 }
@@ -200,22 +212,34 @@ fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
             profile: snapshot.layout.profile.as_str(),
         }));
     }
-    let tables = tables(snapshot.connection()).map_err(|error| StoreError::sqlite(snapshot.path(), error))?;
+    let tables = tables(snapshot.connection())
+        .map_err(|error| StoreError::sqlite(snapshot.path(), error))?;
     let missing = |column: &&str| {
-        !tables
-            .iter()
-            .any(|table| table.name.eq_ignore_ascii_case("memories") && table.column(&[column]).is_some())
+        !tables.iter().any(|table| {
+            table.name.eq_ignore_ascii_case("memories") && table.column(&[column]).is_some()
+        })
     };
     Ok(COLUMNS
         .into_iter()
         .find(missing)
-        .map(|column| ImportError::MissingColumn { path: path(), column }))
+        .map(|column| ImportError::MissingColumn {
+            path: path(),
+            column,
+        }))
 }
 
-fn compare(snapshot: &Snapshot<'_>, rows: &[NumberedRow], update: bool, refused: &mut Vec<Refusal>) -> Result<Plan, StoreError> {
+fn compare(
+    snapshot: &Snapshot<'_>,
+    rows: &[NumberedRow],
+    update: bool,
+    refused: &mut Vec<Refusal>,
+) -> Result<Plan, StoreError> {
     let sqlite = |error| StoreError::sqlite(snapshot.path(), error);
     let mut plan = Plan::default();
-    let sql = format!("SELECT {} FROM memories WHERE id COLLATE BINARY = ?1", COLUMNS.join(", "));
+    let sql = format!(
+        "SELECT {} FROM memories WHERE id COLLATE BINARY = ?1",
+        COLUMNS.join(", ")
+    );
     let mut statement = snapshot.connection().prepare(&sql).map_err(sqlite)?;
     for (number, row) in rows {
         let stored = statement
@@ -230,10 +254,8 @@ fn compare(snapshot: &Snapshot<'_>, rows: &[NumberedRow], update: bool, refused:
             plan.added.push(row.clone());
             continue;
         };
-        let differs = COLUMNS
-            .iter()
-            .zip(stored.iter().zip(&values(row)))
-            .any(|(column, (stored, wanted))| {
+        let differs = COLUMNS.iter().zip(stored.iter().zip(&values(row))).any(
+            |(column, (stored, wanted))| {
                 stored != wanted
                     && match *column {
                         // An undated line got the time of its first import.
@@ -243,7 +265,8 @@ fn compare(snapshot: &Snapshot<'_>, rows: &[NumberedRow], update: bool, refused:
                         column if CURATED.contains(&column) => update && *wanted != Value::Null,
                         _ => true,
                     }
-            });
+            },
+        );
         if !differs {
             plan.unchanged += 1;
         } else if update {
@@ -253,8 +276,14 @@ fn compare(snapshot: &Snapshot<'_>, rows: &[NumberedRow], update: bool, refused:
             };
             plan.updated.push((row.clone(), status));
         } else if row.named {
-            let reason = format!("`id` is `{}`, which the store has with other content; --update replaces it", row.id);
-            refused.push(Refusal { line: *number, reason });
+            let reason = format!(
+                "`id` is `{}`, which the store has with other content; --update replaces it",
+                row.id
+            );
+            refused.push(Refusal {
+                line: *number,
+                reason,
+            });
         } else {
             plan.unchanged += 1;
         }
@@ -266,7 +295,9 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
     let has_log = recognise(&tables(connection)?).is_some_and(|layout| layout.log.is_some());
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
-        let marks: Vec<String> = (1..=COLUMNS.len()).map(|number| format!("?{number}")).collect();
+        let marks: Vec<String> = (1..=COLUMNS.len())
+            .map(|number| format!("?{number}"))
+            .collect();
         let mut insert = transaction.prepare(&format!(
             "INSERT INTO memories ({}) VALUES ({})",
             COLUMNS.join(", "),
@@ -275,11 +306,16 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
         let set = |(column, mark): (&&str, &String)| match *column {
             "status" => format!("status = CASE WHEN ?20 THEN {mark} ELSE status END"),
             "created_at" => format!("created_at = CASE WHEN ?21 THEN {mark} ELSE created_at END"),
-            column if CURATED.contains(&column) || column == "updated_at" => format!("{column} = coalesce({mark}, {column})"),
+            column if CURATED.contains(&column) || column == "updated_at" => {
+                format!("{column} = coalesce({mark}, {column})")
+            }
             column => format!("{column} = {mark}"),
         };
         let sets: Vec<String> = COLUMNS.iter().zip(&marks).skip(1).map(set).collect();
-        let mut replace = transaction.prepare(&format!("UPDATE memories SET {} WHERE id = ?1", sets.join(", ")))?;
+        let mut replace = transaction.prepare(&format!(
+            "UPDATE memories SET {} WHERE id = ?1",
+            sets.join(", ")
+        ))?;
         let mut log = has_log
             .then(|| {
                 transaction.prepare(
@@ -301,7 +337,10 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
                 _ => row.status.as_str(),
             };
             if previous.is_some() {
-                parameters.extend([Value::Integer(row.stated.into()), Value::Integer(row.dated.into())]);
+                parameters.extend([
+                    Value::Integer(row.stated.into()),
+                    Value::Integer(row.dated.into()),
+                ]);
                 replace.execute(rusqlite::params_from_iter(parameters))?;
             } else {
                 insert.execute(rusqlite::params_from_iter(parameters))?;
@@ -317,7 +356,9 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
 fn values(row: &Row) -> Vec<Value> {
     let line = &row.line;
     let text = |value: &Option<String>| value.clone().map_or(Value::Null, Value::Text);
-    let list = |value: &[String]| Value::Text(serde_json::to_string(value).unwrap_or_else(|_| "[]".to_owned()));
+    let list = |value: &[String]| {
+        Value::Text(serde_json::to_string(value).unwrap_or_else(|_| "[]".to_owned()))
+    };
     vec![
         Value::Text(row.id.clone()),
         text(&line.project),

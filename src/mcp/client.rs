@@ -18,8 +18,13 @@ pub struct Ways {
 impl Ways {
     /// Those of the client of this name.
     pub fn of(client: Option<&Implementation>) -> Self {
-        let name = client.map(|client| client.name.to_lowercase()).unwrap_or_default();
-        let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let name = client
+            .map(|client| client.name.to_lowercase())
+            .unwrap_or_default();
+        let words: Vec<&str> = name
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
         Self {
             prints_both: matches!(words.first(), Some(&("codex" | "cline"))),
             splits_words: words.starts_with(&["claude", "code"]),
@@ -29,12 +34,22 @@ impl Ways {
 
 /// One line about an answer, for clients that show its structure beside it.
 pub fn summary(operation: Tool, answer: &Value) -> String {
-    let length = |name: &str| answer.get(name).and_then(Value::as_array).map_or(0, Vec::len);
-    let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let length = |name: &str| {
+        answer
+            .get(name)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len)
+    };
+    let counted = |count: usize, one: &str, many: &str| {
+        format!("{count} {}", if count == 1 { one } else { many })
+    };
     let memories = |count: usize| counted(count, "memory", "memories");
     let told = match operation {
         Tool::QueryMemories => {
-            let total = answer.get("total").and_then(Value::as_u64).unwrap_or_default();
+            let total = answer
+                .get("total")
+                .and_then(Value::as_u64)
+                .unwrap_or_default();
             format!("{} of {total} found", memories(length("results")))
         }
         Tool::GetMemory => {
@@ -72,7 +87,14 @@ mod tests {
             assert_eq!(of(both), (true, false), "{both}");
         }
         assert_eq!(of("claude-code"), (false, true));
-        for other in ["", "claude-ai", "gemini-cli-mcp-client", "roo-cline", "codexplorer", "test"] {
+        for other in [
+            "",
+            "claude-ai",
+            "gemini-cli-mcp-client",
+            "roo-cline",
+            "codexplorer",
+            "test",
+        ] {
             assert_eq!(of(other), (false, false), "{other}");
         }
         assert_eq!(Ways::of(None), Ways::default());
@@ -80,9 +102,15 @@ mod tests {
 
     #[test]
     fn a_summary_counts_what_an_answer_holds() {
-        let one = summary(Tool::QueryMemories, &json!({ "results": [{}], "total": 12 }));
+        let one = summary(
+            Tool::QueryMemories,
+            &json!({ "results": [{}], "total": 12 }),
+        );
         assert_eq!(one, "1 memory of 12 found; see the structured content");
-        let several = summary(Tool::GetMemory, &json!({ "memories": [{}, {}], "missing": [{}] }));
+        let several = summary(
+            Tool::GetMemory,
+            &json!({ "memories": [{}, {}], "missing": [{}] }),
+        );
         assert_eq!(several, "2 memories, 1 missing; see the structured content");
     }
 }

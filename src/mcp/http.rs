@@ -19,7 +19,8 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{
-    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -99,7 +100,9 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Whoever reaches the address could read the memories.
-    #[error("listening on `{0}` without a token is refused: it is no loopback address, others can reach it")]
+    #[error(
+        "listening on `{0}` without a token is refused: it is no loopback address, others can reach it"
+    )]
     Open(SocketAddr),
     /// Another program listens there.
     #[error("`{0}` is in use by another program")]
@@ -132,15 +135,21 @@ impl Diagnostic for ServeError {
 
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
-            Self::Open(_) => "leave out --no-token, or listen on 127.0.0.1 and reach it through a tunnel",
+            Self::Open(_) => {
+                "leave out --no-token, or listen on 127.0.0.1 and reach it through a tunnel"
+            }
             Self::InUse(_) => {
                 "perhaps it is another ack-memory; choose another port with `--http 127.0.0.1:PORT`, or `--http 127.0.0.1:0` for any free one"
             }
-            Self::Listen { .. } => "choose an address of this machine and a port above 1023, for instance `--http 127.0.0.1:7767`",
+            Self::Listen { .. } => {
+                "choose an address of this machine and a port above 1023, for instance `--http 127.0.0.1:7767`"
+            }
             Self::Token { .. } => {
                 "a token is at least 16 visible ASCII characters without blanks; where this program made the file, delete it and a new one is made"
             }
-            Self::NoHome => "set HOME, give a token with --token-file or ACK_MEM_TOKEN, or pass --no-token",
+            Self::NoHome => {
+                "set HOME, give a token with --token-file or ACK_MEM_TOKEN, or pass --no-token"
+            }
         };
         Some(hint.into())
     }
@@ -159,7 +168,11 @@ pub struct Listening {
 ///
 /// # Errors
 /// [`ServeError`]: among others for an address that others can reach where there is no token.
-pub fn listen(address: SocketAddr, names: &[String], token: Option<Token>) -> Result<Listening, ServeError> {
+pub fn listen(
+    address: SocketAddr,
+    names: &[String],
+    token: Option<Token>,
+) -> Result<Listening, ServeError> {
     if !address.ip().is_loopback() && token.is_none() {
         return Err(ServeError::Open(address));
     }
@@ -192,7 +205,12 @@ impl Listening {
     ///
     /// # Errors
     /// When the runtime cannot be started.
-    pub fn serve(self, service: &'static Service, offer: Offer, report: Report) -> std::io::Result<()> {
+    pub fn serve(
+        self,
+        service: &'static Service,
+        offer: Offer,
+        report: Report,
+    ) -> std::io::Result<()> {
         let runtime = runtime()?;
         let result = runtime.block_on(async {
             // There is no channel to tell a client anything that it did not ask for.
@@ -324,7 +342,9 @@ impl Site {
                 let other = ack_api::text::line(other, 80);
                 error(
                     StatusCode::NOT_FOUND,
-                    &format!("there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says that the server is there"),
+                    &format!(
+                        "there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says that the server is there"
+                    ),
                 )
             }
         }
@@ -332,7 +352,11 @@ impl Site {
 
     /// Reads a message, has it answered, and keeps to the limits.
     async fn message(&self, request: Request<Incoming>) -> Answer {
-        let Limits { body: patience, bytes, .. } = self.limits;
+        let Limits {
+            body: patience,
+            bytes,
+            ..
+        } = self.limits;
         let (mut head, body) = request.into_parts();
         // Nothing behind the gate needs to know the token.
         head.headers.remove(AUTHORIZATION);
@@ -374,15 +398,28 @@ impl Site {
                 return answer;
             }
             let (mut head, body) = answer.into_parts();
-            let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-            let held = if self.passes_on { raw::body(&body) } else { None };
-            let body = held.or_else(|| polite_body(&body)).map_or(body, Bytes::from);
+            let body = body
+                .collect()
+                .await
+                .map(Collected::to_bytes)
+                .unwrap_or_default();
+            let held = if self.passes_on {
+                raw::body(&body)
+            } else {
+                None
+            };
+            let body = held
+                .or_else(|| polite_body(&body))
+                .map_or(body, Bytes::from);
             head.headers.remove(CONTENT_LENGTH);
             Response::from_parts(head, Full::new(body).boxed())
         };
         let patience = self.limits.answer;
         timeout(patience, answer).await.unwrap_or_else(|_| {
-            let message = format!("the answer took longer than {}; try again", seconds(patience));
+            let message = format!(
+                "the answer took longer than {}; try again",
+                seconds(patience)
+            );
             error(StatusCode::SERVICE_UNAVAILABLE, &message)
         })
     }
@@ -391,11 +428,16 @@ impl Site {
 impl Site {
     /// Reads a body; `None` where it is too long. A large one has one of the few places for them, which is its own until the
     /// message is answered.
-    async fn body(&self, mut body: Incoming) -> Result<Option<(Bytes, Option<SemaphorePermit<'_>>)>, hyper::Error> {
+    async fn body(
+        &self,
+        mut body: Incoming,
+    ) -> Result<Option<(Bytes, Option<SemaphorePermit<'_>>)>, hyper::Error> {
         let mut read = Vec::new();
         let mut large = None;
         while let Some(frame) = body.frame().await {
-            let Ok(piece) = frame?.into_data() else { continue };
+            let Ok(piece) = frame?.into_data() else {
+                continue;
+            };
             let length = read.len() + piece.len();
             if length > self.limits.bytes {
                 return Ok(None);
@@ -443,15 +485,22 @@ fn refused(refusal: Refusal) -> Answer {
 }
 
 fn not_allowed(allowed: &'static str) -> Answer {
-    let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed here: {allowed}"));
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    let mut answer = error(
+        StatusCode::METHOD_NOT_ALLOWED,
+        &format!("allowed here: {allowed}"),
+    );
+    answer
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static(allowed));
     answer
 }
 
 /// Has the connection closed after the answer.
 fn closing(mut answer: Answer) -> Answer {
     let close = HeaderValue::from_static("close");
-    answer.headers_mut().insert(hyper::header::CONNECTION, close);
+    answer
+        .headers_mut()
+        .insert(hyper::header::CONNECTION, close);
     answer
 }
 
@@ -486,7 +535,10 @@ mod tests {
     /// A server without a token and with small limits.
     fn server(limits: Limits) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {
         let inputs = Inputs {
-            root: Some(Setting::flag("--root", std::env::temp_dir().join("ack-memory-nothing-here"))),
+            root: Some(Setting::flag(
+                "--root",
+                std::env::temp_dir().join("ack-memory-nothing-here"),
+            )),
             ..Inputs::default()
         };
         let service = Service::for_the_process(Config::load(inputs).unwrap());
@@ -494,7 +546,12 @@ mod tests {
         listening.limits = limits;
         (
             listening.address(),
-            tokio::spawn(listening.accept(Server::new(service, Offer::default(), Arc::new(|_| {}), false))),
+            tokio::spawn(listening.accept(Server::new(
+                service,
+                Offer::default(),
+                Arc::new(|_| {}),
+                false,
+            ))),
         )
     }
 
@@ -526,15 +583,24 @@ mod tests {
         // Nothing, half a head, half a body.
         assert_eq!(said(&mut connect().await, b"").await, "");
         let answer = said(&mut connect().await, head.as_bytes()).await;
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
+            "{answer}"
+        );
         let half = format!("{head}Content-Length: 100\r\n\r\n{{");
         let answer = said(&mut connect().await, half.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
         // A body that says that it is too long, and one that only turns out to be.
         let long = format!("{head}Content-Length: 1001\r\n\r\n");
         let answer = said(&mut connect().await, long.as_bytes()).await;
-        assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("1000 bytes"), "{answer}");
-        let chunk = format!("{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1_001));
+        assert!(
+            answer.starts_with("HTTP/1.1 413") && answer.contains("1000 bytes"),
+            "{answer}"
+        );
+        let chunk = format!(
+            "{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n",
+            "x".repeat(1_001)
+        );
         let answer = said(&mut connect().await, chunk.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
         server.abort();
@@ -542,14 +608,21 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_give_way_to_others() {
-        let places = Places { all: 2, ..LIMITS.places };
+        let places = Places {
+            all: 2,
+            ..LIMITS.places
+        };
         let (address, server) = server(Limits { places, ..limits() });
         let mut idle = Vec::new();
         for _ in 0..8 {
             idle.push(TcpStream::connect(address).await.unwrap());
         }
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let answer = said(&mut stream, b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
+        let answer = said(
+            &mut stream,
+            b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        )
+        .await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         server.abort();
     }
@@ -558,7 +631,10 @@ mod tests {
     fn an_address_that_others_can_reach_needs_a_token() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
             let refused = listen(address.parse().unwrap(), &[], None);
-            assert!(matches!(refused, Err(ServeError::Open(_))), "{address}: {refused:?}");
+            assert!(
+                matches!(refused, Err(ServeError::Open(_))),
+                "{address}: {refused:?}"
+            );
         }
     }
 }

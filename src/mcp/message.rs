@@ -26,7 +26,10 @@ pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Val
 
 /// As [`decode`], with the message's bytes.
 pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
-    let line = message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message).trim_ascii();
+    let line = message
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(message)
+        .trim_ascii();
     if line.is_empty() {
         return Err(None);
     }
@@ -38,8 +41,10 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     let value = match serde_json::from_slice::<Value>(&line) {
         Ok(value) => value,
         Err(error) => {
-            let again = mend_surrogates(&line).and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended)));
-            let (value, mended) = again.ok_or_else(|| Some(failure(&Value::Null, -32700, &format!("no JSON: {error}"))))?;
+            let again = mend_surrogates(&line)
+                .and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended)));
+            let (value, mended) = again
+                .ok_or_else(|| Some(failure(&Value::Null, -32700, &format!("no JSON: {error}"))))?;
             line = Cow::Owned(mended);
             value
         }
@@ -49,7 +54,9 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
         .filter(|id| id.is_string() || id.is_number())
         .cloned()
         .unwrap_or(Value::Null);
-    if value.get("method").and_then(Value::as_str) == Some("tools/call") && value.get("id").is_some() {
+    if value.get("method").and_then(Value::as_str) == Some("tools/call")
+        && value.get("id").is_some()
+    {
         let named = value.pointer("/params/name").is_some_and(Value::is_string);
         let arguments = value
             .pointer("/params/arguments")
@@ -66,7 +73,13 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
         Ok(decoded) => Ok((line, decoded)),
         Err(error) => {
             let asked = value.get("id").is_some() || !value.is_object();
-            Err(asked.then(|| failure(&id, -32600, &format!("no message of this protocol: {error}"))))
+            Err(asked.then(|| {
+                failure(
+                    &id,
+                    -32600,
+                    &format!("no message of this protocol: {error}"),
+                )
+            }))
         }
     }
 }
@@ -101,8 +114,12 @@ fn id_of(message: &[u8]) -> Value {
     struct Named {
         id: String,
     }
-    let numbered = serde_json::from_slice::<Numbered>(message).map(|request| Value::from(request.id));
-    numbered.unwrap_or_else(|_| serde_json::from_slice::<Named>(message).map_or(Value::Null, |request| Value::from(request.id)))
+    let numbered =
+        serde_json::from_slice::<Numbered>(message).map(|request| Value::from(request.id));
+    numbered.unwrap_or_else(|_| {
+        serde_json::from_slice::<Named>(message)
+            .map_or(Value::Null, |request| Value::from(request.id))
+    })
 }
 
 /// JSON-RPC's error.
@@ -145,7 +162,8 @@ fn mend_surrogates(line: &[u8]) -> Option<Vec<u8>> {
             at += 1;
             continue;
         }
-        let whole = matches!(unit(at), Some(0xd800..=0xdbff)) && matches!(unit(at + 6), Some(0xdc00..=0xdfff));
+        let whole = matches!(unit(at), Some(0xd800..=0xdbff))
+            && matches!(unit(at + 6), Some(0xdc00..=0xdfff));
         let half = !whole && matches!(unit(at), Some(0xd800..=0xdfff));
         if half && let Some(place) = out.get_mut(at + 2..at + 6) {
             place.copy_from_slice(b"fffd");
@@ -168,7 +186,10 @@ mod tests {
 
     fn answer(line: &str) -> (i64, Value) {
         let answer = decode(line.as_bytes()).unwrap_err().unwrap();
-        (answer["error"]["code"].as_i64().unwrap(), answer["id"].clone())
+        (
+            answer["error"]["code"].as_i64().unwrap(),
+            answer["id"].clone(),
+        )
     }
 
     #[test]
@@ -178,9 +199,14 @@ mod tests {
             answer(r#"{"jsonrpc":"2.0","id":77,"method":"tools/list","params":[1]}"#),
             (-32600, json!(77))
         );
-        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":"a","method":"tools/call"}"#), (-32602, json!("a")));
         assert_eq!(
-            answer(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":"y"}}"#),
+            answer(r#"{"jsonrpc":"2.0","id":"a","method":"tools/call"}"#),
+            (-32602, json!("a"))
+        );
+        assert_eq!(
+            answer(
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":"y"}}"#
+            ),
             (-32602, json!(1))
         );
         assert!(matches!(
@@ -193,12 +219,25 @@ mod tests {
     fn a_message_of_very_many_values_is_refused_before_it_takes_memory() {
         let call = |id: &str, element: &str, count: usize| {
             let list = element.repeat(count);
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"x","arguments":{{"tags":[{list}0]}}}}}}"#)
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"x","arguments":{{"tags":[{list}0]}}}}}}"#
+            )
         };
         for element in ["0,", "[],", r#"{"a":0},"#, r#""\\\"","#] {
-            assert_eq!(answer(&call("7", element, 20_000)), (-32600, json!(7)), "{element}");
-            assert_eq!(answer(&call(r#""seven""#, element, 20_000)), (-32600, json!("seven")), "{element}");
-            assert!(decode(call("7", element, 6_000).as_bytes()).is_ok(), "{element}");
+            assert_eq!(
+                answer(&call("7", element, 20_000)),
+                (-32600, json!(7)),
+                "{element}"
+            );
+            assert_eq!(
+                answer(&call(r#""seven""#, element, 20_000)),
+                (-32600, json!("seven")),
+                "{element}"
+            );
+            assert!(
+                decode(call("7", element, 6_000).as_bytes()).is_ok(),
+                "{element}"
+            );
         }
         // What stands in a text is no value.
         assert!(decode(call("7", r#""[,{:,\"[,{:,","#, 4_000).as_bytes()).is_ok());
@@ -210,7 +249,10 @@ mod tests {
         let line = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"query":"cut \ud83d \ud83d\ude00 \\ud83d"}}}"#;
         assert!(decode(line).is_ok());
         let mended = String::from_utf8(mend_surrogates(line).unwrap()).unwrap();
-        assert!(mended.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"), "{mended}");
+        assert!(
+            mended.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"),
+            "{mended}"
+        );
         assert_eq!(mend_surrogates(br#"{"a":"\ud83d\ude00 plain"}"#), None);
     }
 }

@@ -34,7 +34,10 @@ struct Requests {
 
 impl Owed {
     fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.0.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether one more may be read.

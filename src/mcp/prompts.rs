@@ -5,7 +5,9 @@ use crate::scope::ScopeError;
 use std::collections::BTreeMap;
 
 use rmcp::ErrorData;
-use rmcp::model::{GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role};
+use rmcp::model::{
+    GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
+};
 use serde_json::Value;
 
 use super::Server;
@@ -71,7 +73,11 @@ pub fn listed(ways: Ways) -> ListPromptsResult {
     let prompts = PROMPTS.map(|offered| {
         let mut arguments: Vec<PromptArgument> = Vec::new();
         let split = offered.name == RECALL_NAME && ways.splits_words;
-        for name in offered.argument_names.iter().filter(|name| !split || **name == "query") {
+        for name in offered
+            .argument_names
+            .iter()
+            .filter(|name| !split || **name == "query")
+        {
             arguments.push(match *name {
                 "query" => PromptArgument::new("query")
                     .with_description("Question, error message, identifier or task.")
@@ -82,9 +88,14 @@ pub fn listed(ways: Ways) -> ListPromptsResult {
             });
         }
         if split {
-            arguments.extend((2..=WORDS).map(|number| PromptArgument::new(format!("{WORD}{number}")).with_required(false)));
+            arguments.extend(
+                (2..=WORDS).map(|number| {
+                    PromptArgument::new(format!("{WORD}{number}")).with_required(false)
+                }),
+            );
         }
-        Prompt::new(offered.name, Some(offered.description), Some(arguments)).with_title(offered.title)
+        Prompt::new(offered.name, Some(offered.description), Some(arguments))
+            .with_title(offered.title)
     });
     ListPromptsResult::with_all_items(prompts.into())
 }
@@ -92,26 +103,40 @@ pub fn listed(ways: Ways) -> ListPromptsResult {
 impl Offered {
     /// Whether an argument of this name is offered to any client.
     pub fn takes(&self, argument: &str) -> bool {
-        self.argument_names.contains(&argument) || self.name == RECALL_NAME && numbered(argument).is_some_and(|(word, _)| word == WORD)
+        self.argument_names.contains(&argument)
+            || self.name == RECALL_NAME && numbered(argument).is_some_and(|(word, _)| word == WORD)
     }
 }
 
 impl Server {
     /// A prompt, filled.
-    pub(super) async fn prompt(&self, name: &str, arguments: Option<JsonObject>) -> Result<GetPromptResult, ErrorData> {
+    pub(super) async fn prompt(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+    ) -> Result<GetPromptResult, ErrorData> {
         let Some(offered) = PROMPTS.iter().find(|offered| offered.name == name) else {
-            return Err(unknown("prompt", name, &PROMPTS.map(|offered| offered.name)));
+            return Err(unknown(
+                "prompt",
+                name,
+                &PROMPTS.map(|offered| offered.name),
+            ));
         };
         let text = self.filled(offered, arguments.unwrap_or_default()).await;
         let text = text.map_err(|error| self.data(&error))?;
-        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).with_description(offered.description))
+        Ok(
+            GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)])
+                .with_description(offered.description),
+        )
     }
 
     async fn filled(&self, offered: &Offered, arguments: JsonObject) -> Result<String, Error> {
         let (mut named, rest) = taken(offered, arguments)?;
         let scope = named.remove("scope");
         if offered.name != RECALL_NAME {
-            let found = self.work(offered.name, move |service| service.pending_review(scope.as_deref()));
+            let found = self.work(offered.name, move |service| {
+                service.pending_review(scope.as_deref())
+            });
             return Ok(review(&self.surface, &found.await?));
         }
         let words = |scope: Option<&String>| -> String {
@@ -137,8 +162,14 @@ impl Server {
             Err(error) if names_no_scope(self.service, &error) => {
                 let query = words(scope.as_ref());
                 let word = text::line(&scope.unwrap_or_default(), 80);
-                let note = format!("`{word}` names no scope, so it is taken as a part of the question.");
-                Ok(recall(&self.surface, &query, Some(&note), &self.search(&query, None).await?))
+                let note =
+                    format!("`{word}` names no scope, so it is taken as a part of the question.");
+                Ok(recall(
+                    &self.surface,
+                    &query,
+                    Some(&note),
+                    &self.search(&query, None).await?,
+                ))
             }
             found => Ok(recall(&self.surface, &query, None, &found?)),
         }
@@ -150,7 +181,8 @@ impl Server {
             scope,
             ..QueryRequest::default()
         };
-        self.work(RECALL_NAME, move |service| service.query_memories(&request)).await
+        self.work(RECALL_NAME, move |service| service.query_memories(&request))
+            .await
     }
 }
 
@@ -159,7 +191,12 @@ fn names_no_scope(service: &Service, error: &Error) -> bool {
     match error {
         Error::Scope(ScopeError::NotFound { .. }) => true,
         // Refused by a pin, whether there is such a scope or not.
-        Error::Scope(ScopeError::Refused { name, .. }) => !service.registry.discover().scopes.iter().any(|scope| scope.name == *name),
+        Error::Scope(ScopeError::Refused { name, .. }) => !service
+            .registry
+            .discover()
+            .scopes
+            .iter()
+            .any(|scope| scope.name == *name),
         _ => false,
     }
 }
@@ -175,19 +212,30 @@ fn taken(offered: &Offered, arguments: JsonObject) -> Result<Taken, Error> {
     let mut rest: Vec<(u32, String)> = Vec::new();
     for (name, value) in arguments {
         let known = offered.argument_names.contains(&name.as_str());
-        let mistaken = !offered.takes(&name) && !nearest(&name, offered.argument_names.iter().copied(), 1).is_empty();
+        let mistaken = !offered.takes(&name)
+            && !nearest(&name, offered.argument_names.iter().copied(), 1).is_empty();
         if !known && (mistaken || offered.name != RECALL_NAME) {
             return Err(Error::UnknownArgument {
                 operation: offered.name.to_owned(),
                 argument: name,
-                known: offered.argument_names.iter().map(|&known| known.to_owned()).collect(),
+                known: offered
+                    .argument_names
+                    .iter()
+                    .map(|&known| known.to_owned())
+                    .collect(),
             });
         }
         let given = match value {
             Value::Null => continue,
             Value::String(text) => text.trim().to_owned(),
             Value::Number(number) if !known => number.to_string(),
-            other => return Err(Error::invalid(&name, text::line(&other.to_string(), 120), "a string")),
+            other => {
+                return Err(Error::invalid(
+                    &name,
+                    text::line(&other.to_string(), 120),
+                    "a string",
+                ));
+            }
         };
         if given.is_empty() {
             continue;
@@ -220,7 +268,9 @@ fn recall(surface: &Toolset, query: &str, note: Option<&str>, found: &QueryRespo
         );
     }
     let recall = surface.renamed(RECALL);
-    format!("Recall what past sessions learned about this: {asked}\n\n{recall}\n\nMemories (JSON):\n{told}")
+    format!(
+        "Recall what past sessions learned about this: {asked}\n\n{recall}\n\nMemories (JSON):\n{told}"
+    )
 }
 
 fn review(surface: &Toolset, review: &Review) -> String {

@@ -7,7 +7,8 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, ClientNotification, ClientRequest, CustomResult, MetaObject, ProtocolVersion, ServerConfig, ServerResult,
+    CallToolResult, ClientNotification, ClientRequest, CustomResult, MetaObject, ProtocolVersion,
+    ServerConfig, ServerResult,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service};
 use serde_json::{Map, Value};
@@ -55,9 +56,15 @@ pub fn body(answer: &[u8]) -> Option<Vec<u8>> {
 pub struct Front(pub Server);
 
 impl Service<RoleServer> for Front {
-    async fn handle_request(&self, request: ClientRequest, context: RequestContext<RoleServer>) -> Result<ServerResult, ErrorData> {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
         // A request that ends in a panic would never be answered, and for ever be owed.
-        let result = AssertUnwindSafe(Service::<RoleServer>::handle_request(&self.0, request, context));
+        let result = AssertUnwindSafe(Service::<RoleServer>::handle_request(
+            &self.0, request, context,
+        ));
         let result = result.catch_unwind().await.unwrap_or_else(|panic| {
             let message = format!("internal error: {}", super::describe(&*panic));
             Err(ErrorData::internal_error(message, None))
@@ -65,8 +72,15 @@ impl Service<RoleServer> for Front {
         let result = result.map_err(polite)?;
         Ok(match result {
             ServerResult::CallToolResult(mut holder) => {
-                let kind = holder.result_type.as_ref().and_then(|kind| serde_json::to_value(kind).ok());
-                match holder.meta.as_mut().and_then(|meta| released(&mut meta.0, kind)) {
+                let kind = holder
+                    .result_type
+                    .as_ref()
+                    .and_then(|kind| serde_json::to_value(kind).ok());
+                match holder
+                    .meta
+                    .as_mut()
+                    .and_then(|meta| released(&mut meta.0, kind))
+                {
                     Some(held) => ServerResult::CustomResult(CustomResult(held)),
                     None => ServerResult::CallToolResult(holder),
                 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
-    ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate,
+    CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult,
+    ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Reference, Resource,
+    ResourceContents, ResourceTemplate,
 };
 use serde::Serialize;
 
@@ -42,7 +43,10 @@ pub fn templates(surface: &Toolset) -> ListResourceTemplatesResult {
 
 impl Server {
     /// The list of scopes, and each scope that may be listed.
-    pub(super) async fn resources(&self, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
+    pub(super) async fn resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+    ) -> Result<ListResourcesResult, ErrorData> {
         let listed = self.work("resources/list", Service::listed_scopes).await;
         let mut scopes = listed.map_err(|error| self.data(&error))?;
         let mut resources = Vec::new();
@@ -60,12 +64,16 @@ impl Server {
         scopes.truncate(PAGE);
         let next = scopes.last().filter(|_| more).map(|last| last.name.clone());
         resources.extend(scopes.into_iter().map(|Listed { name, description }| {
-            let description = description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
+            let description =
+                description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
             let description = text::untagged(&description).into_owned();
-            Resource::new(Address::Scope { name: name.clone() }.to_string(), name.clone())
-                .with_title(format!("Scope {name}"))
-                .with_description(description)
-                .with_mime_type(JSON)
+            Resource::new(
+                Address::Scope { name: name.clone() }.to_string(),
+                name.clone(),
+            )
+            .with_title(format!("Scope {name}"))
+            .with_description(description)
+            .with_mime_type(JSON)
         }));
         let mut listed = ListResourcesResult::with_all_items(resources);
         listed.next_cursor = next;
@@ -101,9 +109,16 @@ impl Server {
 
     /// The error for what is no address at all, with the addresses like it.
     async fn no_address(&self, uri: &str) -> ErrorData {
-        let scopes = self.work("resources/read", Service::listed_scopes).await.unwrap_or_default();
+        let scopes = self
+            .work("resources/read", Service::listed_scopes)
+            .await
+            .unwrap_or_default();
         let known: Vec<String> = std::iter::once(SCOPES.to_owned())
-            .chain(scopes.into_iter().map(|scope| Address::Scope { name: scope.name }.to_string()))
+            .chain(
+                scopes
+                    .into_iter()
+                    .map(|scope| Address::Scope { name: scope.name }.to_string()),
+            )
             .collect();
         let near = nearest(uri, known.iter().map(String::as_str), 3);
         let allowed = [SCOPES, SCOPE_TEMPLATE, MEMORY_TEMPLATE];
@@ -115,7 +130,9 @@ impl Server {
         );
         ErrorData::resource_not_found(
             message,
-            Some(serde_json::json!({ "uri": text::line(uri, 200), "nearest": near, "allowed": allowed })),
+            Some(
+                serde_json::json!({ "uri": text::line(uri, 200), "nearest": near, "allowed": allowed }),
+            ),
         )
     }
 
@@ -145,7 +162,11 @@ impl Server {
             },
             _ => Address::Scope { name: name.clone() },
         };
-        body.nearest = body.nearest.iter().map(|name| addresses(name).to_string()).collect();
+        body.nearest = body
+            .nearest
+            .iter()
+            .map(|name| addresses(name).to_string())
+            .collect();
         let message = format!(
             "there is no resource `{}`: {}{}",
             text::line(uri, 200),
@@ -156,38 +177,72 @@ impl Server {
     }
 
     /// What an argument of a template or a prompt may be completed to.
-    pub(super) async fn completions(&self, request: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+    pub(super) async fn completions(
+        &self,
+        request: CompleteRequestParams,
+    ) -> Result<CompleteResult, ErrorData> {
         let argument = request.argument.name;
         let typed = request.argument.value;
         let known: &[&str] = match &request.r#ref {
             Reference::Resource(template) if template.uri == SCOPE_TEMPLATE => &["name"],
             Reference::Resource(template) if template.uri == MEMORY_TEMPLATE => &["name", "id"],
-            Reference::Resource(template) => return Err(unknown("resource template", &template.uri, &[SCOPE_TEMPLATE, MEMORY_TEMPLATE])),
-            Reference::Prompt(prompt) => match PROMPTS.iter().find(|known| known.name == prompt.name) {
-                // A further word of a question: nobody knows what a person wants to ask.
-                Some(known) if known.takes(&argument) && !known.argument_names.contains(&argument.as_str()) => {
-                    return Ok(CompleteResult::default());
+            Reference::Resource(template) => {
+                return Err(unknown(
+                    "resource template",
+                    &template.uri,
+                    &[SCOPE_TEMPLATE, MEMORY_TEMPLATE],
+                ));
+            }
+            Reference::Prompt(prompt) => {
+                match PROMPTS.iter().find(|known| known.name == prompt.name) {
+                    // A further word of a question: nobody knows what a person wants to ask.
+                    Some(known)
+                        if known.takes(&argument)
+                            && !known.argument_names.contains(&argument.as_str()) =>
+                    {
+                        return Ok(CompleteResult::default());
+                    }
+                    Some(known) => known.argument_names,
+                    None => {
+                        return Err(unknown(
+                            "prompt",
+                            &prompt.name,
+                            &PROMPTS.map(|known| known.name),
+                        ));
+                    }
                 }
-                Some(known) => known.argument_names,
-                None => return Err(unknown("prompt", &prompt.name, &PROMPTS.map(|known| known.name))),
-            },
-            _ => return Err(ErrorData::invalid_params("`ref` is `ref/resource` or `ref/prompt`", None)),
+            }
+            _ => {
+                return Err(ErrorData::invalid_params(
+                    "`ref` is `ref/resource` or `ref/prompt`",
+                    None,
+                ));
+            }
         };
         if !known.contains(&argument.as_str()) {
             return Err(unknown("argument", &argument, known));
         }
-        let scope = request.context.as_ref().and_then(|context| context.get_argument("name").cloned());
+        let scope = request
+            .context
+            .as_ref()
+            .and_then(|context| context.get_argument("name").cloned());
         let completions = self
-            .work("completion/complete", move |service| match argument.as_str() {
-                "name" | "scope" => service.complete_scopes(&typed),
-                "id" => service.complete_ids(scope.as_deref(), &typed),
-                // Nobody knows what a person wants to ask.
-                _ => Ok(ack_api::Completions::default()),
+            .work("completion/complete", move |service| {
+                match argument.as_str() {
+                    "name" | "scope" => service.complete_scopes(&typed),
+                    "id" => service.complete_ids(scope.as_deref(), &typed),
+                    // Nobody knows what a person wants to ask.
+                    _ => Ok(ack_api::Completions::default()),
+                }
             })
             .await
             .map_err(|error| self.data(&error))?;
         let more = completions.total > completions.values.len();
-        let info = CompletionInfo::with_pagination(completions.values, u32::try_from(completions.total).ok(), more);
+        let info = CompletionInfo::with_pagination(
+            completions.values,
+            u32::try_from(completions.total).ok(),
+            more,
+        );
         info.map(CompleteResult::new)
             .map_err(|message| ErrorData::internal_error(message, None))
     }
@@ -218,5 +273,6 @@ pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
 }
 
 fn meant(near: &[String]) -> String {
-    near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+    near.first()
+        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rmcp::model::{ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
+use rmcp::model::{
+    ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::io::stdio_pipes;
@@ -39,7 +41,10 @@ impl Closed {
 }
 
 /// This process's standard input and output.
-pub fn pipes() -> (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static) {
+pub fn pipes() -> (
+    impl AsyncRead + Send + Unpin + 'static,
+    impl AsyncWrite + Send + Unpin + 'static,
+) {
     stdio_pipes()
 }
 
@@ -53,7 +58,8 @@ pub fn is_closed() -> bool {
     let mut input = [PollFd::new(input.as_fd(), asked)];
     let told = poll(&mut input, PollTimeout::ZERO).is_ok();
     let events = input.first().and_then(PollFd::revents);
-    told && events.is_some_and(|events| events.intersects(asked | PollFlags::POLLHUP | PollFlags::POLLERR))
+    told && events
+        .is_some_and(|events| events.intersects(asked | PollFlags::POLLHUP | PollFlags::POLLERR))
 }
 
 /// The transport over a pair of streams, such as this process's standard input and output.
@@ -62,7 +68,10 @@ pub fn transport<R, W>(
     reader: R,
     writer: W,
     is_closed: fn() -> bool,
-) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed)
+) -> (
+    impl Transport<RoleServer, Error = std::io::Error> + 'static,
+    Closed,
+)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -135,7 +144,9 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 return !self.line.is_empty();
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
-            let piece = available.get(..newline.unwrap_or(available.len())).unwrap_or_default();
+            let piece = available
+                .get(..newline.unwrap_or(available.len()))
+                .unwrap_or_default();
             if self.line.len() + piece.len() > LONGEST {
                 self.too_long = true;
                 self.line.clear();
@@ -177,7 +188,10 @@ where
 {
     type Error = std::io::Error;
 
-    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let (writer, owed) = (Arc::clone(&self.writer), self.owed.clone());
         async move {
             let id = match &message {
@@ -206,7 +220,11 @@ where
                 }
                 if held.since.elapsed() > SAME_ID {
                     let id = serde_json::to_value(&held.id).unwrap_or_default();
-                    self.answer(&failure(&id, -32600, "a request with this id is not answered yet"));
+                    self.answer(&failure(
+                        &id,
+                        -32600,
+                        "a request with this id is not answered yet",
+                    ));
                     continue;
                 }
                 self.held = Some(held);
@@ -226,7 +244,11 @@ where
             }
             let line = std::mem::take(&mut self.line);
             let decoded = if std::mem::take(&mut self.too_long) {
-                Err(Some(failure(&Value::Null, -32600, &format!("a line of more than {LONGEST} bytes"))))
+                Err(Some(failure(
+                    &Value::Null,
+                    -32600,
+                    &format!("a line of more than {LONGEST} bytes"),
+                )))
             } else {
                 decode(&line)
             };
@@ -242,7 +264,8 @@ where
                 }
                 Ok(message) if self.open => {
                     if let JsonRpcMessage::Notification(notification) = &message
-                        && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                        && let ClientNotification::CancelledNotification(cancelled) =
+                            &notification.notification
                         && let Some(id) = &cancelled.params.request_id
                     {
                         // What is taken back is not answered.
@@ -270,14 +293,18 @@ fn ends_the_handshake(request: &ClientRequest) -> bool {
         other => {
             let meta = other.get_meta();
             let version = meta.protocol_version();
-            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28)
+                .is_empty()
                 && version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
         }
     }
 }
 
 /// Writes a message as a line.
-async fn write(writer: &mut (impl AsyncWrite + Unpin), mut message: Vec<u8>) -> std::io::Result<()> {
+async fn write(
+    writer: &mut (impl AsyncWrite + Unpin),
+    mut message: Vec<u8>,
+) -> std::io::Result<()> {
     message.push(b'\n');
     writer.write_all(&message).await?;
     writer.flush().await

@@ -44,21 +44,37 @@ impl Place {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let repository = Repository::discover(&folder, home);
         let name = repository.as_ref().and_then(Repository::name);
-        let name = name.or_else(|| folder.file_name().map(|name| name.to_string_lossy().into_owned()));
-        Self { folder, repository, name }
+        let name = name.or_else(|| {
+            folder
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+        });
+        Self {
+            folder,
+            repository,
+            name,
+        }
     }
 
     /// Names that the repository goes by, folded.
     fn names(&self) -> Vec<String> {
         let remote = self.remotes().first().map(|remote| last_part(remote));
-        let mut names: Vec<String> = self.name.as_deref().into_iter().chain(remote).map(fold_name).collect();
+        let mut names: Vec<String> = self
+            .name
+            .as_deref()
+            .into_iter()
+            .chain(remote)
+            .map(fold_name)
+            .collect();
         names.retain(|name| !name.is_empty());
         names.dedup();
         names
     }
 
     fn remotes(&self) -> &[String] {
-        self.repository.as_ref().map_or(&[], |repository| &repository.remotes)
+        self.repository
+            .as_ref()
+            .map_or(&[], |repository| &repository.remotes)
     }
 
     /// The folder, and in a linked worktree where it would lie in the main repository.
@@ -76,7 +92,9 @@ impl Place {
     /// Whether a folder is the repository's own (or, without one, the place itself), so that the place's names are its names.
     fn is_named_after(&self, folder: &Path) -> bool {
         match &self.repository {
-            Some(repository) => !below(folder, &repository.work_tree) && !below(folder, &repository.main),
+            Some(repository) => {
+                !below(folder, &repository.work_tree) && !below(folder, &repository.main)
+            }
             None => folder == self.folder,
         }
     }
@@ -84,9 +102,13 @@ impl Place {
     /// The first of some remotes, as a manifest spells them, that is one of the repository's.
     fn remote<'a>(&self, remote: &str, spelled: &'a [String]) -> Option<&'a String> {
         let repository = self.repository.as_ref()?;
-        spelled
-            .iter()
-            .find(|spelled| repository.rewrites.spellings(spelled).iter().any(|known| known == remote))
+        spelled.iter().find(|spelled| {
+            repository
+                .rewrites
+                .spellings(spelled)
+                .iter()
+                .any(|known| known == remote)
+        })
     }
 }
 
@@ -138,14 +160,23 @@ impl Found {
 }
 
 /// The scope that claims a place. Stores are looked into only `with_stores`, where nothing that their owners wrote claims it.
-pub fn detect(config: &Config, scopes: &[Arc<Scope>], place: &Place, with_stores: bool) -> Option<Found> {
+pub fn detect(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+    place: &Place,
+    with_stores: bool,
+) -> Option<Found> {
     by_path(config, scopes, place)
         .or_else(|| by_remote(scopes, place))
         .or_else(|| by_name(scopes, place))
         .or_else(|| by_record(scopes, place).filter(|_| with_stores))
         .or_else(|| {
             let scope = find(scopes, &config.default_scope.as_ref()?.value)?;
-            Some(Found::new(&scope, "default_scope in config.toml".to_owned(), Claim::Default))
+            Some(Found::new(
+                &scope,
+                "default_scope in config.toml".to_owned(),
+                Claim::Default,
+            ))
         })
 }
 
@@ -156,10 +187,18 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Foun
         let manifest = &scope.manifest;
         let own = manifest.paths.iter().map(|pattern| (pattern, None));
         let of_projects = manifest.projects.iter();
-        let of_projects = of_projects.flat_map(|project| project.details.paths.iter().map(move |pattern| (pattern, Some(project))));
+        let of_projects = of_projects.flat_map(|project| {
+            project
+                .details
+                .paths
+                .iter()
+                .map(move |pattern| (pattern, Some(project)))
+        });
         for (pattern, project) in own.chain(of_projects) {
             if let Some(found) = closest(pattern, place, scope, config.home.as_deref())
-                && best.as_ref().is_none_or(|(known, ..)| found.depth > known.depth)
+                && best
+                    .as_ref()
+                    .is_none_or(|(known, ..)| found.depth > known.depth)
             {
                 best = Some((found, scope, told("paths", pattern, project)));
             }
@@ -178,11 +217,19 @@ fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
     for remote in place.remotes() {
         for scope in scopes {
             if let Some(spelled) = place.remote(remote, &scope.manifest.remotes) {
-                return Some(Found::new(scope, told("remotes", spelled, None), Claim::Remote));
+                return Some(Found::new(
+                    scope,
+                    told("remotes", spelled, None),
+                    Claim::Remote,
+                ));
             }
             for project in scope.manifest.projects.iter() {
                 if let Some(spelled) = place.remote(remote, &project.details.remotes) {
-                    return Some(Found::new(scope, told("remotes", spelled, Some(project)), Claim::Remote));
+                    return Some(Found::new(
+                        scope,
+                        told("remotes", spelled, Some(project)),
+                        Claim::Remote,
+                    ));
                 }
             }
         }
@@ -212,7 +259,11 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
         }
     }
     let scope = scopes().find(|scope| fold_name(&scope.name) == name)?;
-    Some(Found::new(scope, format!("scope name `{}`", scope.name), Claim::Name))
+    Some(Found::new(
+        scope,
+        format!("scope name `{}`", scope.name),
+        Claim::Name,
+    ))
 }
 
 /// The shared scope with most memories that name the repository as their project.
@@ -241,11 +292,16 @@ pub fn recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope
         .collect();
     // Scopes come by name, and this keeps the order of equals.
     found.sort_by_key(|(memories, ..)| std::cmp::Reverse(*memories));
-    found.into_iter().map(|(_, scope, name)| (scope, name)).collect()
+    found
+        .into_iter()
+        .map(|(_, scope, name)| (scope, name))
+        .collect()
 }
 
 fn told(key: &str, value: &str, project: Option<&Project>) -> String {
-    let of = project.map_or_else(String::new, |project| format!(" of project `{}`", project.name));
+    let of = project.map_or_else(String::new, |project| {
+        format!(" of project `{}`", project.name)
+    });
     format!("{key} `{value}`{of}")
 }
 
@@ -284,7 +340,10 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     if let Some(project) = listed.sole().filter(|_| claimed) {
         return known(scope, project, &names);
     }
-    let exact = matches!(claim, Claim::Path { exact: true } | Claim::Remote | Claim::Name);
+    let exact = matches!(
+        claim,
+        Claim::Path { exact: true } | Claim::Remote | Claim::Name
+    );
     let mut other = Identity::of(place);
     if !(exact && listed.is_empty()) {
         let recorded = scope.recorded();
@@ -319,7 +378,11 @@ fn known(scope: &Scope, project: &Project, names: &[String]) -> Identity {
 }
 
 /// The listed project that a place is, and whether that is the repository as a whole.
-fn listed_project<'a>(config: &Config, scope: &'a Scope, place: &Place) -> Option<(&'a Project, bool)> {
+fn listed_project<'a>(
+    config: &Config,
+    scope: &'a Scope,
+    place: &Place,
+) -> Option<(&'a Project, bool)> {
     let listed = &scope.manifest.projects;
     if listed.is_empty() {
         return None;
@@ -330,7 +393,10 @@ fn listed_project<'a>(config: &Config, scope: &'a Scope, place: &Place) -> Optio
     for project in listed.iter() {
         for pattern in &project.details.paths {
             let found = closest(pattern, place, scope, home);
-            if let Some(found) = found.filter(|found| best.as_ref().is_none_or(|(known, _)| found.depth > known.depth)) {
+            if let Some(found) = found.filter(|found| {
+                best.as_ref()
+                    .is_none_or(|(known, _)| found.depth > known.depth)
+            }) {
                 best = Some((found, project));
             }
         }
@@ -340,13 +406,23 @@ fn listed_project<'a>(config: &Config, scope: &'a Scope, place: &Place) -> Optio
         let Some(found) = closest(pattern, place, scope, home) else {
             continue;
         };
-        let name = found.folder.file_name().map(|name| fold_name(&name.to_string_lossy()));
-        let project = name.and_then(|name| listed.called(&name)).or_else(|| listed.called(&stem(pattern)));
-        if deepest.as_ref().is_none_or(|known| known.components().count() < found.depth) {
+        let name = found
+            .folder
+            .file_name()
+            .map(|name| fold_name(&name.to_string_lossy()));
+        let project = name
+            .and_then(|name| listed.called(&name))
+            .or_else(|| listed.called(&stem(pattern)));
+        if deepest
+            .as_ref()
+            .is_none_or(|known| known.components().count() < found.depth)
+        {
             deepest = Some(found.folder.clone());
         }
         if let Some(project) = project
-            && best.as_ref().is_none_or(|(known, _)| found.depth > known.depth)
+            && best
+                .as_ref()
+                .is_none_or(|(known, _)| found.depth > known.depth)
         {
             best = Some((found, project));
         }
@@ -356,7 +432,9 @@ fn listed_project<'a>(config: &Config, scope: &'a Scope, place: &Place) -> Optio
     }
     for remote in place.remotes() {
         let mut projects = listed.iter();
-        if let Some(project) = projects.find(|project| place.remote(remote, &project.details.remotes).is_some()) {
+        if let Some(project) =
+            projects.find(|project| place.remote(remote, &project.details.remotes).is_some())
+        {
             return Some((project, true));
         }
     }
@@ -370,15 +448,24 @@ fn listed_project<'a>(config: &Config, scope: &'a Scope, place: &Place) -> Optio
         .as_ref()
         .map(|repository| repository.work_tree.clone())
         .or(deepest)?;
-    let on_the_way = place.folder.ancestors().take_while(|folder| below(folder, &top));
+    let on_the_way = place
+        .folder
+        .ancestors()
+        .take_while(|folder| below(folder, &top));
     let named = |folder: &Path| listed.called(&fold_name(&folder.file_name()?.to_string_lossy()));
-    on_the_way.into_iter().find_map(named).map(|project| (project, false))
+    on_the_way
+        .into_iter()
+        .find_map(named)
+        .map(|project| (project, false))
 }
 
 /// The last part of a pattern without the wildcard that it may end in, folded: `infra-*` is what is called `infra`.
 fn stem(pattern: &str) -> String {
     let last = last_part(pattern.trim_end_matches('/'));
-    fold_name(last.trim_end_matches('*').trim_end_matches(['-', '_', '.', ' ']))
+    fold_name(
+        last.trim_end_matches('*')
+            .trim_end_matches(['-', '_', '.', ' ']),
+    )
 }
 
 /// Where a pattern of `paths` matches a place.
@@ -394,7 +481,9 @@ struct Match {
 
 fn closest(pattern: &str, place: &Place, scope: &Scope, home: Option<&Path>) -> Option<Match> {
     let folders = place.folders();
-    let matches = folders.iter().filter_map(|folder| matched(pattern, folder, &scope.folder, home));
+    let matches = folders
+        .iter()
+        .filter_map(|folder| matched(pattern, folder, &scope.folder, home));
     matches.max_by_key(|found| found.depth)
 }
 
@@ -402,7 +491,11 @@ fn closest(pattern: &str, place: &Place, scope: &Scope, home: Option<&Path>) -> 
 fn matched(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> Option<Match> {
     let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
     // A relative path is meant from where the manifest lies.
-    let expanded = if expanded.is_absolute() { expanded } else { beside.join(expanded) };
+    let expanded = if expanded.is_absolute() {
+        expanded
+    } else {
+        beside.join(expanded)
+    };
     let found = |ancestor: &Path, literal: bool| Match {
         depth: ancestor.components().count(),
         folder: ancestor.to_owned(),
@@ -418,7 +511,12 @@ fn matched(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> 
     let text = expanded.to_string_lossy().into_owned();
     let fixed: PathBuf = Path::new(&text)
         .components()
-        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
+        .take_while(|part| {
+            !part
+                .as_os_str()
+                .to_string_lossy()
+                .contains(['*', '?', '[', '{'])
+        })
         .collect();
     let rest = Path::new(&text).strip_prefix(&fixed).ok()?.to_owned();
     let real = fixed.canonicalize().unwrap_or(fixed).join(rest);
@@ -428,6 +526,8 @@ fn matched(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> 
         .or_else(|_| Glob::new(&text))
         .ok()?
         .compile_matcher();
-    let ancestor = folder.ancestors().find(|ancestor| glob.is_match(ancestor))?;
+    let ancestor = folder
+        .ancestors()
+        .find(|ancestor| glob.is_match(ancestor))?;
     Some(found(ancestor, false))
 }

@@ -85,7 +85,11 @@ impl Diagnostic for ScopeError {
 
     fn details(&self, body: &mut ErrorBody) {
         match self {
-            Self::NotFound { name, known, projects } => {
+            Self::NotFound {
+                name,
+                known,
+                projects,
+            } => {
                 body.value = Some(text::line(name, 200));
                 body.nearest = nearest(name, known.iter().chain(projects).map(String::as_str), 3);
                 body.allowed = known.iter().take(LISTED).cloned().collect();

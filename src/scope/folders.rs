@@ -93,10 +93,15 @@ impl Contents {
         let (database, is_link) = find_database(folder);
         // Whatever is there is a manifest, a dangling link too: only where there is none, the defaults hold.
         let manifest = std::fs::symlink_metadata(folder.join("scope.toml"));
-        let has_manifest = !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        let has_manifest =
+            !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         Self {
             // Another target of a link does not show in the folder that holds the link.
-            seen: if is_link { None } else { settled(before, folder) },
+            seen: if is_link {
+                None
+            } else {
+                settled(before, folder)
+            },
             database,
             is_link,
             has_manifest,
@@ -112,7 +117,11 @@ impl Contents {
 /// A quick_state that may vouch for what was read of a folder after it was taken.
 fn settled(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
     let now = SystemTime::now();
-    before.filter(|before| before.is_settled(now) && is_local(folder) && QuickState::read(folder, None).as_ref() == Some(before))
+    before.filter(|before| {
+        before.is_settled(now)
+            && is_local(folder)
+            && QuickState::read(folder, None).as_ref() == Some(before)
+    })
 }
 
 /// The database in a scope's folder, or the name it should have, and whether that is a symbolic link.

@@ -46,7 +46,11 @@ impl Project {
                 names.push(folded);
             }
         }
-        Self { name, details, names }
+        Self {
+            name,
+            details,
+            names,
+        }
     }
 
     /// Its name and its aliases, folded.
@@ -75,7 +79,9 @@ impl Projects {
         let mut list: Vec<Project> = Vec::new();
         for (name, details) in projects {
             let project = Project::new(name, details);
-            let known = list.iter().any(|known| known.names.first() == project.names.first());
+            let known = list
+                .iter()
+                .any(|known| known.names.first() == project.names.first());
             if !known && !fold_name(&project.name).is_empty() {
                 list.push(project);
             }
@@ -128,7 +134,10 @@ enum WrittenProject {
 
 impl Serialize for Projects {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-        let plain = self.0.iter().all(|project| project.details == Details::default());
+        let plain = self
+            .0
+            .iter()
+            .all(|project| project.details == Details::default());
         let written = if plain {
             Written::Names(self.0.iter().map(|project| project.name.clone()).collect())
         } else {

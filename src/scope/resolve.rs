@@ -36,7 +36,11 @@ pub struct Current {
 impl Current {
     /// The project's rows in a scope.
     pub fn rows_in(&self, scope: &Scope) -> ProjectRows {
-        if self.scope.as_ref().is_some_and(|own| own.name == scope.name) {
+        if self
+            .scope
+            .as_ref()
+            .is_some_and(|own| own.name == scope.name)
+        {
             return self.own.clone();
         }
         scope.rows_of(&fold_name(&self.name), &self.own.names)
@@ -63,10 +67,16 @@ pub struct Selection {
 impl Selection {
     /// The rows of a scope that belong to the project of a folded name. Its aliases count in every scope, whichever lists them.
     pub fn rows_of(&self, project: &str, scope: &Scope) -> ProjectRows {
-        let listed = self.namers.iter().filter_map(|scope| scope.manifest.projects.called(project));
+        let listed = self
+            .namers
+            .iter()
+            .filter_map(|scope| scope.manifest.projects.called(project));
         let mut listed: Vec<&[String]> = listed.map(Project::names).collect();
         // Where it is a project's name, it is no alias of another's.
-        if listed.iter().any(|names| names.first().is_some_and(|name| name == project)) {
+        if listed
+            .iter()
+            .any(|names| names.first().is_some_and(|name| name == project))
+        {
             listed.retain(|names| names.first().is_some_and(|name| name == project));
         }
         scope.rows_of(project, &listed.concat())
@@ -90,7 +100,11 @@ impl Selection {
 ///
 /// # Errors
 /// [`ScopeError::PinNotFound`].
-pub fn current(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, ScopeError> {
+pub fn current(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+    folder: &Path,
+) -> Result<Current, ScopeError> {
     find_current(config, scopes, folder, true)
 }
 
@@ -98,11 +112,20 @@ pub fn current(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<
 ///
 /// # Errors
 /// [`ScopeError::PinNotFound`].
-pub fn current_by_manifests(config: &Config, scopes: &[Arc<Scope>], folder: &Path) -> Result<Current, ScopeError> {
+pub fn current_by_manifests(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+    folder: &Path,
+) -> Result<Current, ScopeError> {
     find_current(config, scopes, folder, false)
 }
 
-fn find_current(config: &Config, scopes: &[Arc<Scope>], folder: &Path, with_stores: bool) -> Result<Current, ScopeError> {
+fn find_current(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+    folder: &Path,
+    with_stores: bool,
+) -> Result<Current, ScopeError> {
     let place = Place::of(folder, config.home.as_deref());
     let found = match pinned(config, scopes)? {
         Some((scope, rule)) => Some(Found {
@@ -127,8 +150,13 @@ fn find_current(config: &Config, scopes: &[Arc<Scope>], folder: &Path, with_stor
 }
 
 /// The scope that this server is pinned to, and what pins it.
-fn pinned(config: &Config, scopes: &[Arc<Scope>]) -> Result<Option<(Arc<Scope>, String)>, ScopeError> {
-    let Some(pinned) = &config.pinned else { return Ok(None) };
+fn pinned(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+) -> Result<Option<(Arc<Scope>, String)>, ScopeError> {
+    let Some(pinned) = &config.pinned else {
+        return Ok(None);
+    };
     let by = pinned.source.to_string();
     match find(scopes, &pinned.value) {
         Some(scope) => Ok(Some((scope, by))),
@@ -143,7 +171,12 @@ fn pinned(config: &Config, scopes: &[Arc<Scope>]) -> Result<Option<(Arc<Scope>, 
 ///
 /// # Errors
 /// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`], [`ScopeError::NoScopes`].
-pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, ScopeError> {
+pub fn select(
+    config: &Config,
+    registry: &Registry,
+    named: Option<&str>,
+    folder: Option<&Path>,
+) -> Result<Selection, ScopeError> {
     let named = named.map(str::trim).filter(|named| !named.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
@@ -165,7 +198,9 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         });
     }
     let namers = visible(&scopes, &current);
-    let (searched, private): (Vec<_>, Vec<_>) = scopes.into_iter().partition(|scope| is_visible(scope, &current));
+    let (searched, private): (Vec<_>, Vec<_>) = scopes
+        .into_iter()
+        .partition(|scope| is_visible(scope, &current));
     let mut broken = Vec::new();
     for scope in private {
         let reason = match &scope.problem {
@@ -179,7 +214,9 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         broken.extend(scope.problem.is_some().then(|| left_out.clone()));
         skipped.push(left_out);
     }
-    let (scopes, unusable): (Vec<_>, Vec<_>) = searched.into_iter().partition(|scope| scope.problem.is_none());
+    let (scopes, unusable): (Vec<_>, Vec<_>) = searched
+        .into_iter()
+        .partition(|scope| scope.problem.is_none());
     for scope in unusable {
         let left_out = Skipped {
             scope: scope.name.clone(),
@@ -192,10 +229,15 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
         broken.push(left_out.clone());
         skipped.push(left_out);
     }
-    if let Some(default) = config.default_scope.as_ref().filter(|_| current.scope.is_none()) {
+    if let Some(default) = config
+        .default_scope
+        .as_ref()
+        .filter(|_| current.scope.is_none())
+    {
         skipped.push(Skipped {
             scope: text::line(&default.value, 100),
-            reason: "`default_scope` in config.toml names it, and there is no such scope".to_owned(),
+            reason: "`default_scope` in config.toml names it, and there is no such scope"
+                .to_owned(),
         });
     }
     Ok(Selection {
@@ -210,14 +252,20 @@ pub fn select(config: &Config, registry: &Registry, named: Option<&str>, folder:
 
 /// Whether a scope is searched without being named.
 fn is_visible(scope: &Scope, current: &Current) -> bool {
-    let own = current.scope.as_ref().is_some_and(|own| own.name == scope.name);
+    let own = current
+        .scope
+        .as_ref()
+        .is_some_and(|own| own.name == scope.name);
     own || scope.manifest.visibility == Visibility::Shared
 }
 
 /// The scopes that are searched without being named and that list projects.
 fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
     let visible = scopes.iter().filter(|scope| is_visible(scope, current));
-    visible.filter(|scope| !scope.manifest.projects.is_empty()).cloned().collect()
+    visible
+        .filter(|scope| !scope.manifest.projects.is_empty())
+        .cloned()
+        .collect()
 }
 
 /// What `scope` means.
@@ -235,15 +283,26 @@ pub struct Meant {
 ///
 /// # Errors
 /// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`].
-pub fn meant(config: &Config, scopes: &[Arc<Scope>], current: &Current, name: &str) -> Result<Meant, ScopeError> {
+pub fn meant(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+    current: &Current,
+    name: &str,
+) -> Result<Meant, ScopeError> {
     let folded = fold_name(name);
     // Looked up among all of them, so that a name is not taken for one like it.
     let called = find(scopes, name);
     if let Some((pin, _)) = pinned(config, scopes)? {
         let is_pin = called
             .as_ref()
-            .map_or(folded == fold_name(&pin.name), |called| called.name == pin.name);
-        let is_project = || called.is_none() && (pin.manifest.projects.called(&folded).is_some() || pin.recorded().get(&folded).is_some());
+            .map_or(folded == fold_name(&pin.name), |called| {
+                called.name == pin.name
+            });
+        let is_project = || {
+            called.is_none()
+                && (pin.manifest.projects.called(&folded).is_some()
+                    || pin.recorded().get(&folded).is_some())
+        };
         return if is_pin || folded.is_empty() {
             Ok(Meant::scope(pin))
         } else if is_project() {
@@ -258,13 +317,20 @@ pub fn meant(config: &Config, scopes: &[Arc<Scope>], current: &Current, name: &s
     if let Some(scope) = called {
         return Ok(Meant::scope(scope));
     }
-    let listing = scopes.iter().filter(|scope| scope.manifest.projects.called(&folded).is_some());
-    let (visible, private): (Vec<_>, Vec<_>) = listing.cloned().partition(|scope| is_visible(scope, current));
+    let listing = scopes
+        .iter()
+        .filter(|scope| scope.manifest.projects.called(&folded).is_some());
+    let (visible, private): (Vec<_>, Vec<_>) = listing
+        .cloned()
+        .partition(|scope| is_visible(scope, current));
     let listing = if visible.is_empty() { private } else { visible };
     if !listing.is_empty() {
         return Ok(Meant::project(name, listing));
     }
-    let recording: Vec<Arc<Scope>> = recording(scopes, &folded).into_iter().map(|(scope, _)| Arc::clone(scope)).collect();
+    let recording: Vec<Arc<Scope>> = recording(scopes, &folded)
+        .into_iter()
+        .map(|(scope, _)| Arc::clone(scope))
+        .collect();
     if recording.is_empty() {
         return Err(not_found(scopes, name));
     }
@@ -281,7 +347,10 @@ impl Meant {
 
     fn project(name: &str, mut scopes: Vec<Arc<Scope>>) -> Self {
         scopes.sort_by(|a, b| a.name.cmp(&b.name));
-        let names: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name)).collect();
+        let names: Vec<String> = scopes
+            .iter()
+            .map(|scope| format!("`{}`", scope.name))
+            .collect();
         let message = format!(
             "no scope is called `{}`; {} has a project of this name",
             text::line(name, 100),
@@ -291,7 +360,10 @@ impl Meant {
             [one] => Note::about(NoteKind::ScopeOfProject, &one.name, message),
             _ => Note::new(NoteKind::ScopeOfProject, message),
         };
-        Self { scopes, note: Some(note) }
+        Self {
+            scopes,
+            note: Some(note),
+        }
     }
 }
 
@@ -301,7 +373,11 @@ pub const PRIVATE: &str = "private: searched only when it is current or named";
 /// Why a scope with a broken manifest is not searched. Nobody knows who may read it, so of its place no more is told than is
 /// known by its name.
 pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
-    let folder = scope.folder.file_name().unwrap_or_default().to_string_lossy();
+    let folder = scope
+        .folder
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
     format!(
         "`scopes/{}/scope.toml` cannot be used: {}",
         text::line(&folder, 100),
@@ -310,8 +386,16 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
 }
 
 /// The scopes that were named, if their manifests can be used.
-fn only(meant: Meant, namers: Vec<Arc<Scope>>, current: Current, pinned: bool) -> Result<Selection, ScopeError> {
-    let broken = meant.scopes.iter().find_map(|scope| Some((scope, scope.problem.as_ref()?)));
+fn only(
+    meant: Meant,
+    namers: Vec<Arc<Scope>>,
+    current: Current,
+    pinned: bool,
+) -> Result<Selection, ScopeError> {
+    let broken = meant
+        .scopes
+        .iter()
+        .find_map(|scope| Some((scope, scope.problem.as_ref()?)));
     if let Some((scope, problem)) = broken {
         return Err(ScopeError::Unusable {
             name: scope.name.clone(),
@@ -342,11 +426,17 @@ pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
 
 /// The error for a name that nobody knows; private scopes and their projects are not among the names it tells.
 fn not_found(scopes: &[Arc<Scope>], name: &str) -> ScopeError {
-    let shared = || scopes.iter().filter(|scope| scope.manifest.visibility == Visibility::Shared);
+    let shared = || {
+        scopes
+            .iter()
+            .filter(|scope| scope.manifest.visibility == Visibility::Shared)
+    };
     let projects = shared().flat_map(|scope| scope.manifest.projects.iter());
     ScopeError::NotFound {
         name: name.to_owned(),
         known: shared().map(|scope| scope.name.clone()).collect(),
-        projects: projects.map(|project| text::line(&project.name, 100)).collect(),
+        projects: projects
+            .map(|project| text::line(&project.name, 100))
+            .collect(),
     }
 }

@@ -23,20 +23,33 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     let facts = if full {
         memory.facts.clone()
     } else {
-        memory.facts.iter().take(FACTS).map(|fact| text::line(fact, FACT_CAP)).collect()
+        memory
+            .facts
+            .iter()
+            .take(FACTS)
+            .map(|fact| text::line(fact, FACT_CAP))
+            .collect()
     };
     let concepts = if full {
         memory.concepts.clone()
     } else {
-        memory.concepts.iter().take(TAGS).map(|tag| text::line(tag, 60)).collect()
+        memory
+            .concepts
+            .iter()
+            .take(TAGS)
+            .map(|tag| text::line(tag, 60))
+            .collect()
     };
     MemoryHit {
         id: memory.id.clone(),
         title: memory.title.clone(),
-        subtitle: memory
-            .subtitle
-            .as_ref()
-            .map(|subtitle| if full { subtitle.clone() } else { text::line(subtitle, FACT_CAP) }),
+        subtitle: memory.subtitle.as_ref().map(|subtitle| {
+            if full {
+                subtitle.clone()
+            } else {
+                text::line(subtitle, FACT_CAP)
+            }
+        }),
         facts,
         concepts,
         project: memory.project.clone(),
@@ -53,7 +66,11 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
             .as_ref()
             .filter(|_| full)
             .map(|narrative| text::cut(narrative, text::BLOCK_CAP).0.into_owned()),
-        files: if full { memory.files.clone() } else { Vec::new() },
+        files: if full {
+            memory.files.clone()
+        } else {
+            Vec::new()
+        },
         session: memory.session.clone().filter(|_| full),
         confidence: memory.confidence.filter(|_| full),
         superseded_by: memory.superseded_by.clone(),
@@ -63,7 +80,11 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
 
 /// Takes the successor's id out of a result where that memory may not be served itself.
 pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) {
-    let served = |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
+    let served = |id: &String| {
+        index
+            .find(id)
+            .is_some_and(|(_, doc)| filter.allows(doc.status))
+    };
     hit.superseded_by = hit.superseded_by.take().filter(served);
 }
 
@@ -81,19 +102,20 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         ("subtitle", memory.subtitle.as_deref().unwrap_or_default()),
         (
             "text",
-            memory
-                .narrative
-                .as_deref()
-                .map_or("", |text| text.get(..text.floor_char_boundary(20_000)).unwrap_or_default()),
+            memory.narrative.as_deref().map_or("", |text| {
+                text.get(..text.floor_char_boundary(20_000))
+                    .unwrap_or_default()
+            }),
         ),
         ("files", files.as_str()),
     ];
     for (name, field) in fields {
         let mut words = matcher.matching_words(field);
         words.retain(|(_, word)| {
-            !told
-                .iter()
-                .any(|known| known == word || (known.contains(word.as_ref()) && known.contains(['_', '-', '/', ':', '.'])))
+            !told.iter().any(|known| {
+                known == word
+                    || (known.contains(word.as_ref()) && known.contains(['_', '-', '/', ':', '.']))
+            })
         });
         words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         words.truncate(4);
@@ -125,7 +147,10 @@ pub fn note_repairs(memories: &[(String, &Memory)], notes: &mut Vec<Note>) {
     if !repaired.is_empty() {
         notes.push(Note::new(
             NoteKind::RepairedValues,
-            format!("broken values in the store were read as far as possible: {}", repaired.join(", ")),
+            format!(
+                "broken values in the store were read as far as possible: {}",
+                repaired.join(", ")
+            ),
         ));
     }
 }
@@ -183,9 +208,15 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
         hit.files.truncate(20 / share);
         limit_also(hit, 8 / share);
         hit.concepts.truncate(20 / share);
-        hit.subtitle = hit.subtitle.as_ref().map(|subtitle| text::line(subtitle, (budget / share).max(60)));
+        hit.subtitle = hit
+            .subtitle
+            .as_ref()
+            .map(|subtitle| text::line(subtitle, (budget / share).max(60)));
         hit.title = text::line(&hit.title, (budget / share).max(80));
-        hit.why = hit.why.as_ref().map(|why| text::line(why, (budget / share).max(40)));
+        hit.why = hit
+            .why
+            .as_ref()
+            .map(|why| text::line(why, (budget / share).max(40)));
     }
     if cost(hit) >= budget {
         hit.narrative = None;
@@ -199,7 +230,10 @@ pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
     let over = |response: &ack_api::QueryResponse| cost(response).saturating_sub(bound);
     response.notes.insert(
         0,
-        Note::new(NoteKind::Cut, format!("cut to {bound} tokens; get_memory shows it in full")),
+        Note::new(
+            NoteKind::Cut,
+            format!("cut to {bound} tokens; get_memory shows it in full"),
+        ),
     );
     if let Some(hit) = response.results.first_mut() {
         let own = cost(hit);
@@ -220,7 +254,12 @@ pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
         |response| bounds::drop_names(&mut response.searched),
         |response| response.suggestions.clear(),
         |response| response.notes.truncate(1),
-        |response| response.notes.iter_mut().for_each(|note| note.message = "cut".to_owned()),
+        |response| {
+            response
+                .notes
+                .iter_mut()
+                .for_each(|note| note.message = "cut".to_owned())
+        },
     ];
     for step in steps {
         if over(response) == 0 {

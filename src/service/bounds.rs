@@ -59,7 +59,10 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
     let rest = counts.into_iter().filter(|(_, count)| *count > MAX_ALIKE);
     notes.extend(rest.map(|(kind, count)| {
         let more = count - MAX_ALIKE;
-        Note::new(kind, format!("the same of {more} more scopes; list_scopes says more of each"))
+        Note::new(
+            kind,
+            format!("the same of {more} more scopes; list_scopes says more of each"),
+        )
     }));
 }
 
@@ -115,7 +118,10 @@ mod tests {
             ..Searched::default()
         };
         limit_searched(&mut searched, |name| name == "s0500");
-        assert_eq!((searched.scopes.len(), searched.more_scopes), (MAX_SCOPES, 980));
+        assert_eq!(
+            (searched.scopes.len(), searched.more_scopes),
+            (MAX_SCOPES, 980)
+        );
         for name in ["s0000", "s0017", "s0500", "s0999"] {
             assert!(searched.scopes.iter().any(|scope| scope == name), "{name}");
         }
@@ -125,11 +131,17 @@ mod tests {
 
     #[test]
     fn notes_of_one_kind_are_summed_up() {
-        let about = |number: usize| Note::about(NoteKind::ScopeUnavailable, format!("s{number}"), "locked");
+        let about =
+            |number: usize| Note::about(NoteKind::ScopeUnavailable, format!("s{number}"), "locked");
         let mut notes: Vec<Note> = (0..40).map(about).collect();
         notes.push(Note::new(NoteKind::Cut, "cut"));
         limit_notes(&mut notes);
         assert_eq!(notes.len(), MAX_ALIKE + 2);
-        assert!(notes.last().is_some_and(|note| note.message.contains("35 more")), "{notes:?}");
+        assert!(
+            notes
+                .last()
+                .is_some_and(|note| note.message.contains("35 more")),
+            "{notes:?}"
+        );
     }
 }

@@ -21,7 +21,10 @@ use crate::service::validate::{max_tokens, number, short};
 use crate::service::{answer, bounds, scopes};
 use ack_api::memory::StatusFilter;
 use ack_api::text;
-use ack_api::{ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo, SessionEntry};
+use ack_api::{
+    ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo,
+    SessionEntry,
+};
 use ack_store::sessions::RecentSession;
 use ack_sys::files::expand_home;
 
@@ -35,16 +38,30 @@ const SESSIONS: usize = 3;
 /// # Errors
 /// Invalid arguments, or no scope at all.
 pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
-    let most = number("max_memories", request.max_memories, 1, i64::from(MAX_LIMIT), DEFAULT_MEMORIES)?;
+    let most = number(
+        "max_memories",
+        request.max_memories,
+        1,
+        i64::from(MAX_LIMIT),
+        DEFAULT_MEMORIES,
+    )?;
     let budget = max_tokens(request.max_tokens, &service.config)?;
-    short("project_path", request.project_path.as_deref().unwrap_or_default())?;
+    short(
+        "project_path",
+        request.project_path.as_deref().unwrap_or_default(),
+    )?;
     short("focus", request.focus.as_deref().unwrap_or_default())?;
     let mut notes = Vec::new();
     let folder = folder(service, request, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
     let scopes = selection.scopes.clone();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
-    let wanted = match request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
+    let wanted = match request
+        .focus
+        .as_deref()
+        .map(str::trim)
+        .filter(|focus| !focus.is_empty())
+    {
         Some(focus) => Wanted::Focus(text::line(focus, 2_000)),
         None => {
             let signals = Signals::read(
@@ -114,8 +131,17 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     Ok(response)
 }
 
-fn folder(service: &Service, request: &ContextRequest, notes: &mut Vec<Note>) -> Result<PathBuf, Error> {
-    let Some(path) = request.project_path.as_deref().map(str::trim).filter(|path| !path.is_empty()) else {
+fn folder(
+    service: &Service,
+    request: &ContextRequest,
+    notes: &mut Vec<Note>,
+) -> Result<PathBuf, Error> {
+    let Some(path) = request
+        .project_path
+        .as_deref()
+        .map(str::trim)
+        .filter(|path| !path.is_empty())
+    else {
         let folder = service.config.project.value.clone();
         if folder.as_os_str().is_empty() {
             notes.push(Note::new(
@@ -126,7 +152,11 @@ fn folder(service: &Service, request: &ContextRequest, notes: &mut Vec<Note>) ->
         return Ok(folder);
     };
     if path.contains('\0') || path.len() > 4_096 {
-        return Err(Error::invalid("project_path", text::line(path, 60), "a path of at most 4096 bytes"));
+        return Err(Error::invalid(
+            "project_path",
+            text::line(path, 60),
+            "a path of at most 4096 bytes",
+        ));
     }
     let path = expand_home(&PathBuf::from(path), service.config.home.as_deref());
     let path = if path.is_absolute() {
@@ -146,9 +176,16 @@ fn folder(service: &Service, request: &ContextRequest, notes: &mut Vec<Note>) ->
 /// The newest of some sessions, each with the name of its scope, beside memories that are told.
 fn recent(mut sessions: Vec<(&str, RecentSession)>, told: &[&[MemoryHit]]) -> Vec<SessionEntry> {
     sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
-    let told = |scope: &str, id: &str| told.iter().copied().flatten().any(|hit| hit.scope == scope && hit.id == id);
+    let told = |scope: &str, id: &str| {
+        told.iter()
+            .copied()
+            .flatten()
+            .any(|hit| hit.scope == scope && hit.id == id)
+    };
     let sessions = sessions.into_iter().take(SESSIONS);
-    sessions.map(|(scope, session)| session.into_entry(|id| told(scope, id))).collect()
+    sessions
+        .map(|(scope, session)| session.into_entry(|id| told(scope, id)))
+        .collect()
 }
 
 /// Fills the answer within its tokens: own memories first, then what others learned, then sessions.
@@ -178,7 +215,8 @@ fn pack(
         rest = if fits { rest - price } else { 0 };
         fits
     });
-    let cut = wanted_own - own.len() + wanted_cross - cross.len() + wanted_sessions - sessions.len();
+    let cut =
+        wanted_own - own.len() + wanted_cross - cross.len() + wanted_sessions - sessions.len();
     // What was cut is the one note that no other may push out.
     let note = |message| Note::new(NoteKind::Cut, message);
     if cut > 0 {
@@ -196,9 +234,12 @@ fn pack(
         return;
     }
     response.notes.retain(|note| note.kind != NoteKind::Cut);
-    response
-        .notes
-        .insert(0, note(format!("cut to {budget} tokens; query_memories finds the rest")));
+    response.notes.insert(
+        0,
+        note(format!(
+            "cut to {budget} tokens; query_memories finds the rest"
+        )),
+    );
     let steps: [fn(&mut ContextResponse); 14] = [
         |response| bounds::shorten_skipped(&mut response.searched),
         |response| bounds::shorten_notes(&mut response.notes),
@@ -210,7 +251,12 @@ fn pack(
         |response| response.searched.detected_by = None,
         |response| response.project.detected_by = None,
         |response| response.recent_memories.truncate(1),
-        |response| response.notes.iter_mut().for_each(|note| note.message = "cut".to_owned()),
+        |response| {
+            response
+                .notes
+                .iter_mut()
+                .for_each(|note| note.message = "cut".to_owned())
+        },
         |response| response.pending = None,
         |response| response.project.path = text::line(&response.project.path, 20),
         |response| response.recent_memories.clear(),

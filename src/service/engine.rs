@@ -25,7 +25,11 @@ impl Service {
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(&config);
         let indexes = LiveIndexes::new(config.resident.value as usize);
-        Self { config, registry, indexes }
+        Self {
+            config,
+            registry,
+            indexes,
+        }
     }
 
     /// A service that lives as long as the process. Taking a large index apart at the end would only delay the exit; what
@@ -44,9 +48,14 @@ impl Service {
         self.indexes.of(scope).bytes()
     }
 
-    pub(crate) fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
+    pub(crate) fn select(
+        &self,
+        named: Option<&str>,
+        folder: Option<&Path>,
+    ) -> Result<Selection, Error> {
         let selection = select(&self.config, &self.registry, named, folder)?;
-        let bound = usize::try_from(self.config.memory.value).map_or(usize::MAX, |mebibytes| mebibytes << 20);
+        let bound = usize::try_from(self.config.memory.value)
+            .map_or(usize::MAX, |mebibytes| mebibytes << 20);
         self.indexes.keep_within(bound, &selection.scopes);
         Ok(selection)
     }

@@ -145,23 +145,39 @@ impl Diagnostic for Error {
 
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
-            Self::InvalidArgument { .. } | Self::UnknownArgument { .. } | Self::Stopped(Stopped::Cancelled) => return None,
-            Self::InvalidCursor(_) => "leave `cursor` out to start from the first page, and repeat the other arguments unchanged",
+            Self::InvalidArgument { .. }
+            | Self::UnknownArgument { .. }
+            | Self::Stopped(Stopped::Cancelled) => return None,
+            Self::InvalidCursor(_) => {
+                "leave `cursor` out to start from the first page, and repeat the other arguments unchanged"
+            }
             Self::Scope(error) => return error.hint(),
-            Self::MemoryNotFound { .. } => "query_memories finds ids; an id of a private scope is found only with `scope` given",
+            Self::MemoryNotFound { .. } => {
+                "query_memories finds ids; an id of a private scope is found only with `scope` given"
+            }
             Self::MemoryNotServed {
-                status: Status::Rejected, ..
+                status: Status::Rejected,
+                ..
             } => "its curator rejected it, and rejected memories are never served",
-            Self::UnknownStatus { .. } => "such memories are never served; known words are staging, approved, promoted and rejected",
+            Self::UnknownStatus { .. } => {
+                "such memories are never served; known words are staging, approved, promoted and rejected"
+            }
             Self::MemoryNotServed {
-                status: Status::Staging, ..
-            } => "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same",
-            Self::MemoryNotServed { .. } => "pass `status: \"approved\"` or `status: \"all\"` to see it",
+                status: Status::Staging,
+                ..
+            } => {
+                "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same"
+            }
+            Self::MemoryNotServed { .. } => {
+                "pass `status: \"approved\"` or `status: \"all\"` to see it"
+            }
             Self::Store(error) => error.hint(),
             Self::Table { .. } => {
                 "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged"
             }
-            Self::Internal { .. } => "the server goes on; please report this message with the request that caused it",
+            Self::Internal { .. } => {
+                "the server goes on; please report this message with the request that caused it"
+            }
             Self::Stopped(Stopped::DeadlineExceeded { .. }) => {
                 "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept; `[limits] seconds` in \
                  config.toml allows more time"

@@ -42,9 +42,19 @@ pub(super) struct Evidence {
 type Held = BTreeMap<String, String>;
 
 /// Finds the memories whose sessions hold words of a question that no memory holds which passes the filters.
-pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &QueryTerms, filters: &Filters) -> Vec<Evidence> {
-    let rules: Vec<EligibilityRules<'_>> = views.iter().map(|view| EligibilityRules::new(view, filters)).collect();
-    let is_candidate = |rules: &EligibilityRules<'_>, doc: DocId| matches!(rules.check(doc), Eligibility::Eligible);
+pub(super) fn find(
+    opened: &OpenScopes,
+    views: &[View<'_>],
+    terms: &QueryTerms,
+    filters: &Filters,
+) -> Vec<Evidence> {
+    let rules: Vec<EligibilityRules<'_>> = views
+        .iter()
+        .map(|view| EligibilityRules::new(view, filters))
+        .collect();
+    let is_candidate = |rules: &EligibilityRules<'_>, doc: DocId| {
+        matches!(rules.check(doc), Eligibility::Eligible)
+    };
     let is_met = |key: &str| {
         views.iter().zip(&rules).any(|(View { index, .. }, rules)| {
             let in_remote = index
@@ -65,7 +75,10 @@ pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &QueryTerms, 
     let mut evidence = Vec::new();
     for (number, (open, (view, rules))) in opened.iter().zip(views.iter().zip(&rules)).enumerate() {
         let index = view.index;
-        if !index.live().any(|(_, doc)| doc.session != 0 || doc.session_id != 0) {
+        if !index
+            .live()
+            .any(|(_, doc)| doc.session != 0 || doc.session_id != 0)
+        {
             continue;
         }
         // A store that cannot be read now is named where its memories are read.
@@ -74,9 +87,12 @@ pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &QueryTerms, 
             snapshot.session_texts(|names, text| {
                 let held = held(text, &wanted);
                 if !held.is_empty() {
-                    names.iter().filter_map(|name| known(index, name)).for_each(|name| {
-                        told.entry(name).or_default().extend(held.clone());
-                    });
+                    names
+                        .iter()
+                        .filter_map(|name| known(index, name))
+                        .for_each(|name| {
+                            told.entry(name).or_default().extend(held.clone());
+                        });
                 }
             })?;
             Ok(told)
@@ -87,7 +103,8 @@ pub(super) fn find(opened: &OpenScopes, views: &[View<'_>], terms: &QueryTerms, 
         }
         for (doc, row) in index.live() {
             let sessions = [told.get(&row.session), told.get(&row.session_id)];
-            let held: BTreeMap<&String, &String> = sessions.into_iter().flatten().flatten().collect();
+            let held: BTreeMap<&String, &String> =
+                sessions.into_iter().flatten().flatten().collect();
             if held.is_empty() || !is_candidate(rules, doc) {
                 continue;
             }
@@ -119,7 +136,9 @@ fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
     let beginning = |key: &&str| {
         let key = key.trim_start_matches('=');
         let end = key.char_indices().last().map_or(0, |(at, _)| at);
-        key.get(..end.max(1)).is_none_or(|beginning| lower.contains(beginning)) || !key.is_ascii()
+        key.get(..end.max(1))
+            .is_none_or(|beginning| lower.contains(beginning))
+            || !key.is_ascii()
     };
     if !wanted.keys().any(beginning) {
         return held;
@@ -130,7 +149,8 @@ fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
         }
         let key = term_key(token.kind, &token.text);
         if wanted.contains_key(key.as_ref()) {
-            held.entry(key.into_owned()).or_insert_with(|| token.text.into_owned());
+            held.entry(key.into_owned())
+                .or_insert_with(|| token.text.into_owned());
         }
     });
     held

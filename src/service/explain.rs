@@ -10,15 +10,23 @@ use ack_search::{ranking::order, retrieve};
 
 impl Search<'_> {
     /// What the stages made of a candidate.
-    pub(super) fn explanation(&self, scored: &Candidate, rank: usize, candidates: &[Candidate]) -> Explanation {
-        let ahead = |better: &dyn Fn(&Candidate) -> bool| 1 + candidates.iter().filter(|other| better(other)).count() as u64;
+    pub(super) fn explanation(
+        &self,
+        scored: &Candidate,
+        rank: usize,
+        candidates: &[Candidate],
+    ) -> Explanation {
+        let ahead = |better: &dyn Fn(&Candidate) -> bool| {
+            1 + candidates.iter().filter(|other| better(other)).count() as u64
+        };
         let mut legs = Vec::new();
         if let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(scored.scope)) {
             let parts = bm25.explain(view, scored.doc).into_iter();
             let session = self.session_words(scored).filter(|_| parts.len() == 0);
             legs.push(LegExplanation {
                 leg: "lexical".to_owned(),
-                rank: (scored.lexical > 0.0).then(|| ahead(&|other| other.lexical > scored.lexical)),
+                rank: (scored.lexical > 0.0)
+                    .then(|| ahead(&|other| other.lexical > scored.lexical)),
                 score: round(scored.lexical),
                 terms: parts
                     .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
@@ -29,16 +37,18 @@ impl Search<'_> {
         if self.has_meaning() {
             legs.push(LegExplanation {
                 leg: "semantic".to_owned(),
-                rank: self.has_vector(scored).then(|| ahead(&|other| other.cosine > scored.cosine)),
+                rank: self
+                    .has_vector(scored)
+                    .then(|| ahead(&|other| other.cosine > scored.cosine)),
                 score: round(scored.cosine),
                 terms: Vec::new(),
             });
         }
         Explanation {
             rank: rank as u64,
-            fusion: self
-                .question()
-                .map_or_else(String::new, |question| explain_fusion(question, scored, self.top(candidates))),
+            fusion: self.question().map_or_else(String::new, |question| {
+                explain_fusion(question, scored, self.top(candidates))
+            }),
             legs,
         }
     }
@@ -56,13 +66,18 @@ impl Search<'_> {
             let shown = text::line(id, 200);
             if self.views.iter().any(|view| view.index.is_rejected(&shown)) {
                 expected.stage = Stage::HiddenByStatus;
-                expected.message = "its curator rejected it; rejected memories are never served".to_owned();
+                expected.message =
+                    "its curator rejected it; rejected memories are never served".to_owned();
             }
             return expected;
         };
         expected.scope = self.name(scope).map(str::to_owned);
-        let Some(view) = self.views.get(scope) else { return expected };
-        let Some(found) = view.index.doc(doc) else { return expected };
+        let Some(view) = self.views.get(scope) else {
+            return expected;
+        };
+        let Some(found) = view.index.doc(doc) else {
+            return expected;
+        };
         view.index.id(doc).clone_into(&mut expected.id);
         let filters = &self.spec.filters;
         if !filters.status.allows(found.status) {
@@ -72,7 +87,10 @@ impl Search<'_> {
             } else {
                 found.status.as_str()
             };
-            expected.message = format!("it is {status}, and `status: \"{}\"` leaves that out", filters.status.as_str());
+            expected.message = format!(
+                "it is {status}, and `status: \"{}\"` leaves that out",
+                filters.status.as_str()
+            );
             return expected;
         }
         if let Some(filter) = view.filter.failed_filter(doc) {
@@ -92,15 +110,24 @@ impl Search<'_> {
     /// The stages behind the filters: legs, order, folding, page.
     fn ranked_place(&self, expected: &mut Expected, place: (usize, DocId), page: &Page) {
         let found = self.retrieve();
-        let Some(scored) = found.candidates.iter().find(|other| (other.scope, other.doc) == place).copied() else {
+        let Some(scored) = found
+            .candidates
+            .iter()
+            .find(|other| (other.scope, other.doc) == place)
+            .copied()
+        else {
             let near = self.cosine_of(place);
             expected.stage = Stage::NotRetrieved;
             expected.message = match self.question() {
                 Some(Query::Lexical(_)) => "it shares no term with the query".to_owned(),
                 Some(Query::Hybrid(..)) => {
-                    format!("it shares no term with the query, and {MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})")
+                    format!(
+                        "it shares no term with the query, and {MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})"
+                    )
                 }
-                _ => format!("{MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})"),
+                _ => format!(
+                    "{MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})"
+                ),
             };
             return;
         };
@@ -117,13 +144,23 @@ impl Search<'_> {
         let rank = position.map_or(0, |position| position + 1);
         expected.explanation = Some(self.explanation(&scored, rank, &found.candidates));
         let hits = page.hits.iter();
-        let same = |scope: &str, id: &str| expected.scope.as_deref() == Some(scope) && expected.id == id;
+        let same =
+            |scope: &str, id: &str| expected.scope.as_deref() == Some(scope) && expected.id == id;
         if hits.clone().any(|hit| same(&hit.hit.scope, &hit.hit.id)) {
             expected.stage = Stage::Returned;
-            expected.message = format!("it is in the answer, at place {rank} of {} before folding", ranked.len());
-        } else if let Some(hit) = hits.clone().find(|hit| hit.hit.also.iter().any(|also| same(&also.scope, &also.id))) {
+            expected.message = format!(
+                "it is in the answer, at place {rank} of {} before folding",
+                ranked.len()
+            );
+        } else if let Some(hit) = hits
+            .clone()
+            .find(|hit| hit.hit.also.iter().any(|also| same(&also.scope, &also.id)))
+        {
             expected.stage = Stage::Folded;
-            expected.message = format!("it says the same as `{}` and is folded into its `also`", hit.hit.id);
+            expected.message = format!(
+                "it says the same as `{}` and is folded into its `also`",
+                hit.hit.id
+            );
         } else {
             expected.stage = Stage::BehindPage;
             expected.message = format!(

@@ -18,8 +18,8 @@ use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{
-    Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind,
-    RelatedEntry, Timeline, TimelineEntry, Within,
+    Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail,
+    MissingMemory, Note, NoteKind, RelatedEntry, Timeline, TimelineEntry, Within,
 };
 use ack_search::inverted::docs::Doc;
 use ack_search::inverted::{DocId, Index};
@@ -55,8 +55,10 @@ impl Asked {
         let after = number("after", request.after, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
         let depth = number("depth", request.depth, 1, MAX_DEPTH, LINK_DEPTH)?;
         let kinds = kinds(request.kind.as_deref().unwrap_or_default());
-        let timeline =
-            includes(Include::Timeline) || request.before.is_some() || request.after.is_some() || request.timeline_within.is_some();
+        let timeline = includes(Include::Timeline)
+            || request.before.is_some()
+            || request.after.is_some()
+            || request.timeline_within.is_some();
         let links = includes(Include::Links) || request.depth.is_some() || !kinds.is_empty();
         Ok(Self {
             filter: request.status.unwrap_or_default(),
@@ -69,14 +71,22 @@ impl Asked {
 
     /// Refuses a kind of link that no store of the request has.
     fn check_kinds(&self, opened: &OpenScopes) -> Result<(), Error> {
-        let Some((_, kinds)) = &self.links else { return Ok(()) };
-        if kinds.iter().all(|kind| links::KINDS.contains(&kind.as_str())) {
+        let Some((_, kinds)) = &self.links else {
+            return Ok(());
+        };
+        if kinds
+            .iter()
+            .all(|kind| links::KINDS.contains(&kind.as_str()))
+        {
             return Ok(());
         }
         let mut known: BTreeSet<String> = links::KINDS.map(str::to_owned).into();
         for open in opened.iter() {
             // One that cannot be read is told where memories are looked for.
-            let kinds = open.scope.store.snapshot(|snapshot| snapshot.other_kinds(self.filter));
+            let kinds = open
+                .scope
+                .store
+                .snapshot(|snapshot| snapshot.other_kinds(self.filter));
             known.extend(kinds.unwrap_or_default());
         }
         let Some(unknown) = kinds.iter().find(|kind| !known.contains(*kind)) else {
@@ -87,7 +97,10 @@ impl Asked {
         Err(Error::InvalidArgument {
             argument: "kind".to_owned(),
             value: text::line(unknown, 120),
-            allowed: format!("kinds of links: {}", known.iter().cloned().collect::<Vec<_>>().join(", ")),
+            allowed: format!(
+                "kinds of links: {}",
+                known.iter().cloned().collect::<Vec<_>>().join(", ")
+            ),
             example: example.map(|kind| serde_json::json!({ "kind": [kind] }).to_string()),
             nearest: near,
         })
@@ -135,17 +148,35 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 value: format!("{} ids", ids.len()),
                 allowed: format!("1 to {MAX_IDS} ids"),
                 nearest: vec![MAX_IDS.to_string()],
-                example: ids.first().map(|id| serde_json::json!({ "ids": [text::line(id, 60)] }).to_string()),
+                example: ids
+                    .first()
+                    .map(|id| serde_json::json!({ "ids": [text::line(id, 60)] }).to_string()),
             });
         }
-        (Some(_), Some(_)) => return Err(Error::invalid("ids", "given together with `id`", "either `id` or `ids`")),
-        (None, None) => return Err(Error::invalid("id", "missing", "`id`, or `ids` with up to 20 of them")),
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid(
+                "ids",
+                "given together with `id`",
+                "either `id` or `ids`",
+            ));
+        }
+        (None, None) => {
+            return Err(Error::invalid(
+                "id",
+                "missing",
+                "`id`, or `ids` with up to 20 of them",
+            ));
+        }
     };
     let name = if request.ids.is_some() { "ids" } else { "id" };
     for id in &ids {
         short(name, id)?;
         if id.is_empty() {
-            return Err(Error::invalid(name, "empty", "an id as query_memories returns it"));
+            return Err(Error::invalid(
+                name,
+                "empty",
+                "an id as query_memories returns it",
+            ));
         }
     }
     short("scope", request.scope.as_deref().unwrap_or_default())?;
@@ -161,7 +192,11 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     for (position, id) in ids.iter().enumerate() {
         cancel::check()?;
         let told = match one(&opened, &selection, id, &asked, &mut failed) {
-            Err(Error::MemoryNotFound { .. }) if request.scope.is_none() && address(id).is_some() => at_address(service, id, &asked),
+            Err(Error::MemoryNotFound { .. })
+                if request.scope.is_none() && address(id).is_some() =>
+            {
+                at_address(service, id, &asked)
+            }
             told => told,
         };
         cancel::check()?;
@@ -191,7 +226,9 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             }
             Err(error) if request.ids.is_some() => {
                 let body = error.body();
-                let reason = body.hint.map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
+                let reason = body.hint.map_or(body.message.clone(), |hint| {
+                    format!("{}; {hint}", body.message)
+                });
                 response.missing.push(MissingMemory {
                     id: text::line(id, 200),
                     reason,
@@ -202,12 +239,20 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         }
     }
     response.notes.extend(same_id::note(&shared));
-    response.notes.extend(failed.into_iter().map(|(_, note)| note));
+    response
+        .notes
+        .extend(failed.into_iter().map(|(_, note)| note));
     opened.note_locks(&mut response.notes);
-    let memories: Vec<(String, &Memory)> = found.iter().map(|(memory, detail)| (detail.memory.scope.clone(), memory)).collect();
+    let memories: Vec<(String, &Memory)> = found
+        .iter()
+        .map(|(memory, detail)| (detail.memory.scope.clone(), memory))
+        .collect();
     answer::note_repairs(&memories, &mut response.notes);
     if filter != StatusFilter::Approved {
-        opened.note_missing_status(|scope| memories.iter().any(|(own, _)| own == scope), &mut response.notes);
+        opened.note_missing_status(
+            |scope| memories.iter().any(|(own, _)| own == scope),
+            &mut response.notes,
+        );
     }
     let mut details = found.into_iter().map(|(_, detail)| detail);
     if request.id.is_some() {
@@ -235,12 +280,32 @@ fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Err
 ///
 /// A scope that cannot be read now is passed over, for the other ids of the request too; it is the error only where no other
 /// scope has the memory.
-fn one(opened: &OpenScopes, selection: &Selection, id: &str, asked: &Asked, failed: &mut Vec<(String, Note)>) -> Result<Told, Error> {
+fn one(
+    opened: &OpenScopes,
+    selection: &Selection,
+    id: &str,
+    asked: &Asked,
+    failed: &mut Vec<(String, Note)>,
+) -> Result<Told, Error> {
     let filter = asked.filter;
     let (mut refused, mut unreadable) = (None, None);
-    let own = selection.current.scope.as_ref().map(|scope| scope.name.as_str());
-    let indexed: Vec<(&Scope, &Index)> = opened.iter().filter_map(|open| Some((&*open.scope, open.index()?))).collect();
-    let known = holders(indexed.iter().map(|(scope, index)| (scope.name.as_str(), *index)), own, id, filter);
+    let own = selection
+        .current
+        .scope
+        .as_ref()
+        .map(|scope| scope.name.as_str());
+    let indexed: Vec<(&Scope, &Index)> = opened
+        .iter()
+        .filter_map(|open| Some((&*open.scope, open.index()?)))
+        .collect();
+    let known = holders(
+        indexed
+            .iter()
+            .map(|(scope, index)| (scope.name.as_str(), *index)),
+        own,
+        id,
+        filter,
+    );
     for holder in &known {
         let Some((scope, index)) = indexed.get(holder.number) else {
             continue;
@@ -260,7 +325,10 @@ fn one(opened: &OpenScopes, selection: &Selection, id: &str, asked: &Asked, fail
             Ok(found) => found,
             Err(error) => {
                 let message = text::line(&format!("{error}; {}", error.hint()), 500);
-                failed.push((scope.name.clone(), Note::about(NoteKind::ScopeUnavailable, &scope.name, message)));
+                failed.push((
+                    scope.name.clone(),
+                    Note::about(NoteKind::ScopeUnavailable, &scope.name, message),
+                ));
                 unreadable.get_or_insert(error);
                 continue;
             }
@@ -269,7 +337,13 @@ fn one(opened: &OpenScopes, selection: &Selection, id: &str, asked: &Asked, fail
             Some(Ok(mut found)) => {
                 found.others = same_id::others(&known, &scope.name);
                 if asked.related {
-                    related(opened, selection, filter, &mut found.detail, &mut found.notes)?;
+                    related(
+                        opened,
+                        selection,
+                        filter,
+                        &mut found.detail,
+                        &mut found.notes,
+                    )?;
                 }
                 return Ok(found);
             }
@@ -311,13 +385,20 @@ fn related(
         notes.push(Note::about(
             NoteKind::NoSemanticLeg,
             &detail.memory.scope,
-            format!("`{}` has no vector, so nothing can be near it", detail.memory.id),
+            format!(
+                "`{}` has no vector, so nothing can be near it",
+                detail.memory.id
+            ),
         ));
         return Ok(());
     }
     let page = search.page(None, RELATED)?;
     for (scope, reason) in &page.failed {
-        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
+        notes.push(Note::about(
+            NoteKind::ScopeUnavailable,
+            scope,
+            reason.clone(),
+        ));
     }
     detail.related = page
         .hits
@@ -336,10 +417,9 @@ fn related(
 /// Cuts a memory to a number of tokens: first what surrounds it, the oldest log lines and the farthest links, then its text.
 fn shrink(detail: &mut MemoryDetail, budget: usize) {
     for _ in 0..6 {
-        let sides = detail
-            .timeline
-            .as_ref()
-            .map_or(0, |timeline| timeline.before.len().max(timeline.after.len()));
+        let sides = detail.timeline.as_ref().map_or(0, |timeline| {
+            timeline.before.len().max(timeline.after.len())
+        });
         let over = answer::cost(detail) > budget;
         if !over || (detail.history.len() <= 4 && detail.links.len() <= 4 && sides <= 3) {
             break;
@@ -372,17 +452,30 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
     if let Some(memory) = snapshot.by_id(id)? {
         return Ok(Some(memory));
     }
-    let Some((_, doc)) = index.find(id) else { return Ok(None) };
-    Ok(snapshot.memories(&[(doc.key, id)], StatusFilter::All)?.remove(id))
+    let Some((_, doc)) = index.find(id) else {
+        return Ok(None);
+    };
+    Ok(snapshot
+        .memories(&[(doc.key, id)], StatusFilter::All)?
+        .remove(id))
 }
 
 /// Ids like an unknown one, of memories that may be shown.
 fn like(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
-    let ids = opened.iter().filter_map(OpenScope::index).flat_map(|index| index.live_ids(filter));
+    let ids = opened
+        .iter()
+        .filter_map(OpenScope::index)
+        .flat_map(|index| index.live_ids(filter));
     nearest(id, ids, 3)
 }
 
-fn told(snapshot: &Snapshot<'_>, index: &Index, scope: &str, memory: Memory, asked: &Asked) -> Result<Told, StoreError> {
+fn told(
+    snapshot: &Snapshot<'_>,
+    index: &Index,
+    scope: &str,
+    memory: Memory,
+    asked: &Asked,
+) -> Result<Told, StoreError> {
     let filter = asked.filter;
     let mut notes = Vec::new();
     let mut detail = MemoryDetail {
@@ -408,15 +501,28 @@ fn told(snapshot: &Snapshot<'_>, index: &Index, scope: &str, memory: Memory, ask
         if let (true, Some((before, after, Some(within)))) = (alone, asked.timeline)
             && before + after > 0
         {
-            notes.push(Note::about(NoteKind::NotAvailable, scope, nobody_else(&memory, within)));
+            notes.push(Note::about(
+                NoteKind::NotAvailable,
+                scope,
+                nobody_else(&memory, within),
+            ));
         }
     }
     if let Some((depth, kinds)) = &asked.links {
         let (depth, kinds) = (*depth, kinds.as_slice());
-        let walk = snapshot.links(&memory.id, &LinkQuery { filter, depth, kinds })?;
+        let walk = snapshot.links(
+            &memory.id,
+            &LinkQuery {
+                filter,
+                depth,
+                kinds,
+            },
+        )?;
         let (id, count) = (&memory.id, walk.links.len());
         if walk.is_truncated {
-            let message = format!("only {count} links of `{id}` are shown, and there are more; `kind` or a smaller `depth` narrows them");
+            let message = format!(
+                "only {count} links of `{id}` are shown, and there are more; `kind` or a smaller `depth` narrows them"
+            );
             notes.push(Note::about(NoteKind::Cut, scope, message));
         }
         if walk.has_deeper_links {
@@ -425,7 +531,9 @@ fn told(snapshot: &Snapshot<'_>, index: &Index, scope: &str, memory: Memory, ask
             } else {
                 "ask for the last of them to go on".to_owned()
             };
-            let message = format!("links of `{id}` are followed {depth} steps, and there are further ones; {further}");
+            let message = format!(
+                "links of `{id}` are followed {depth} steps, and there are further ones; {further}"
+            );
             notes.push(Note::about(NoteKind::Cut, scope, message));
         }
         detail.links = walk.links;
@@ -445,13 +553,22 @@ fn told(snapshot: &Snapshot<'_>, index: &Index, scope: &str, memory: Memory, ask
 type Holds<'a> = &'a dyn Fn(&Doc) -> bool;
 
 /// Neighbours in time: within what is asked for, or the session where it has others, else the project, else the scope.
-fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, asked: &Asked) -> Result<Option<Timeline>, StoreError> {
-    let (Some((number, doc)), Some((most_before, most_after, wanted))) = (index.find(id), asked.timeline) else {
+fn timeline(
+    snapshot: &Snapshot<'_>,
+    index: &Index,
+    id: &str,
+    asked: &Asked,
+) -> Result<Option<Timeline>, StoreError> {
+    let (Some((number, doc)), Some((most_before, most_after, wanted))) =
+        (index.find(id), asked.timeline)
+    else {
         return Ok(None);
     };
     let filter = asked.filter;
-    let in_session =
-        |other: &Doc| (doc.session != 0 && other.session == doc.session) || (doc.session_id != 0 && other.session_id == doc.session_id);
+    let in_session = |other: &Doc| {
+        (doc.session != 0 && other.session == doc.session)
+            || (doc.session_id != 0 && other.session_id == doc.session_id)
+    };
     let in_project = |other: &Doc| doc.project != 0 && other.project == doc.project;
     let in_scope = |_: &Doc| true;
     let levels: [(Within, Holds<'_>); 3] = [
@@ -459,7 +576,10 @@ fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, asked: &Asked) -> 
         (Within::Project, &in_project),
         (Within::Scope, &in_scope),
     ];
-    for (within, holds) in levels.into_iter().filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level)) {
+    for (within, holds) in levels
+        .into_iter()
+        .filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level))
+    {
         let mut line: Vec<(i64, &str, RowKey, DocId)> = cancel::guarded(index.live())
             .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc))
             .map(|(number, other)| (other.created, index.id(number), other.key, number))
@@ -471,11 +591,25 @@ fn timeline(snapshot: &Snapshot<'_>, index: &Index, id: &str, asked: &Asked) -> 
         let Some(own) = line.iter().position(|(.., other)| *other == number) else {
             return Ok(None);
         };
-        let before = line.get(own.saturating_sub(most_before)..own).unwrap_or_default();
-        let after = line.get(own + 1..(own + 1 + most_after).min(line.len())).unwrap_or_default();
-        let wanted: Vec<(RowKey, &str)> = before.iter().chain(after).map(|(_, id, key, _)| (*key, *id)).collect();
+        let before = line
+            .get(own.saturating_sub(most_before)..own)
+            .unwrap_or_default();
+        let after = line
+            .get(own + 1..(own + 1 + most_after).min(line.len()))
+            .unwrap_or_default();
+        let wanted: Vec<(RowKey, &str)> = before
+            .iter()
+            .chain(after)
+            .map(|(_, id, key, _)| (*key, *id))
+            .collect();
         let records = snapshot.memories(&wanted, filter)?;
-        let entries = |places: &[(i64, &str, RowKey, DocId)]| places.iter().filter_map(|(_, id, ..)| records.get(*id)).map(entry).collect();
+        let entries = |places: &[(i64, &str, RowKey, DocId)]| {
+            places
+                .iter()
+                .filter_map(|(_, id, ..)| records.get(*id))
+                .map(entry)
+                .collect()
+        };
         return Ok(Some(Timeline {
             within,
             before: entries(before),
@@ -490,10 +624,14 @@ fn nobody_else(memory: &Memory, within: Within) -> String {
     let id = &memory.id;
     match within {
         Within::Session if memory.session.is_none() && memory.session_id.is_none() => {
-            format!("`{id}` belongs to no session; leave `timeline_within` out to take its project or scope")
+            format!(
+                "`{id}` belongs to no session; leave `timeline_within` out to take its project or scope"
+            )
         }
         Within::Project if memory.project.is_none() => {
-            format!("`{id}` belongs to no project; leave `timeline_within` out to take its session or scope")
+            format!(
+                "`{id}` belongs to no project; leave `timeline_within` out to take its session or scope"
+            )
         }
         Within::Session => format!("no other memory of the session of `{id}` may be shown"),
         Within::Project => format!("no other memory of the project of `{id}` may be shown"),

@@ -72,11 +72,20 @@ impl OpenScopes {
     ///
     /// # Errors
     /// No scope that can be read, or a request that was told to stop.
-    pub fn open(service: &Service, selection: &mut Selection, scopes: &[Arc<Scope>], notes: &mut Vec<Note>) -> Result<Self, Error> {
+    pub fn open(
+        service: &Service,
+        selection: &mut Selection,
+        scopes: &[Arc<Scope>],
+        notes: &mut Vec<Note>,
+    ) -> Result<Self, Error> {
         notes.extend(selection.meant.clone());
         for broken in &selection.broken {
             let reason = text::line(&broken.reason, 500);
-            notes.push(Note::about(NoteKind::ScopeUnavailable, &broken.scope, reason));
+            notes.push(Note::about(
+                NoteKind::ScopeUnavailable,
+                &broken.scope,
+                reason,
+            ));
         }
         if let Some(broken) = selection.broken.first().filter(|_| scopes.is_empty()) {
             return Err(ScopeError::Unusable {
@@ -89,8 +98,15 @@ impl OpenScopes {
         let mut first: Option<StoreError> = None;
         let mut failed = HashSet::new();
         // Where other scopes can answer, a locked one gets less time.
-        let patience = if scopes.len() > 1 { READ_TIMEOUT / 4 } else { READ_TIMEOUT };
-        let indexes: Vec<Arc<LiveIndex>> = scopes.iter().map(|scope| service.indexes.of(scope)).collect();
+        let patience = if scopes.len() > 1 {
+            READ_TIMEOUT / 4
+        } else {
+            READ_TIMEOUT
+        };
+        let indexes: Vec<Arc<LiveIndex>> = scopes
+            .iter()
+            .map(|scope| service.indexes.of(scope))
+            .collect();
         let mut refreshed = refresh(scopes, &indexes, patience)?.into_iter();
         for (scope, live) in scopes.iter().zip(&indexes) {
             cancel::check()?;
@@ -119,7 +135,9 @@ impl OpenScopes {
                 }
             }
         }
-        selection.scopes.retain(|scope| !failed.contains(scope.name.as_str()));
+        selection
+            .scopes
+            .retain(|scope| !failed.contains(scope.name.as_str()));
         match first {
             Some(error) if open.is_empty() => Err(error.into()),
             _ => Ok(Self(open)),
@@ -157,8 +175,18 @@ impl OpenScopes {
             }
         }
         let mut records = Records::default();
-        for (number, (open, keys)) in self.0.iter().zip(keys).enumerate().filter(|(_, (_, keys))| !keys.is_empty()) {
-            match open.scope.store.snapshot(|snapshot| snapshot.memories(&keys, filter)) {
+        for (number, (open, keys)) in self
+            .0
+            .iter()
+            .zip(keys)
+            .enumerate()
+            .filter(|(_, (_, keys))| !keys.is_empty())
+        {
+            match open
+                .scope
+                .store
+                .snapshot(|snapshot| snapshot.memories(&keys, filter))
+            {
                 Ok(found) => {
                     let found = found.into_iter().map(|(id, memory)| ((number, id), memory));
                     records.found.extend(found);
@@ -199,7 +227,9 @@ pub(crate) fn unavailable(scope: &str, error: &StoreError) -> Note {
 /// The notes on scopes that were read beside a writer that keeps its lock.
 pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
     for scope in scopes {
-        let Some(read) = scope.store.read_while_locked() else { continue };
+        let Some(read) = scope.store.read_while_locked() else {
+            continue;
+        };
         notes.push(Note::about(
             NoteKind::StoreLocked,
             &scope.name,
@@ -213,7 +243,11 @@ pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mu
 
 /// Brings the indexes of many scopes up to date on several threads, and returns the results in order. It does nothing where
 /// there are few scopes.
-fn refresh(scopes: &[Arc<Scope>], indexes: &[Arc<LiveIndex>], patience: Duration) -> Result<Vec<Result<(), StoreError>>, Error> {
+fn refresh(
+    scopes: &[Arc<Scope>],
+    indexes: &[Arc<LiveIndex>],
+    patience: Duration,
+) -> Result<Vec<Result<(), StoreError>>, Error> {
     if scopes.len() < MIN_PARALLEL_SCOPES {
         return Ok(Vec::new());
     }
@@ -231,12 +265,18 @@ fn refresh(scopes: &[Arc<Scope>], indexes: &[Arc<LiveIndex>], patience: Duration
             }
         }
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);
+    let threads = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MAX_REFRESH_THREADS);
     let mut done = thread::scope(|threads_scope| {
         let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
         let mut done = work();
         for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            done.extend(
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
         }
         done
     });

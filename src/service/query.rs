@@ -43,7 +43,10 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         total: page.total,
         hidden: (page.hidden != ack_api::Hidden::default()).then_some(page.hidden),
         searched: selection.searched(spec.filters.status),
-        expected: spec.expect.as_deref().map(|id| Box::new(search.expected(id, &page))),
+        expected: spec
+            .expect
+            .as_deref()
+            .map(|id| Box::new(search.expected(id, &page))),
         ..QueryResponse::default()
     };
     for (scope, reason) in &page.failed {
@@ -52,7 +55,11 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
             scope: scope.clone(),
             reason: ack_api::text::line(reason, 300),
         });
-        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
+        notes.push(Note::about(
+            NoteKind::ScopeUnavailable,
+            scope,
+            reason.clone(),
+        ));
     }
     search.notes(&selection, &page, &mut notes);
     opened.note_locks(&mut notes);
@@ -66,10 +73,17 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
 
 /// Puts results, cursor and token limit together: the page ends earlier until the whole answer keeps its bound, and a
 /// single result that is still too long is cut.
-fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryResponse, mut page: Page) -> QueryResponse {
+fn finish(
+    request: &QueryRequest,
+    search: &Search<'_>,
+    mut response: QueryResponse,
+    mut page: Page,
+) -> QueryResponse {
     let bound = search.spec.tokens;
     let wanted = page.hits.len();
-    bounds::limit_searched(&mut response.searched, |name| page.hits.iter().any(|hit| hit.hit.scope == name));
+    bounds::limit_searched(&mut response.searched, |name| {
+        page.hits.iter().any(|hit| hit.hit.scope == name)
+    });
     bounds::limit_notes(&mut response.notes);
     bounds::shorten_frame(&mut response, bound / 2);
     let frame = answer::cost(&response) + 60;
@@ -82,7 +96,9 @@ fn finish(request: &QueryRequest, search: &Search<'_>, mut response: QueryRespon
     page.end_before(fitting);
     loop {
         response.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
-        response.next_cursor = page.cursor(request, search.bm25()).map(|cursor| cursor.encode());
+        response.next_cursor = page
+            .cursor(request, search.bm25())
+            .map(|cursor| cursor.encode());
         let kept = page.hits.len();
         let notes = response.notes.len();
         if kept < wanted {
@@ -113,7 +129,10 @@ impl Search<'_> {
     fn check_like(&self) -> Result<(), Error> {
         match &self.spec.like {
             Some(like) if self.like.is_none() => {
-                let ids = self.views.iter().flat_map(|view| view.index.live_ids(self.spec.filters.status));
+                let ids = self
+                    .views
+                    .iter()
+                    .flat_map(|view| view.index.live_ids(self.spec.filters.status));
                 let near = nearest(&like.id, ids, 3);
                 cancel::check()?;
                 Err(Error::MemoryNotFound {
@@ -145,7 +164,10 @@ impl Search<'_> {
         if page.gone > 0 {
             notes.push(Note::new(
                 NoteKind::ChangedMeanwhile,
-                format!("{} matching memories changed or went while this was answered", page.gone),
+                format!(
+                    "{} matching memories changed or went while this was answered",
+                    page.gone
+                ),
             ));
         }
         if page.only_stop_words {
@@ -154,12 +176,22 @@ impl Search<'_> {
                 "every word of the query is a common one; they were searched as they stand",
             ));
         }
-        for (_, name) in self.views.iter().zip(&self.names).filter(|(view, _)| view.is_partial()) {
-            let message = format!("`{name}` is large: only its best matches are counted in `total`; filters bring up others");
+        for (_, name) in self
+            .views
+            .iter()
+            .zip(&self.names)
+            .filter(|(view, _)| view.is_partial())
+        {
+            let message = format!(
+                "`{name}` is large: only its best matches are counted in `total`; filters bring up others"
+            );
             notes.push(Note::about(NoteKind::BestMatchesOnly, name, message));
         }
         let status = self.spec.filters.status;
-        if page.hidden.by_status > 0 && (hits.is_empty() || page.hidden.by_status >= 10) && status == StatusFilter::Approved {
+        if page.hidden.by_status > 0
+            && (hits.is_empty() || page.hidden.by_status >= 10)
+            && status == StatusFilter::Approved
+        {
             notes.push(Note::new(
                 NoteKind::HiddenByStatus,
                 format!(
@@ -176,11 +208,18 @@ impl Search<'_> {
                 ),
             ));
         }
-        let relevant = |scope: &str| hits.is_empty() || status != StatusFilter::Approved || hits.iter().any(|hit| hit.hit.scope == scope);
+        let relevant = |scope: &str| {
+            hits.is_empty()
+                || status != StatusFilter::Approved
+                || hits.iter().any(|hit| hit.hit.scope == scope)
+        };
         if page.hidden.by_status > 0 || status != StatusFilter::Approved {
             self.opened.note_missing_status(relevant, notes);
         }
-        let memories: Vec<(String, &Memory)> = hits.iter().map(|hit| (hit.hit.scope.clone(), &hit.memory)).collect();
+        let memories: Vec<(String, &Memory)> = hits
+            .iter()
+            .map(|hit| (hit.hit.scope.clone(), &hit.memory))
+            .collect();
         answer::note_repairs(&memories, notes);
         if selection.scopes.is_empty() {
             notes.push(Note::new(
@@ -202,15 +241,24 @@ impl Search<'_> {
         let (projects, tags) = self.known_names();
         if let Some(project) = &request.project {
             // Where it is there under another of its names, there is nothing to correct.
-            if !projects.iter().any(|name| self.asked.contains(&fold_name(name))) {
-                suggestions.extend(unknown("No memory was learned in project", project, &projects));
+            if !projects
+                .iter()
+                .any(|name| self.asked.contains(&fold_name(name)))
+            {
+                suggestions.extend(unknown(
+                    "No memory was learned in project",
+                    project,
+                    &projects,
+                ));
             }
         }
         for tag in request.tags.iter().flatten() {
             suggestions.extend(unknown("No memory has the tag", tag, &tags));
         }
         if self.spec.filters.restricts() {
-            suggestions.push("Leave out filters (tags, project, type, files, since, until, session)".to_owned());
+            suggestions.push(
+                "Leave out filters (tags, project, type, files, since, until, session)".to_owned(),
+            );
         }
         if self.spec.text.is_some() {
             suggestions.push("Try broader search terms".to_owned());
@@ -260,5 +308,8 @@ fn unknown(what: &str, wanted: &str, known: &BTreeSet<&str>) -> Option<String> {
     } else {
         format!("; like it: {}", near.join(", "))
     };
-    Some(format!("{what} \"{}\"{hint}", ack_api::text::line(wanted, 80)))
+    Some(format!(
+        "{what} \"{}\"{hint}",
+        ack_api::text::line(wanted, 80)
+    ))
 }

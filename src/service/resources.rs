@@ -15,7 +15,10 @@ use ack_api::cancel;
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
 use ack_api::uri::Address;
-use ack_api::{Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry, ScopeResource};
+use ack_api::{
+    Completions, ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, ResourceEntry,
+    ScopeResource,
+};
 
 /// Memories that a scope's resource names.
 const NEWEST: i64 = 20;
@@ -42,12 +45,17 @@ pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
     let pinned = service.config.pinned.is_some();
     let visible = scopes.iter().filter(|scope| {
         let own = own == Some(scope.name.as_str());
-        scope.problem.is_none() && (own || (!pinned && scope.manifest.visibility == Visibility::Shared))
+        scope.problem.is_none()
+            && (own || (!pinned && scope.manifest.visibility == Visibility::Shared))
     });
     Ok(visible
         .map(|scope| Listed {
             name: scope.name.clone(),
-            description: scope.manifest.description.as_ref().map(|description| text::line(description, 300)),
+            description: scope
+                .manifest
+                .description
+                .as_ref()
+                .map(|description| text::line(description, 300)),
         })
         .collect())
 }
@@ -59,9 +67,9 @@ pub fn scopes(service: &Service) -> Result<ListScopesResponse, Error> {
         ..ListScopesRequest::default()
     })?;
     let own = response.current_scope.clone();
-    response
-        .scopes
-        .retain(|scope| scope.visibility == Visibility::Shared || own.as_ref() == Some(&scope.name));
+    response.scopes.retain(|scope| {
+        scope.visibility == Visibility::Shared || own.as_ref() == Some(&scope.name)
+    });
     Ok(response)
 }
 
@@ -119,13 +127,21 @@ pub fn complete_scopes(service: &Service, typed: &str) -> Result<Completions, Er
         .collect();
     fitting.sort();
     let total = fitting.len();
-    let values = fitting.into_iter().take(MOST_VALUES).map(|(_, name)| name).collect();
+    let values = fitting
+        .into_iter()
+        .take(MOST_VALUES)
+        .map(|(_, name)| name)
+        .collect();
     Ok(Completions { values, total })
 }
 
 /// Ids of approved memories that begin with what was typed, then those that hold it, the newest first; of one scope, or of
 /// those that a request without a scope searches. A scope that there is not has none.
-pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Result<Completions, Error> {
+pub fn complete_ids(
+    service: &Service,
+    scope: Option<&str>,
+    typed: &str,
+) -> Result<Completions, Error> {
     short("id", typed)?;
     short("name", scope.unwrap_or_default())?;
     let mut selection = match service.select(scope, None) {
@@ -145,7 +161,13 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
                 .filter_map(|(own, doc)| {
                     let id = index.id(own);
                     let order = (place(id, &typed)?, Reverse(doc.created), id);
-                    Some((order, Wanted { scope: number, doc: own }))
+                    Some((
+                        order,
+                        Wanted {
+                            scope: number,
+                            doc: own,
+                        },
+                    ))
                 }),
         );
     }
@@ -156,13 +178,18 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
     let total = fitting.len();
     fitting.truncate(MOST_VALUES);
     // What the index says of a status is what it was: the store decides.
-    let records = opened.read(fitting.iter().map(|(_, wanted)| *wanted), StatusFilter::Approved);
+    let records = opened.read(
+        fitting.iter().map(|(_, wanted)| *wanted),
+        StatusFilter::Approved,
+    );
     if let Some((_, error)) = records.failed.into_iter().next() {
         return Err(error.into());
     }
-    let served = fitting
-        .iter()
-        .filter(|((_, _, id), wanted)| records.found.contains_key(&(wanted.scope, (*id).to_owned())));
+    let served = fitting.iter().filter(|((_, _, id), wanted)| {
+        records
+            .found
+            .contains_key(&(wanted.scope, (*id).to_owned()))
+    });
     let values: Vec<String> = served.map(|((_, _, id), _)| (*id).to_owned()).collect();
     let gone = fitting.len() - values.len();
     Ok(Completions {
@@ -173,5 +200,8 @@ pub fn complete_ids(service: &Service, scope: Option<&str>, typed: &str) -> Resu
 
 /// 0 where a value begins with what was typed (in lower case), 1 where it holds it, `None` where it does neither.
 fn place(value: &str, typed: &str) -> Option<usize> {
-    value.to_lowercase().find(typed).map(|at| usize::from(at > 0))
+    value
+        .to_lowercase()
+        .find(typed)
+        .map(|at| usize::from(at > 0))
 }

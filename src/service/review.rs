@@ -33,7 +33,16 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     for (number, open) in opened.iter().enumerate() {
         let Some(index) = open.index() else { continue };
         let staged = cancel::guarded(index.live()).filter(|(_, doc)| doc.status == Status::Staging);
-        waiting.extend(staged.map(|(own, doc)| (doc.created, index.id(own), Wanted { scope: number, doc: own })));
+        waiting.extend(staged.map(|(own, doc)| {
+            (
+                doc.created,
+                index.id(own),
+                Wanted {
+                    scope: number,
+                    doc: own,
+                },
+            )
+        }));
     }
     cancel::check()?;
     waiting.sort_unstable_by_key(|(created, id, wanted)| (*created, *id, wanted.scope));
@@ -44,7 +53,10 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     };
     waiting.truncate(MOST);
     // The store has the last word: a memory that was decided meanwhile is not there any more.
-    let mut records = opened.read(waiting.iter().map(|(_, _, wanted)| *wanted), StatusFilter::Staging);
+    let mut records = opened.read(
+        waiting.iter().map(|(_, _, wanted)| *wanted),
+        StatusFilter::Staging,
+    );
     if let Some((_, error)) = records.failed.into_iter().next() {
         return Err(error.into());
     }
@@ -67,7 +79,10 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
             cut = true;
         }
         let resembles = resembling(&opened, &selection, &memory.title)?;
-        review.pending.push(ReviewItem { memory: hit, resembles });
+        review.pending.push(ReviewItem {
+            memory: hit,
+            resembles,
+        });
     }
     if cut {
         notes.push(Note::new(
@@ -75,9 +90,15 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
             "long memories are cut; get_memory with `status: \"staging\"` shows one in full",
         ));
     }
-    let shown: Vec<(String, &Memory)> = memories.iter().map(|(scope, memory)| (scope.clone(), memory)).collect();
+    let shown: Vec<(String, &Memory)> = memories
+        .iter()
+        .map(|(scope, memory)| (scope.clone(), memory))
+        .collect();
     answer::note_repairs(&shown, &mut notes);
-    opened.note_missing_status(|scope| memories.iter().any(|(own, _)| own == scope), &mut notes);
+    opened.note_missing_status(
+        |scope| memories.iter().any(|(own, _)| own == scope),
+        &mut notes,
+    );
     bounds::limit_searched(&mut review.searched, |name| {
         review.pending.iter().any(|item| item.memory.scope == name)
     });
@@ -88,7 +109,11 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
 
 /// The approved memories that a search for the title of one that waits finds, but for those that are far from it in meaning.
 /// The title says what it is about; a long narrative would blur it.
-fn resembling(opened: &OpenScopes, selection: &Selection, title: &str) -> Result<Vec<RelatedEntry>, Error> {
+fn resembling(
+    opened: &OpenScopes,
+    selection: &Selection,
+    title: &str,
+) -> Result<Vec<RelatedEntry>, Error> {
     let spec = QuerySpec::words(title, StatusFilter::Approved, RESEMBLING);
     let search = Search::new(opened, selection, &spec, None)?;
     let page = search.page(None, RESEMBLING)?;

@@ -35,8 +35,14 @@ pub fn holders<'a>(
 ) -> Vec<Holder<'a>> {
     let shown = text::line(id, 200);
     let held = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
-        let found = index.find(&shown).map(|(doc, Doc { status, .. })| (Some(doc), *status));
-        let (doc, status) = found.or_else(|| index.is_rejected(&shown).then_some((None, Status::Rejected)))?;
+        let found = index
+            .find(&shown)
+            .map(|(doc, Doc { status, .. })| (Some(doc), *status));
+        let (doc, status) = found.or_else(|| {
+            index
+                .is_rejected(&shown)
+                .then_some((None, Status::Rejected))
+        })?;
         Some(Holder {
             number,
             scope,
@@ -70,14 +76,23 @@ pub fn address(given: &str) -> Option<(String, String)> {
 pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     let (id, first) = others.first()?;
     let scopes = |holders: &[(String, Status)]| {
-        let named = holders.iter().take(NAMED).map(|(scope, status)| format!("`{scope}` ({status})"));
+        let named = holders
+            .iter()
+            .take(NAMED)
+            .map(|(scope, status)| format!("`{scope}` ({status})"));
         let more = match holders.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
         named.collect::<Vec<_>>().join(", ") + &more
     };
-    let one = |id: &str, holders: &[(String, Status)]| format!("`{}` is in other scopes too: {}", text::line(id, 200), scopes(holders));
+    let one = |id: &str, holders: &[(String, Status)]| {
+        format!(
+            "`{}` is in other scopes too: {}",
+            text::line(id, 200),
+            scopes(holders)
+        )
+    };
     let mut message = one(id, first);
     for (id, holders) in others.iter().take(NAMED).skip(1) {
         message += &format!("; {}", one(id, holders));
@@ -85,11 +100,18 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     if others.len() > NAMED {
         message += &format!("; and so are {} more ids", others.len() - NAMED);
     }
-    Some(Note::new(NoteKind::SameId, message + "; `scope` says which one is meant"))
+    Some(Note::new(
+        NoteKind::SameId,
+        message + "; `scope` says which one is meant",
+    ))
 }
 
 /// The holders of an id but for the one that is meant, where they may be asked for.
 pub fn others(holders: &[Holder<'_>], meant: &str) -> Vec<(String, Status)> {
-    let there = holders.iter().filter(|holder| holder.doc.is_some() && holder.scope != meant);
-    there.map(|holder| (holder.scope.to_owned(), holder.status)).collect()
+    let there = holders
+        .iter()
+        .filter(|holder| holder.doc.is_some() && holder.scope != meant);
+    there
+        .map(|holder| (holder.scope.to_owned(), holder.status))
+        .collect()
 }

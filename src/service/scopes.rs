@@ -19,7 +19,10 @@ use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::text;
 use ack_api::time;
-use ack_api::{Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending, ScopeInfo, TagCount};
+use ack_api::{
+    Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending,
+    ScopeInfo, TagCount,
+};
 use ack_search::inverted::Index;
 use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
@@ -43,7 +46,11 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     };
     let mut scopes = all.clone();
     if let Some(pinned) = &service.config.pinned {
-        let own = current.scope.as_ref().map(|scope| scope.name.clone()).unwrap_or_default();
+        let own = current
+            .scope
+            .as_ref()
+            .map(|scope| scope.name.clone())
+            .unwrap_or_default();
         scopes.retain(|scope| scope.name == own);
         response.notes.push(Note::new(
             NoteKind::Pinned,
@@ -53,7 +60,11 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             ),
         ));
     }
-    let named = request.scope.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let named = request
+        .scope
+        .as_deref()
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     short("scope", named.unwrap_or_default())?;
     if let Some(name) = named {
         let meant = meant(&service.config, &all, &current, name)?;
@@ -99,7 +110,9 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             let name = text::line(&default.value, 100);
             response.notes.push(Note::new(
                 NoteKind::NoCurrentScope,
-                format!("`default_scope` in config.toml names `{name}`, and there is no such scope"),
+                format!(
+                    "`default_scope` in config.toml names `{name}`, and there is no such scope"
+                ),
             ));
         }
         let folder = text::line(&current.folder.display().to_string(), 200);
@@ -114,7 +127,9 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         discovery.passed_over
     };
     for (name, reason) in passed_over {
-        response.notes.push(Note::about(NoteKind::ScopeUnavailable, name, reason));
+        response
+            .notes
+            .push(Note::about(NoteKind::ScopeUnavailable, name, reason));
     }
     if response.scopes.len() < scopes.len() {
         response.total = Some(scopes.len() as u64);
@@ -190,10 +205,17 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
 
 /// What to say of a vector table that cannot be used.
 pub fn unusable_table(scope: &str, reason: &str) -> String {
-    format!("its vector table is not used ({reason}); nothing is missing from answers, `ack-memory index --scope {scope}` mends it")
+    format!(
+        "its vector table is not used ({reason}); nothing is missing from answers, `ack-memory index --scope {scope}` mends it"
+    )
 }
 
-fn fill(service: &Service, scope: &Arc<Scope>, most: usize, info: &mut ScopeInfo) -> Result<(), StoreError> {
+fn fill(
+    service: &Service,
+    scope: &Arc<Scope>,
+    most: usize,
+    info: &mut ScopeInfo,
+) -> Result<(), StoreError> {
     let guard = service.indexes.of(scope).current(scope, READ_TIMEOUT)?;
     if let (Some(index), Some(TableState::Used(table))) = (guard.get(), guard.table()) {
         info.index = Some(IndexInfo {
@@ -203,10 +225,16 @@ fn fill(service: &Service, scope: &Arc<Scope>, most: usize, info: &mut ScopeInfo
             built_at: table.built_at.map(time::show),
         });
     }
-    let Some(index) = guard.get() else { return Ok(()) };
-    let (counts, profile, opening) = scope
-        .store
-        .snapshot(|snapshot| Ok((snapshot.counts()?, snapshot.layout.profile, snapshot.opening)))?;
+    let Some(index) = guard.get() else {
+        return Ok(());
+    };
+    let (counts, profile, opening) = scope.store.snapshot(|snapshot| {
+        Ok((
+            snapshot.counts()?,
+            snapshot.layout.profile,
+            snapshot.opening,
+        ))
+    })?;
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
     info.profile = Some(profile.as_str().to_owned());
@@ -225,8 +253,7 @@ fn fill(service: &Service, scope: &Arc<Scope>, most: usize, info: &mut ScopeInfo
         _ => None,
     };
     problems.extend(unusable.map(|reason| unusable_table(&scope.name, reason)));
-    let without_indexes =
-        |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > service.indexes.resident() as u64);
+    let without_indexes = |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > service.indexes.resident() as u64);
     if guard.table().is_some_and(without_indexes) {
         problems.push(format!(
             "it is larger than `limits.resident` and all of it is in memory, because its vector table has no indexes; \
@@ -253,9 +280,16 @@ fn fill(service: &Service, scope: &Arc<Scope>, most: usize, info: &mut ScopeInfo
         ));
     }
     if index.without_id > 0 {
-        problems.push(format!("{} rows have no id and cannot be served", index.without_id));
+        problems.push(format!(
+            "{} rows have no id and cannot be served",
+            index.without_id
+        ));
     }
-    let state = if unusable.is_some() || counts.unknown > 0 || index.duplicate_ids > 0 || index.without_id > 0 {
+    let state = if unusable.is_some()
+        || counts.unknown > 0
+        || index.duplicate_ids > 0
+        || index.without_id > 0
+    {
         HealthState::Degraded
     } else {
         HealthState::Ok
@@ -269,12 +303,17 @@ fn fill(service: &Service, scope: &Arc<Scope>, most: usize, info: &mut ScopeInfo
 }
 
 fn instant(millis: i64) -> Option<String> {
-    jiff::Timestamp::from_millisecond(millis).ok().map(time::show)
+    jiff::Timestamp::from_millisecond(millis)
+        .ok()
+        .map(time::show)
 }
 
 /// The projects of the memories that can be asked for, those with most memories first.
 fn projects(index: &Index, most: usize) -> Vec<String> {
-    let names = index.live().map(|(_, doc)| doc.project).filter(|name| *name != 0);
+    let names = index
+        .live()
+        .map(|(_, doc)| doc.project)
+        .filter(|name| *name != 0);
     index
         .counted(names)
         .into_iter()
@@ -285,7 +324,9 @@ fn projects(index: &Index, most: usize) -> Vec<String> {
 
 /// The tags of approved memories, the most used first.
 fn tags(index: &Index, most: usize) -> Vec<TagCount> {
-    let approved = index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
+    let approved = index
+        .live()
+        .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
     let tags = index.counted(approved.flat_map(|(number, _)| index.tags(number).iter().copied()));
     tags.into_iter()
         .take(most)
@@ -310,6 +351,10 @@ pub fn pending(index: &Index, most: usize) -> Pending {
             .iter()
             .find(|(created, _)| *created > i64::MIN)
             .and_then(|(created, _)| instant(*created)),
-        ids: waiting.iter().take(most).map(|(_, id)| (*id).to_owned()).collect(),
+        ids: waiting
+            .iter()
+            .take(most)
+            .map(|(_, id)| (*id).to_owned())
+            .collect(),
     }
 }

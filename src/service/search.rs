@@ -80,7 +80,10 @@ impl Page {
     /// Ends the page within what is folded into the first result: so many of these memories stay, and the others come again on the
     /// next page.
     pub fn end_within_first(&mut self, max: usize) {
-        let first = self.hits.first().and_then(|hit| hit.also_places.get(max).copied());
+        let first = self
+            .hits
+            .first()
+            .and_then(|hit| hit.also_places.get(max).copied());
         if let Some(end) = first {
             self.end_at(end);
         }
@@ -98,7 +101,11 @@ impl Page {
     }
 
     /// Where the next page begins, if there is one.
-    pub fn cursor(&self, request: &ack_api::QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
+    pub fn cursor(
+        &self,
+        request: &ack_api::QueryRequest,
+        bm25: Option<&Bm25Weights>,
+    ) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
         let last = LastResult {
@@ -136,7 +143,12 @@ impl<'a> Search<'a> {
     /// # Errors
     /// [`Error::Table`] where the table of a large scope cannot be searched any more. It is not used again, so that the same
     /// request can be answered when it is made anew.
-    pub fn new(opened: &'a OpenScopes, selection: &Selection, spec: &'a QuerySpec, cursor: Option<&Cursor>) -> Result<Self, Error> {
+    pub fn new(
+        opened: &'a OpenScopes,
+        selection: &Selection,
+        spec: &'a QuerySpec,
+        cursor: Option<&Cursor>,
+    ) -> Result<Self, Error> {
         cancel::check()?;
         let mut names = Vec::new();
         let mut asked_for = HashSet::new();
@@ -145,13 +157,24 @@ impl<'a> Search<'a> {
             .filter_map(|open| {
                 let (scope, index) = (&*open.scope, open.index()?);
                 names.push(scope.name.clone());
-                let asked = spec.filters.project.as_deref().map(|project| selection.rows_of(project, scope));
+                let asked = spec
+                    .filters
+                    .project
+                    .as_deref()
+                    .map(|project| selection.rows_of(project, scope));
                 asked_for.extend(asked.iter().flat_map(|rows| rows.names.iter().cloned()));
                 let own = selection.current.rows_in(scope);
-                Some(View::new(index, ResolvedFilters::new(index, &spec.filters, asked.as_ref(), &own)))
+                Some(View::new(
+                    index,
+                    ResolvedFilters::new(index, &spec.filters, asked.as_ref(), &own),
+                ))
             })
             .collect();
-        let own_scope = selection.current.scope.as_ref().map(|scope| scope.name.clone());
+        let own_scope = selection
+            .current
+            .scope
+            .as_ref()
+            .map(|scope| scope.name.clone());
         let like = spec.like.as_ref().and_then(|like| {
             let places = Places {
                 views: &views,
@@ -162,7 +185,10 @@ impl<'a> Search<'a> {
         });
         let lost = |number: usize| {
             let name = names.get(number).cloned().unwrap_or_default();
-            move |source: RemoteError| Error::Table { scope: name, source }
+            move |source: RemoteError| Error::Table {
+                scope: name,
+                source,
+            }
         };
         if let Some((scope, doc)) = like
             && let Some(view) = views.get_mut(scope)
@@ -174,7 +200,10 @@ impl<'a> Search<'a> {
             (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.vector(doc)),
             _ => spec.text.as_deref().and_then(encode),
         };
-        let words = spec.text.as_deref().filter(|_| spec.mode != Mode::Semantic || code.is_none());
+        let words = spec
+            .text
+            .as_deref()
+            .filter(|_| spec.mode != Mode::Semantic || code.is_none());
         let terms = words.map(|text| {
             let terms = QueryTerms::parse(text);
             let mut bm25 = lexical::bm25_weights(&views, &terms, &spec.filters);
@@ -192,7 +221,9 @@ impl<'a> Search<'a> {
         }
         cancel::check()?;
         let evidence = match &terms {
-            Some((terms, _)) if spec.sessions => evidence::find(opened, &views, terms, &spec.filters),
+            Some((terms, _)) if spec.sessions => {
+                evidence::find(opened, &views, terms, &spec.filters)
+            }
             _ => Vec::new(),
         };
         Ok(Self {
@@ -236,13 +267,16 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn has_vector(&self, scored: &Candidate) -> bool {
-        self.views.get(scored.scope).is_some_and(|view| view.has_vector(scored.doc))
+        self.views
+            .get(scored.scope)
+            .is_some_and(|view| view.has_vector(scored.doc))
     }
 
     /// The cosine of a memory with the question.
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
         let own = self.views.get(scope).and_then(|view| view.vector(doc));
-        own.zip(self.code.as_ref()).map_or(0.0, |(own, code)| own.cosine(code))
+        own.zip(self.code.as_ref())
+            .map_or(0.0, |(own, code)| own.cosine(code))
     }
 
     /// The cosine of a memory with the question, to three digits; `None` where the question has no vector.
@@ -260,7 +294,11 @@ impl<'a> Search<'a> {
 
     /// The note about other scopes that hold the memory of `like` or `expect` too.
     pub(super) fn note_same_id(&self) -> Option<Note> {
-        let asked = self.spec.like.iter().map(|like| (like.id.as_str(), like.scope.as_deref()));
+        let asked = self
+            .spec
+            .like
+            .iter()
+            .map(|like| (like.id.as_str(), like.scope.as_deref()));
         let asked = asked.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
         let mut shared: Vec<(String, Vec<(String, Status)>)> = asked
             .filter_map(|(id, scope)| {
@@ -297,11 +335,18 @@ impl<'a> Search<'a> {
             lexical: found.weight,
         });
         let session_matches: Vec<ContextMatch> = session_matches.collect();
-        let mut found = retrieve(&self.views, question, &self.spec.filters, &session_matches, top);
+        let mut found = retrieve(
+            &self.views,
+            question,
+            &self.spec.filters,
+            &session_matches,
+            top,
+        );
         let floor = self.spec.floor.filter(|_| self.has_meaning());
-        found
-            .candidates
-            .retain(|candidate| self.like != Some((candidate.scope, candidate.doc)) && floor.is_none_or(|floor| candidate.reaches(floor)));
+        found.candidates.retain(|candidate| {
+            self.like != Some((candidate.scope, candidate.doc))
+                && floor.is_none_or(|floor| candidate.reaches(floor))
+        });
         found
     }
 
@@ -316,17 +361,32 @@ impl<'a> Search<'a> {
         // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
         let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
-        let mut ranked = order(&found.candidates, &self.views, &self.names, mine, self.wanted(enough));
+        let mut ranked = order(
+            &found.candidates,
+            &self.views,
+            &self.names,
+            mine,
+            self.wanted(enough),
+        );
         let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
         if page.hits.len() < limit && ranked.len() < total {
-            ranked = order(&found.candidates, &self.views, &self.names, mine, self.wanted(None));
+            ranked = order(
+                &found.candidates,
+                &self.views,
+                &self.names,
+                mine,
+                self.wanted(None),
+            );
             page = self.read(&ranked, &found.candidates, cursor, limit)?;
         }
         page.more |= ranked.len() < total;
         page.total = total as u64;
         page.top = found.score_norm;
         page.hidden = found.hidden;
-        page.only_stop_words = self.terms.as_ref().is_some_and(|(terms, _)| terms.only_stop_words);
+        page.only_stop_words = self
+            .terms
+            .as_ref()
+            .is_some_and(|(terms, _)| terms.only_stop_words);
         Ok(page)
     }
 
@@ -339,12 +399,22 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
-        self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
+        self.views
+            .get(scope)
+            .is_some_and(|view| view.filter.in_current_project(doc))
     }
 
     /// Reads records in order, folds near-duplicates, and stops when the page is full.
-    fn read(&self, ranked: &[Ranked], candidates: &[Candidate], cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
-        let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
+    fn read(
+        &self,
+        ranked: &[Ranked],
+        candidates: &[Candidate],
+        cursor: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page, Error> {
+        let start = cursor.map_or(0, |cursor| {
+            resume(ranked, cursor, |place| self.identity(place))
+        });
         let mut page = Page::default();
         let mut known: Vec<Known> = Vec::new();
         let mut matcher = self.terms.as_ref().map(|(_, bm25)| Matcher::new(bm25));
@@ -364,7 +434,11 @@ impl<'a> Search<'a> {
                 };
                 // A list of the newest shows everything; near-duplicates are folded where something was searched for.
                 let own = Known {
-                    code: if self.searches() { self.code_of(&place.candidate) } else { None },
+                    code: if self.searches() {
+                        self.code_of(&place.candidate)
+                    } else {
+                        None
+                    },
                     signature: OnceCell::new(),
                 };
                 let same = if self.searches() {
@@ -384,7 +458,10 @@ impl<'a> Search<'a> {
                 });
                 if let Some(hit) = same.and_then(|position| page.hits.get_mut(position)) {
                     hit.also_places.push(number);
-                    hit.hit.also.push(Also { id: memory.id, scope });
+                    hit.hit.also.push(Also {
+                        id: memory.id,
+                        scope,
+                    });
                     continue;
                 }
                 known.push(own);
@@ -402,7 +479,10 @@ impl<'a> Search<'a> {
 
     fn identity(&self, place: &Ranked) -> (String, String) {
         (
-            self.names.get(place.candidate.scope).cloned().unwrap_or_default(),
+            self.names
+                .get(place.candidate.scope)
+                .cloned()
+                .unwrap_or_default(),
             self.id(place).to_owned(),
         )
     }
@@ -422,9 +502,22 @@ impl<'a> Search<'a> {
     ///
     /// A scope that cannot be read now goes to `failed`, and its places are passed over; where it is the only one, that is the
     /// error.
-    fn records(&self, places: &[Ranked], failed: &mut Vec<(String, String)>) -> Result<HashMap<(usize, String), Memory>, Error> {
-        let name = |number: usize| self.names.get(number).map(String::as_str).unwrap_or_default();
-        let readable = |place: &&Ranked| !failed.iter().any(|(other, _)| other == name(place.candidate.scope));
+    fn records(
+        &self,
+        places: &[Ranked],
+        failed: &mut Vec<(String, String)>,
+    ) -> Result<HashMap<(usize, String), Memory>, Error> {
+        let name = |number: usize| {
+            self.names
+                .get(number)
+                .map(String::as_str)
+                .unwrap_or_default()
+        };
+        let readable = |place: &&Ranked| {
+            !failed
+                .iter()
+                .any(|(other, _)| other == name(place.candidate.scope))
+        };
         let wanted = places.iter().filter(readable).map(|place| open::Wanted {
             scope: place.candidate.scope,
             doc: place.candidate.doc,
@@ -443,7 +536,8 @@ impl<'a> Search<'a> {
     /// The words of the question that the session of a memory holds, where its own text holds none.
     pub(super) fn session_words(&self, scored: &Candidate) -> Option<&str> {
         let mut evidence = self.evidence.iter();
-        let found = evidence.find(|found| (found.scope, found.doc) == (scored.scope, scored.doc))?;
+        let found =
+            evidence.find(|found| (found.scope, found.doc) == (scored.scope, scored.doc))?;
         Some(found.words.as_str())
     }
 
@@ -462,8 +556,13 @@ impl<'a> Search<'a> {
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.searches() {
             hit.score = Some(f64::from((place.candidate.score * 1000.0).round()) / 1000.0);
-            let words = matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
-            let words = words.or_else(|| self.session_words(&place.candidate).map(|words| format!("session: {words}")));
+            let words = matcher
+                .as_mut()
+                .and_then(|matcher| answer::why(memory, matcher));
+            let words = words.or_else(|| {
+                self.session_words(&place.candidate)
+                    .map(|words| format!("session: {words}"))
+            });
             hit.why = words.or_else(|| {
                 self.code
                     .as_ref()
@@ -489,7 +588,11 @@ impl<'a> Places<'a> {
     /// address it is.
     fn holders(&self, given: &str, scope: Option<&str>, filter: StatusFilter) -> Vec<Holder<'a>> {
         let of = |id: &str, scope: Option<&str>| {
-            let indexes = self.names.iter().zip(self.views).map(|(name, view)| (name.as_str(), view.index));
+            let indexes = self
+                .names
+                .iter()
+                .zip(self.views)
+                .map(|(name, view)| (name.as_str(), view.index));
             let mut holders = same_id::holders(indexes, self.own, id, filter);
             holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
             holders
@@ -502,9 +605,16 @@ impl<'a> Places<'a> {
     }
 
     /// The scope and number of the memory that is meant, where it is not rejected.
-    fn first(&self, given: &str, scope: Option<&str>, filter: StatusFilter) -> Option<(usize, DocId)> {
+    fn first(
+        &self,
+        given: &str,
+        scope: Option<&str>,
+        filter: StatusFilter,
+    ) -> Option<(usize, DocId)> {
         let holders = self.holders(given, scope, filter);
-        holders.iter().find_map(|holder| Some((holder.number, holder.doc?)))
+        holders
+            .iter()
+            .find_map(|holder| Some((holder.number, holder.doc?)))
     }
 }
 
@@ -528,11 +638,13 @@ impl Known {
             .collect();
         let others = || known.iter().zip(hits).zip(&cosines);
         let near = others().position(|((other, hit), cosine)| {
-            cosine.is_none_or(|cosine| cosine >= dedup::MIN_NEAR_COSINE) && other.signature(&hit.memory).is_near(self.signature(memory))
+            cosine.is_none_or(|cosine| cosine >= dedup::MIN_NEAR_COSINE)
+                && other.signature(&hit.memory).is_near(self.signature(memory))
         });
         near.or_else(|| {
             others().position(|((_, hit), cosine)| {
-                cosine.is_some_and(|cosine| cosine >= dedup::MIN_REWORDED_COSINE) && dedup::is_reworded(&hit.memory, memory)
+                cosine.is_some_and(|cosine| cosine >= dedup::MIN_REWORDED_COSINE)
+                    && dedup::is_reworded(&hit.memory, memory)
             })
         })
     }
@@ -540,5 +652,8 @@ impl Known {
 
 /// The vector of a query, if the encoder knows a word of it.
 fn encode(text: &str) -> Option<QuantizedVector> {
-    Encoder::embedded()?.query(text).as_deref().and_then(QuantizedVector::quantize)
+    Encoder::embedded()?
+        .query(text)
+        .as_deref()
+        .and_then(QuantizedVector::quantize)
 }

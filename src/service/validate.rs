@@ -34,7 +34,11 @@ const MOST_ENTRIES: usize = 50;
 fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     static KNOWN: Mutex<BTreeMap<&'static str, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(known.entry(name).or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())))
+    Arc::clone(
+        known
+            .entry(name)
+            .or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())),
+    )
 }
 
 /// Decodes the arguments of an operation. Unknown arguments and wrong types are refused by name; a list may be given as
@@ -42,10 +46,16 @@ fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
 ///
 /// # Errors
 /// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
-pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut values: Map<String, Value>) -> Result<T, Error> {
+pub fn arguments<T: DeserializeOwned + JsonSchema>(
+    name: &'static str,
+    mut values: Map<String, Value>,
+) -> Result<T, Error> {
     let schema = schema::<T>(name);
     let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
     for argument in values.keys() {
         if !properties.contains_key(argument) {
             return Err(Error::UnknownArgument {
@@ -56,7 +66,9 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut value
         }
     }
     for (argument, value) in &mut values {
-        let Some(property) = properties.get(argument) else { continue };
+        let Some(property) = properties.get(argument) else {
+            continue;
+        };
         // JSON Schema counts 5.0 as an integer.
         #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
         if accepts(property, "integer")
@@ -71,7 +83,8 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut value
         }
         check(name, argument, value, property, &schema)?;
     }
-    serde_json::from_value(Value::Object(values)).map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
+    serde_json::from_value(Value::Object(values))
+        .map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
 }
 
 /// Refuses a text that is longer than an argument's may be: names are compared with every name there is.
@@ -81,7 +94,9 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(name: &'static str, mut value
 pub fn short(argument: &str, text: &str) -> Result<(), Error> {
     let (most, advice) = match argument {
         "query" | "focus" => (LONGEST_QUERY, "; give the words that matter"),
-        "id" | "ids" | "like" | "expect" if address(text.trim()).is_some() => (LONGEST_ADDRESS, ", an id or an address of a memory"),
+        "id" | "ids" | "like" | "expect" if address(text.trim()).is_some() => {
+            (LONGEST_ADDRESS, ", an id or an address of a memory")
+        }
         "id" | "ids" | "like" | "expect" => (LONGEST_ID, ", an id as query_memories returns it"),
         "project_path" => (LONGEST_PATH, ""),
         "cursor" => (LONGEST_CURSOR, ", as next_cursor gave it"),
@@ -94,7 +109,9 @@ pub fn short(argument: &str, text: &str) -> Result<(), Error> {
     let example = match argument {
         "like" => Some(json!({ "query": ack_api::text::line(text, 60) })),
         "since" | "until" => Some(json!({ argument: "2026-01-31" })),
-        "type" | "session" | "expect" | "focus" => Some(json!({ argument: ack_api::text::line(text, 60) })),
+        "type" | "session" | "expect" | "focus" => {
+            Some(json!({ argument: ack_api::text::line(text, 60) }))
+        }
         _ => None,
     };
     Err(Error::InvalidArgument {
@@ -106,7 +123,13 @@ pub fn short(argument: &str, text: &str) -> Result<(), Error> {
     })
 }
 
-fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<(), Error> {
+fn check(
+    operation: &str,
+    argument: &str,
+    value: &Value,
+    schema: &Value,
+    root: &Value,
+) -> Result<(), Error> {
     if value.is_null() {
         return Ok(());
     }
@@ -145,14 +168,23 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
         return Ok(());
     }
     if accepts(schema, "integer") {
-        let bound = |key: &str, default: i64| schema.get(key).and_then(Value::as_i64).unwrap_or(default);
+        let bound =
+            |key: &str, default: i64| schema.get(key).and_then(Value::as_i64).unwrap_or(default);
         let near = whole(value)
             .unwrap_or(10)
             .clamp(bound("minimum", 1), bound("maximum", i64::from(MAX_LIMIT)));
         return match value.as_i64() {
             Some(_) => Ok(()),
-            None if value.is_u64() => Err(wrong("a smaller number".to_owned(), vec![near.to_string()], json!(near))),
-            None => Err(wrong(format!("a whole number for {operation}"), Vec::new(), json!(near))),
+            None if value.is_u64() => Err(wrong(
+                "a smaller number".to_owned(),
+                vec![near.to_string()],
+                json!(near),
+            )),
+            None => Err(wrong(
+                format!("a whole number for {operation}"),
+                Vec::new(),
+                json!(near),
+            )),
         };
     }
     if accepts(schema, "boolean") {
@@ -172,15 +204,28 @@ fn check(operation: &str, argument: &str, value: &Value, schema: &Value, root: &
         return Err(match argument {
             "since" | "until" => wrong(allowed, Vec::new(), json!("2026-01-31")),
             // Any text would name a scope that is not there, or no page.
-            "scope" | "cursor" => Error::invalid(argument, ack_api::text::line(&value.to_string(), 120), allowed),
-            _ => wrong(allowed, Vec::new(), json!(ack_api::text::line(&value.to_string(), 60))),
+            "scope" | "cursor" => Error::invalid(
+                argument,
+                ack_api::text::line(&value.to_string(), 120),
+                allowed,
+            ),
+            _ => wrong(
+                allowed,
+                Vec::new(),
+                json!(ack_api::text::line(&value.to_string(), 60)),
+            ),
         });
     }
     Ok(())
 }
 
 /// Checks a string against the words it may be; no words: any string.
-fn word(value: &Value, words: &[String], wrong: &dyn Fn(String, Vec<String>, Value) -> Error, listed: bool) -> Result<(), Error> {
+fn word(
+    value: &Value,
+    words: &[String],
+    wrong: &dyn Fn(String, Vec<String>, Value) -> Error,
+    listed: bool,
+) -> Result<(), Error> {
     let as_listed = |word: &str| if listed { json!([word]) } else { json!(word) };
     if words.is_empty() {
         return if listed && !value.is_string() {
@@ -193,20 +238,39 @@ fn word(value: &Value, words: &[String], wrong: &dyn Fn(String, Vec<String>, Val
             Ok(())
         };
     }
-    if value.as_str().is_some_and(|word| words.iter().any(|known| known == word)) {
+    if value
+        .as_str()
+        .is_some_and(|word| words.iter().any(|known| known == word))
+    {
         return Ok(());
     }
-    let text = value
-        .as_str()
-        .map_or_else(|| ack_api::text::line(&value.to_string(), 60), str::to_owned);
-    let near = nearest(ack_api::text::cut(&text, 100).0.as_ref(), words.iter().map(String::as_str), 2);
-    let first = near.first().or_else(|| words.first()).cloned().unwrap_or_default();
-    Err(wrong(format!("one of {}", words.join(", ")), near, as_listed(&first)))
+    let text = value.as_str().map_or_else(
+        || ack_api::text::line(&value.to_string(), 60),
+        str::to_owned,
+    );
+    let near = nearest(
+        ack_api::text::cut(&text, 100).0.as_ref(),
+        words.iter().map(String::as_str),
+        2,
+    );
+    let first = near
+        .first()
+        .or_else(|| words.first())
+        .cloned()
+        .unwrap_or_default();
+    Err(wrong(
+        format!("one of {}", words.join(", ")),
+        near,
+        as_listed(&first),
+    ))
 }
 
 /// The whole number a value looks like.
 fn whole(value: &Value) -> Option<i64> {
-    #[expect(clippy::cast_possible_truncation, reason = "an example for a message; a cast saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "an example for a message; a cast saturates"
+    )]
     let rounded = |number: f64| number as i64;
     value
         .as_str()
@@ -237,11 +301,21 @@ fn collect(schema: &Value, root: &Value, words: &mut Vec<String>, depth: u32) {
     if let Some(word) = schema.get("const").and_then(Value::as_str) {
         words.push(word.to_owned());
     }
-    for word in schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
+    for word in schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         words.extend(word.as_str().map(str::to_owned));
     }
     for key in ["anyOf", "oneOf", "allOf"] {
-        for part in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+        for part in schema
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             collect(part, root, words, depth + 1);
         }
     }
@@ -271,11 +345,17 @@ fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
         ("cursor", &request.cursor),
     ];
     let lists = [("tags", &request.tags), ("files", &request.files)];
-    let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
-    let entries = lists
+    let texts = texts
         .into_iter()
-        .flat_map(|(name, list)| list.iter().flatten().map(move |entry| (name, entry.as_str())));
-    texts.chain(entries).try_for_each(|(name, text)| short(name, text))
+        .filter_map(|(name, text)| Some((name, text.as_deref()?)));
+    let entries = lists.into_iter().flat_map(|(name, list)| {
+        list.iter()
+            .flatten()
+            .map(move |entry| (name, entry.as_str()))
+    });
+    texts
+        .chain(entries)
+        .try_for_each(|(name, text)| short(name, text))
 }
 
 /// A query after every check.
@@ -355,12 +435,17 @@ impl QuerySpec {
     /// [`Error::InvalidArgument`].
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
         check_lengths(request)?;
-        let like = request.like.as_deref().map(str::trim).filter(|id| !id.is_empty());
+        let like = request
+            .like
+            .as_deref()
+            .map(str::trim)
+            .filter(|id| !id.is_empty());
         if like.is_some() && request.mode == Some(Mode::Lexical) {
             return Err(Error::InvalidArgument {
                 argument: "mode".to_owned(),
                 value: "lexical".to_owned(),
-                allowed: "semantic or hybrid together with `like`, which compares meanings".to_owned(),
+                allowed: "semantic or hybrid together with `like`, which compares meanings"
+                    .to_owned(),
                 nearest: vec!["semantic".to_owned()],
                 example: Some(json!({ "like": like, "mode": "semantic" }).to_string()),
             });
@@ -383,14 +468,18 @@ impl QuerySpec {
                 value: request.until.clone().unwrap_or_default(),
                 allowed: "a day not before `since`".to_owned(),
                 nearest: request.since.clone().into_iter().collect(),
-                example: Some(json!({ "since": request.since, "until": request.since }).to_string()),
+                example: Some(
+                    json!({ "since": request.since, "until": request.since }).to_string(),
+                ),
             });
         }
         let files = strings(request.files.as_deref());
         let files = files
             .iter()
             .map(|pattern| {
-                FilePattern::parse(pattern).map_err(|reason| Error::invalid("files", pattern, format!("a path or a glob: {reason}")))
+                FilePattern::parse(pattern).map_err(|reason| {
+                    Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
+                })
             })
             .collect::<Result<_, _>>()?;
         let mut seen = HashSet::new();
@@ -404,7 +493,11 @@ impl QuerySpec {
             filters: Filters {
                 tags,
                 match_tags: request.match_tags.unwrap_or_default(),
-                project: request.project.as_deref().map(Filters::fold).filter(|project| !project.is_empty()),
+                project: request
+                    .project
+                    .as_deref()
+                    .map(Filters::fold)
+                    .filter(|project| !project.is_empty()),
                 kinds: request.kind.as_deref().map(kinds).unwrap_or_default(),
                 labels: Vec::new(),
                 files,
@@ -418,7 +511,13 @@ impl QuerySpec {
                 current_project: None,
                 status: request.status.unwrap_or_default(),
             },
-            limit: number("limit", request.limit, 1, i64::from(MAX_LIMIT), config.limit.value)?,
+            limit: number(
+                "limit",
+                request.limit,
+                1,
+                i64::from(MAX_LIMIT),
+                config.limit.value,
+            )?,
             tokens: max_tokens(request.max_tokens, config)?,
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
@@ -452,8 +551,16 @@ pub fn max_tokens(value: Option<i64>, config: &Config) -> Result<usize, Error> {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] with the nearest allowed number.
-pub fn number(argument: &str, value: Option<i64>, least: i64, most: i64, default: u32) -> Result<usize, Error> {
-    let Some(value) = value else { return Ok(default as usize) };
+pub fn number(
+    argument: &str,
+    value: Option<i64>,
+    least: i64,
+    most: i64,
+    default: u32,
+) -> Result<usize, Error> {
+    let Some(value) = value else {
+        return Ok(default as usize);
+    };
     let allowed = value.clamp(least, most);
     if allowed != value {
         return Err(Error::InvalidArgument {
@@ -470,7 +577,10 @@ pub fn number(argument: &str, value: Option<i64>, least: i64, most: i64, default
 /// The types that are asked for: one, whatever it holds, or those between its commas.
 fn kinds(text: &str) -> Vec<String> {
     let parts = text.split(',').filter(|_| text.contains(','));
-    let mut kinds: Vec<String> = std::iter::once(text).chain(parts).map(Filters::fold).collect();
+    let mut kinds: Vec<String> = std::iter::once(text)
+        .chain(parts)
+        .map(Filters::fold)
+        .collect();
     kinds.retain(|kind| !kind.is_empty());
     kinds
 }
@@ -495,7 +605,9 @@ fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, 
                 argument: argument.to_owned(),
                 value: ack_api::text::line(value, 60),
                 allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
-                example: Some(json!({ argument: near.as_deref().unwrap_or("2026-01-31") }).to_string()),
+                example: Some(
+                    json!({ argument: near.as_deref().unwrap_or("2026-01-31") }).to_string(),
+                ),
                 nearest: near.into_iter().collect(),
             })
         }

@@ -18,7 +18,9 @@ const MOST_TOOLS: usize = 32;
 impl Toolset {
     /// The surface of a built-in set.
     pub fn of(set: ToolsetPreset, config: &Config) -> Self {
-        let table = toml::from_str::<ConfigFile>(set.file()).map(|file| file.tools).unwrap_or_default();
+        let table = toml::from_str::<ConfigFile>(set.file())
+            .map(|file| file.tools)
+            .unwrap_or_default();
         let mut surface = Self::default().overlaid(&table, config).unwrap_or_default();
         surface.set = set;
         surface
@@ -33,35 +35,52 @@ impl Toolset {
             None => ToolsetPreset::Ack,
             Some(name) => ToolsetPreset::named(name).ok_or_else(|| {
                 let message = format!("`{}` is no built-in set of tools", text::line(name, 80));
-                Problem::at(["surface"], message).among(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
+                Problem::at(["surface"], message)
+                    .among(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
             })?,
         };
         Self::of(set, config).overlaid(table, config)
     }
 
     fn overlaid(mut self, table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
-        let mut keyed: Vec<(String, OfferedTool)> = self.tools.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
+        let mut keyed: Vec<(String, OfferedTool)> = self
+            .tools
+            .into_iter()
+            .map(|tool| (tool.name.clone(), tool))
+            .collect();
         for (key, entry) in &table.entries {
             let position = keyed.iter().position(|(known, _)| known == key);
             let before = position.map(|position| keyed.swap_remove(position).1);
             let names: Vec<String> = keyed.iter().map(|(known, _)| known.clone()).collect();
-            let tool = changed(key, entry, before, &names, config).map_err(|problem| problem.under(&[key]))?;
+            let tool = changed(key, entry, before, &names, config)
+                .map_err(|problem| problem.under(&[key]))?;
             keyed.push((key.clone(), tool));
         }
         for hidden in &table.hide {
             let Some(position) = keyed.iter().position(|(known, _)| known == hidden) else {
                 let message = format!("there is no tool `{}`", text::line(hidden, 80));
-                return Err(Problem::at(["hide"], message).among(hidden, keyed.iter().map(|(known, _)| known.as_str())));
+                return Err(Problem::at(["hide"], message)
+                    .among(hidden, keyed.iter().map(|(known, _)| known.as_str())));
             };
             keyed.swap_remove(position);
         }
         keyed.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
-        if let Some([(a, first), (b, _)]) = keyed.array_windows().find(|[(_, a), (_, b)]| a.name == b.name) {
+        if let Some([(a, first), (b, _)]) = keyed
+            .array_windows()
+            .find(|[(_, a), (_, b)]| a.name == b.name)
+        {
             // The one that the file names is at fault; of two, the later.
-            let (key, other) = if table.entries.contains_key(b) { (b, a) } else { (a, b) };
+            let (key, other) = if table.entries.contains_key(b) {
+                (b, a)
+            } else {
+                (a, b)
+            };
             let message = match *other == first.name {
                 true => format!("there is a tool of the name `{other}` already"),
-                false => format!("two tools have the name `{}`: this one and `{other}`", first.name),
+                false => format!(
+                    "two tools have the name `{}`: this one and `{other}`",
+                    first.name
+                ),
             };
             let path: &[&str] = match table.entries.get(key) {
                 Some(entry) if entry.name.is_some() => &[key, "name"],
@@ -73,7 +92,10 @@ impl Toolset {
             return Err(Problem::at(["hide"], "every tool is hidden; leave one"));
         }
         if keyed.len() > MOST_TOOLS {
-            return Err(Problem::at([], format!("{} tools; at most {MOST_TOOLS} are offered", keyed.len())));
+            return Err(Problem::at(
+                [],
+                format!("{} tools; at most {MOST_TOOLS} are offered", keyed.len()),
+            ));
         }
         self.tools = keyed.into_iter().map(|(_, tool)| tool).collect();
         Ok(self)
@@ -81,13 +103,24 @@ impl Toolset {
 }
 
 /// A tool as an entry describes or changes it.
-fn changed(key: &str, entry: &ToolEntry, before: Option<OfferedTool>, names: &[String], config: &Config) -> Result<OfferedTool, Problem> {
+fn changed(
+    key: &str,
+    entry: &ToolEntry,
+    before: Option<OfferedTool>,
+    names: &[String],
+    config: &Config,
+) -> Result<OfferedTool, Problem> {
     let calls = match &entry.calls {
         None => None,
-        Some(calls) => Some(Tool::ALL.into_iter().find(|operation| operation.name() == calls).ok_or_else(|| {
-            let message = format!("`{}` is none of the four tools", text::line(calls, 80));
-            Problem::at(["calls"], message).among(calls, Tool::ALL.map(Tool::name))
-        })?),
+        Some(calls) => Some(
+            Tool::ALL
+                .into_iter()
+                .find(|operation| operation.name() == calls)
+                .ok_or_else(|| {
+                    let message = format!("`{}` is none of the four tools", text::line(calls, 80));
+                    Problem::at(["calls"], message).among(calls, Tool::ALL.map(Tool::name))
+                })?,
+        ),
     };
     let mut tool = match (before, calls) {
         (Some(before), Some(calls)) if before.operation != calls => {
@@ -104,7 +137,10 @@ fn changed(key: &str, entry: &ToolEntry, before: Option<OfferedTool>, names: &[S
             ..OfferedTool::built_in(operation)
         },
         (None, None) => {
-            let message = format!("there is no tool `{}` to change, and a new one needs `calls`", text::line(key, 80));
+            let message = format!(
+                "there is no tool `{}` to change, and a new one needs `calls`",
+                text::line(key, 80)
+            );
             return Err(Problem::at([], message).among(key, names.iter().map(String::as_str)));
         }
     };
@@ -117,31 +153,51 @@ fn changed(key: &str, entry: &ToolEntry, before: Option<OfferedTool>, names: &[S
         return Err(Problem::at([], no_name(key)));
     }
     if let Some(description) = &entry.description {
-        tool.description = described(description).map_err(|message| Problem::at(["description"], message))?;
+        tool.description =
+            described(description).map_err(|message| Problem::at(["description"], message))?;
     }
     let known = tool.operation.properties();
     for (name, value) in &entry.preset {
-        preset(tool.operation, name, value, known, config).map_err(|problem| problem.under(&["preset", name]))?;
+        preset(tool.operation, name, value, known, config)
+            .map_err(|problem| problem.under(&["preset", name]))?;
         tool.preset.insert(name.clone(), value.clone());
     }
     if let Some(entries) = &entry.arguments {
         tool.arguments = mapped(entries, entry.others, &tool, known)?;
     } else if entry.others {
-        return Err(Problem::at(["others"], "without `arguments`, all of them are offered already"));
+        return Err(Problem::at(
+            ["others"],
+            "without `arguments`, all of them are offered already",
+        ));
     }
-    tool.arguments
-        .retain(|argument| argument.is.as_ref().is_none_or(|is| !tool.preset.contains_key(is)));
+    tool.arguments.retain(|argument| {
+        argument
+            .is
+            .as_ref()
+            .is_none_or(|is| !tool.preset.contains_key(is))
+    });
     for argument in &mut tool.arguments {
         argument.also.retain(|also| !tool.preset.contains_key(also));
-        default(argument, tool.operation, known, config).map_err(|problem| problem.under(&["arguments", &argument.name]))?;
+        default(argument, tool.operation, known, config)
+            .map_err(|problem| problem.under(&["arguments", &argument.name]))?;
     }
-    let reaches = |ours: &str| tool.preset.contains_key(ours) || tool.arguments.iter().any(|argument| argument.reaches(ours));
+    let reaches = |ours: &str| {
+        tool.preset.contains_key(ours)
+            || tool.arguments.iter().any(|argument| argument.reaches(ours))
+    };
     if tool.operation == Tool::GetMemory && !reaches("id") && !reaches("ids") {
-        let at: &[&str] = if entry.arguments.is_some() { &["arguments"] } else { &[] };
-        return Err(Problem::at([], "get_memory needs an id: no argument is `id` or `ids`").under(at));
+        let at: &[&str] = if entry.arguments.is_some() {
+            &["arguments"]
+        } else {
+            &[]
+        };
+        return Err(
+            Problem::at([], "get_memory needs an id: no argument is `id` or `ids`").under(at),
+        );
     }
     if tool.preset.contains_key("id") && reaches("ids") && tool.operation == Tool::GetMemory {
-        tool.arguments.retain(|argument| argument.is.as_deref() != Some("ids"));
+        tool.arguments
+            .retain(|argument| argument.is.as_deref() != Some("ids"));
     }
     Ok(tool)
 }
@@ -177,20 +233,31 @@ fn mapped(
     }
     let place = |argument: &Argument| {
         let is = argument.is.as_ref();
-        is.and_then(|is| known.keys().position(|name| name == is)).unwrap_or(usize::MAX)
+        is.and_then(|is| known.keys().position(|name| name == is))
+            .unwrap_or(usize::MAX)
     };
     arguments.sort_by_key(place);
     Ok(arguments)
 }
 
-fn argument(name: &str, table: ArgumentTable, tool: &OfferedTool, known: &Map<String, Value>) -> Result<Argument, Problem> {
+fn argument(
+    name: &str,
+    table: ArgumentTable,
+    tool: &OfferedTool,
+    known: &Map<String, Value>,
+) -> Result<Argument, Problem> {
     let operation = tool.operation;
     if !is_name(name) {
-        return Err(Problem::at([], no_name(name).replace("a tool", "an argument")));
+        return Err(Problem::at(
+            [],
+            no_name(name).replace("a tool", "an argument"),
+        ));
     }
     let description = match &table.description {
         None => None,
-        Some(description) => Some(described(description).map_err(|message| Problem::at(["description"], message))?),
+        Some(description) => {
+            Some(described(description).map_err(|message| Problem::at(["description"], message))?)
+        }
     };
     let only_with = |there: bool, key: &'static str, other: &str| match there {
         true => Err(Problem::at([key], format!("`{key}` goes with {other}"))),
@@ -214,9 +281,13 @@ fn argument(name: &str, table: ArgumentTable, tool: &OfferedTool, known: &Map<St
             only_with(!table.also.is_empty(), "also", "`is`")?;
             only_with(table.default.is_some(), "default", "`is`")?;
             if reason.trim().is_empty() {
-                return Err(Problem::at(["ignored"], "say in some words why it has no effect"));
+                return Err(Problem::at(
+                    ["ignored"],
+                    "say in some words why it has no effect",
+                ));
             }
-            argument.ignored = described(&reason).map_err(|message| Problem::at(["ignored"], message))?;
+            argument.ignored =
+                described(&reason).map_err(|message| Problem::at(["ignored"], message))?;
             argument.allow = table.allow;
             argument.kind = table.kind;
             return Ok(argument);
@@ -232,36 +303,68 @@ fn argument(name: &str, table: ArgumentTable, tool: &OfferedTool, known: &Map<St
     only_with(!table.allow.is_empty(), "allow", "`ignored`")?;
     only_with(table.kind.is_some(), "type", "`ignored`")?;
     let Some(schema) = known.get(&is) else {
-        let message = format!("`{}` is no argument of {}", text::line(&is, 80), operation.name());
+        let message = format!(
+            "`{}` is no argument of {}",
+            text::line(&is, 80),
+            operation.name()
+        );
         return Err(Problem::at(["is"], message).among(&is, known.keys().map(String::as_str)));
     };
     if tool.preset.contains_key(&is) {
-        return Err(Problem::at(["is"], format!("`{is}` has a fixed value in `preset`")));
+        return Err(Problem::at(
+            ["is"],
+            format!("`{is}` has a fixed value in `preset`"),
+        ));
     }
-    let kind = schema.get("type").and_then(Value::as_str).unwrap_or("string");
+    let kind = schema
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or("string");
     let wanted = |key: &'static str, fits: bool, what: &str| match fits {
         true => Ok(()),
-        false => Err(Problem::at([key], format!("`{is}` takes {kind}s; this is for {what}"))),
+        false => Err(Problem::at(
+            [key],
+            format!("`{is}` takes {kind}s; this is for {what}"),
+        )),
     };
     match table.conversion {
         None => {}
-        Some(Conversion::Day) => wanted("as", ["since", "until"].contains(&is.as_str()), "`since` and `until`")?,
+        Some(Conversion::Day) => wanted(
+            "as",
+            ["since", "until"].contains(&is.as_str()),
+            "`since` and `until`",
+        )?,
         Some(Conversion::List) => wanted("as", kind == "array", "lists")?,
         Some(Conversion::Words) => wanted("as", kind == "string", "texts")?,
-        Some(Conversion::BestMatch) => wanted("as", is == "id" && operation == Tool::GetMemory, "`id` of get_memory")?,
+        Some(Conversion::BestMatch) => wanted(
+            "as",
+            is == "id" && operation == Tool::GetMemory,
+            "`id` of get_memory",
+        )?,
     }
     argument.conversion = table.conversion;
     if let Some(pattern) = &table.numbers {
-        wanted("numbers", kind == "string" || kind == "array", "texts and lists of them")?;
+        wanted(
+            "numbers",
+            kind == "string" || kind == "array",
+            "texts and lists of them",
+        )?;
         if pattern.matches("{}").count() != 1 {
             return Err(Problem::at(["numbers"], "`{}` stands for the number, once"));
         }
         argument.numbers = Some(pattern.clone());
     }
     if !table.without.is_empty() {
-        wanted("without", kind == "string" || kind == "array", "texts and lists of them")?;
+        wanted(
+            "without",
+            kind == "string" || kind == "array",
+            "texts and lists of them",
+        )?;
         if table.without.iter().any(String::is_empty) {
-            return Err(Problem::at(["without"], "a beginning that is left out is not empty"));
+            return Err(Problem::at(
+                ["without"],
+                "a beginning that is left out is not empty",
+            ));
         }
         argument.without.clone_from(&table.without);
     }
@@ -274,7 +377,10 @@ fn argument(name: &str, table: ArgumentTable, tool: &OfferedTool, known: &Map<St
             .filter_map(Value::as_str)
             .collect();
         if kind != "string" {
-            return Err(Problem::at(["values"], format!("`{is}` takes {kind}s; this is for texts")));
+            return Err(Problem::at(
+                ["values"],
+                format!("`{is}` takes {kind}s; this is for texts"),
+            ));
         }
         if !words.is_empty() && !words.contains(&ours.as_str()) {
             let message = format!("`{}` is no value of `{is}`", text::line(ours, 80));
@@ -298,17 +404,29 @@ fn argument(name: &str, table: ArgumentTable, tool: &OfferedTool, known: &Map<St
     argument.default = table.default;
     for also in table.also {
         let Some(other) = known.get(&also) else {
-            let message = format!("`{}` is no argument of {}", text::line(&also, 80), operation.name());
-            return Err(Problem::at(["also"], message).among(&also, known.keys().map(String::as_str)));
+            let message = format!(
+                "`{}` is no argument of {}",
+                text::line(&also, 80),
+                operation.name()
+            );
+            return Err(
+                Problem::at(["also"], message).among(&also, known.keys().map(String::as_str))
+            );
         };
         let alike = ["type", "enum", "minimum", "maximum"]
             .iter()
             .all(|key| other.get(key) == schema.get(key));
         if also == is || !alike {
-            return Err(Problem::at(["also"], format!("`{also}` does not take the values of `{is}`")));
+            return Err(Problem::at(
+                ["also"],
+                format!("`{also}` does not take the values of `{is}`"),
+            ));
         }
         if tool.preset.contains_key(&also) {
-            return Err(Problem::at(["also"], format!("`{also}` has a fixed value in `preset`")));
+            return Err(Problem::at(
+                ["also"],
+                format!("`{also}` has a fixed value in `preset`"),
+            ));
         }
         argument.also.push(also);
     }
@@ -317,14 +435,20 @@ fn argument(name: &str, table: ArgumentTable, tool: &OfferedTool, known: &Map<St
 }
 
 /// Checks the value that an argument has where it is not given.
-fn default(argument: &Argument, operation: Tool, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
+fn default(
+    argument: &Argument,
+    operation: Tool,
+    known: &Map<String, Value>,
+    config: &Config,
+) -> Result<(), Problem> {
     let (Some(is), Some(value)) = (&argument.is, &argument.default) else {
         return Ok(());
     };
     let under = |problem: Problem| problem.under(&["default"]);
     let mut said = Vec::new();
     let converted = argument.converted(value.clone(), &mut said, &mut Vec::new());
-    let value = converted.map_err(|refusal| under(Problem::at([], refusal.body(&argument.name).message)))?;
+    let value = converted
+        .map_err(|refusal| under(Problem::at([], refusal.body(&argument.name).message)))?;
     if let Some(said) = said.first() {
         return Err(under(Problem::at([], said.as_str())));
     }
@@ -332,9 +456,19 @@ fn default(argument: &Argument, operation: Tool, known: &Map<String, Value>, con
 }
 
 /// Checks a fixed value: that the argument is there, that the engine reads it, and that it is within its bounds.
-fn preset(operation: Tool, name: &str, value: &Value, known: &Map<String, Value>, config: &Config) -> Result<(), Problem> {
+fn preset(
+    operation: Tool,
+    name: &str,
+    value: &Value,
+    known: &Map<String, Value>,
+    config: &Config,
+) -> Result<(), Problem> {
     let Some(schema) = known.get(name) else {
-        let message = format!("`{}` is no argument of {}", text::line(name, 80), operation.name());
+        let message = format!(
+            "`{}` is no argument of {}",
+            text::line(name, 80),
+            operation.name()
+        );
         return Err(Problem::at([], message).among(name, known.keys().map(String::as_str)));
     };
     let refused = |error: &crate::service::Error| {
@@ -345,21 +479,35 @@ fn preset(operation: Tool, name: &str, value: &Value, known: &Map<String, Value>
         problem
     };
     let values = Map::from_iter([(name.to_owned(), value.clone())]);
-    operation.decode(values.clone()).map_err(|error| refused(&error))?;
+    operation
+        .decode(values.clone())
+        .map_err(|error| refused(&error))?;
     let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
-    if let (Some(number), Some(least), Some(most)) = (value.as_i64(), bound("minimum"), bound("maximum"))
+    if let (Some(number), Some(least), Some(most)) =
+        (value.as_i64(), bound("minimum"), bound("maximum"))
         && !(least..=most).contains(&number)
     {
-        return Err(Problem::at([], format!("{number} is not allowed; allowed are {least} to {most}")));
+        return Err(Problem::at(
+            [],
+            format!("{number} is not allowed; allowed are {least} to {most}"),
+        ));
     }
-    if let (Some(entries), Some(most)) = (value.as_array(), schema.get("maxItems").and_then(Value::as_u64))
-        && entries.len() as u64 > most
+    if let (Some(entries), Some(most)) = (
+        value.as_array(),
+        schema.get("maxItems").and_then(Value::as_u64),
+    ) && entries.len() as u64 > most
     {
-        return Err(Problem::at([], format!("{} entries; at most {most} are allowed", entries.len())));
+        return Err(Problem::at(
+            [],
+            format!("{} entries; at most {most} are allowed", entries.len()),
+        ));
     }
     if operation == Tool::QueryMemories {
-        let request = crate::service::arguments(operation.name(), values).map_err(|error| refused(&error))?;
-        QuerySpec::new(&request, config).map(drop).map_err(|error| refused(&error))?;
+        let request =
+            crate::service::arguments(operation.name(), values).map_err(|error| refused(&error))?;
+        QuerySpec::new(&request, config)
+            .map(drop)
+            .map_err(|error| refused(&error))?;
     }
     Ok(())
 }
@@ -380,10 +528,16 @@ mod tests {
     #[test]
     fn every_built_in_set_is_a_valid_file_and_has_tools_of_its_own() {
         for set in ToolsetPreset::ALL {
-            let file: ConfigFile = toml::from_str(set.file()).unwrap_or_else(|error| panic!("{}: {error}", set.name()));
+            let file: ConfigFile = toml::from_str(set.file())
+                .unwrap_or_else(|error| panic!("{}: {error}", set.name()));
             let built = Toolset::default().overlaid(&file.tools, &config());
             let built = built.unwrap_or_else(|problem| panic!("{}: {problem:?}", set.name()));
-            assert_eq!(set == ToolsetPreset::Ack, built == Toolset::default(), "{}", set.name());
+            assert_eq!(
+                set == ToolsetPreset::Ack,
+                built == Toolset::default(),
+                "{}",
+                set.name()
+            );
             assert_eq!(Toolset::of(set, &config()).tools(), built.tools());
         }
     }

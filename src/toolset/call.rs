@@ -80,11 +80,18 @@ impl Argument {
     /// Its schema, from those of the operation's arguments.
     pub(super) fn schema(&self, known: &Map<String, Value>) -> Value {
         let mut schema = match &self.is {
-            Some(is) => known.get(is).and_then(Value::as_object).cloned().unwrap_or_default(),
+            Some(is) => known
+                .get(is)
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default(),
             None => Map::new(),
         };
         if let Some(kind) = self.kind {
-            schema.insert("type".to_owned(), serde_json::to_value(kind).unwrap_or_default());
+            schema.insert(
+                "type".to_owned(),
+                serde_json::to_value(kind).unwrap_or_default(),
+            );
             if kind == Kind::Array {
                 schema.insert("items".to_owned(), json!({ "type": "string" }));
             }
@@ -123,10 +130,11 @@ impl Argument {
         if let Some(default) = &self.default {
             schema.insert("default".to_owned(), default.clone());
         }
-        let description = self
-            .description
-            .clone()
-            .or_else(|| self.is.is_none().then(|| format!("Accepted, without effect: {}.", self.ignored)));
+        let description = self.description.clone().or_else(|| {
+            self.is
+                .is_none()
+                .then(|| format!("Accepted, without effect: {}.", self.ignored))
+        });
         if let Some(description) = description {
             schema.insert("description".to_owned(), Value::from(description));
         }
@@ -134,13 +142,24 @@ impl Argument {
     }
 
     /// Its value as the operation takes it, and what is to be said about it.
-    pub(super) fn converted(&self, value: Value, notes: &mut Vec<String>, others: &mut Vec<(String, String)>) -> Result<Value, Refusal> {
+    pub(super) fn converted(
+        &self,
+        value: Value,
+        notes: &mut Vec<String>,
+        others: &mut Vec<(String, String)>,
+    ) -> Result<Value, Refusal> {
         let name = &self.name;
         if !self.values.is_empty() {
-            let known = self.values.iter().find(|(known, _)| value.as_str() == Some(known));
+            let known = self
+                .values
+                .iter()
+                .find(|(known, _)| value.as_str() == Some(known));
             return match known {
                 Some((_, ours)) => Ok(Value::from(ours.as_str())),
-                None => Err(Refusal::new(&value, self.values.iter().map(|(word, _)| word.clone()).collect())),
+                None => Err(Refusal::new(
+                    &value,
+                    self.values.iter().map(|(word, _)| word.clone()).collect(),
+                )),
             };
         }
         if let (Some((least, most)), Some(number)) = (self.clamp, value.as_f64()) {
@@ -157,8 +176,14 @@ impl Argument {
                 let day = day(&value);
                 day.map_or(value, Value::from)
             }
-            (Some(Conversion::List), Value::String(text)) => text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect(),
-            (Some(Conversion::Words), Value::Array(parts)) if parts.iter().all(Value::is_string) => {
+            (Some(Conversion::List), Value::String(text)) => text
+                .split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .collect(),
+            (Some(Conversion::Words), Value::Array(parts))
+                if parts.iter().all(Value::is_string) =>
+            {
                 if parts.len() > 1 {
                     notes.push(format!(
                         "`{name}`: its texts were searched together; none of them is required by itself"
@@ -170,7 +195,10 @@ impl Argument {
             (_, value) => value,
         };
         Ok(match value {
-            Value::Array(entries) => entries.into_iter().map(|entry| self.written(entry, others)).collect(),
+            Value::Array(entries) => entries
+                .into_iter()
+                .map(|entry| self.written(entry, others))
+                .collect(),
             other => self.written(other, others),
         })
     }
@@ -179,10 +207,15 @@ impl Argument {
     fn written(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
         let (given, is_number) = match &value {
             Value::Number(number) if self.numbers.is_some() => (number.to_string(), true),
-            Value::String(text) if self.numbers.is_some() || !self.without.is_empty() => (text.trim().to_owned(), false),
+            Value::String(text) if self.numbers.is_some() || !self.without.is_empty() => {
+                (text.trim().to_owned(), false)
+            }
             _ => return value,
         };
-        let bare = self.without.iter().find_map(|beginning| given.strip_prefix(beginning.as_str()));
+        let bare = self
+            .without
+            .iter()
+            .find_map(|beginning| given.strip_prefix(beginning.as_str()));
         let text = bare.unwrap_or(&given);
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let pattern = self.numbers.as_deref().filter(|_| digits || is_number);
@@ -216,7 +249,11 @@ impl Refusal {
 
     pub(super) fn body(self, argument: &str) -> ErrorBody {
         let Self { value, allowed } = self;
-        let near = nearest(value.trim_matches('"'), allowed.iter().map(String::as_str), 2);
+        let near = nearest(
+            value.trim_matches('"'),
+            allowed.iter().map(String::as_str),
+            2,
+        );
         let example = near.first().or_else(|| allowed.first());
         ErrorBody {
             code: "invalid_argument".to_owned(),
@@ -240,12 +277,18 @@ fn day(value: &Value) -> Option<String> {
             // Without an offset, the day that is written is meant.
             return match whole {
                 Some(instant) => Some(instant.to_string().get(..10)?.to_owned()),
-                None => text.parse::<jiff::civil::DateTime>().ok().map(|at| at.date().to_string()),
+                None => text
+                    .parse::<jiff::civil::DateTime>()
+                    .ok()
+                    .map(|at| at.date().to_string()),
             };
         }
         Value::Number(number) => {
             let number = number.as_i64().or_else(|| {
-                #[expect(clippy::cast_possible_truncation, reason = "a cast saturates, and no such day exists")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "a cast saturates, and no such day exists"
+                )]
                 number.as_f64().map(|number| number as i64)
             })?;
             // Seconds reach this number in the year 5138, milliseconds reached it in 1973.
@@ -271,15 +314,27 @@ impl Call {
     }
 
     /// The arguments with the other forms of these ids; `None` where there is none.
-    pub fn otherwise(&self, arguments: &Map<String, Value>, missing: &[&str]) -> Option<Map<String, Value>> {
+    pub fn otherwise(
+        &self,
+        arguments: &Map<String, Value>,
+        missing: &[&str],
+    ) -> Option<Map<String, Value>> {
         let other = |id: &mut Value| {
             let asked = id.as_str().filter(|asked| missing.contains(asked));
-            let found = asked.and_then(|asked| self.others.iter().find(|(known, _)| known == asked));
-            found.map(|(_, other)| *id = Value::from(other.as_str())).is_some()
+            let found =
+                asked.and_then(|asked| self.others.iter().find(|(known, _)| known == asked));
+            found
+                .map(|(_, other)| *id = Value::from(other.as_str()))
+                .is_some()
         };
         let mut arguments = arguments.clone();
         let mut changed = arguments.get_mut("id").is_some_and(other);
-        for id in arguments.get_mut("ids").and_then(Value::as_array_mut).into_iter().flatten() {
+        for id in arguments
+            .get_mut("ids")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             changed |= other(id);
         }
         changed.then_some(arguments)
@@ -300,7 +355,8 @@ impl OfferedTool {
         }
         let mut said = Vec::new();
         for (name, value) in values {
-            let Some(argument) = self.arguments.iter().find(|argument| argument.name == name) else {
+            let Some(argument) = self.arguments.iter().find(|argument| argument.name == name)
+            else {
                 return Err(Box::new(self.unknown(&name)));
             };
             if value.is_null() {
@@ -320,17 +376,24 @@ impl OfferedTool {
                 continue;
             }
             if let Some((_, other)) = call.given.iter().find(|(ours, _)| argument.reaches(ours)) {
-                let mut body = Refusal::new(&value, vec![format!("`{name}` or `{other}`")]).body(&name);
+                let mut body =
+                    Refusal::new(&value, vec![format!("`{name}` or `{other}`")]).body(&name);
                 body.message = format!("`{name}` and `{other}` say the same; give one of them");
                 body.example = None;
                 return Err(Box::new(body));
             }
-            call.given.extend(argument.stands_for().map(|ours| (ours.to_owned(), name.clone())));
+            call.given.extend(
+                argument
+                    .stands_for()
+                    .map(|ours| (ours.to_owned(), name.clone())),
+            );
             let value = argument
                 .converted(value, &mut said, &mut call.others)
                 .map_err(|refusal| Box::new(refusal.body(&name)))?;
             match (argument.conversion, value) {
-                (Some(Conversion::BestMatch), Value::String(question)) => call.question = Some(question),
+                (Some(Conversion::BestMatch), Value::String(question)) => {
+                    call.question = Some(question)
+                }
                 (_, value) => call.take(argument, &value),
             }
         }
@@ -342,7 +405,11 @@ impl OfferedTool {
             let allowed = missing.schema(self.operation.properties());
             let kind = match allowed.get("type") {
                 Some(Value::String(kind)) => kind.clone(),
-                Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+                Some(Value::Array(kinds)) => kinds
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .collect::<Vec<_>>()
+                    .join(" or "),
                 _ => "a value".to_owned(),
             };
             let mut body = Refusal::new(&Value::Null, vec![kind]).body(&missing.name);
@@ -352,21 +419,31 @@ impl OfferedTool {
             return Err(Box::new(body));
         }
         for argument in &self.arguments {
-            let Some(default) = &argument.default else { continue };
+            let Some(default) = &argument.default else {
+                continue;
+            };
             // Checked when the surface was built.
-            if let Ok(value) = argument.converted(default.clone(), &mut Vec::new(), &mut Vec::new()) {
+            if let Ok(value) = argument.converted(default.clone(), &mut Vec::new(), &mut Vec::new())
+            {
                 call.take(argument, &value);
             }
         }
         for (name, value) in &self.preset {
             call.arguments.insert(name.clone(), value.clone());
         }
-        call.notes = said.into_iter().map(|message| Note::new(NoteKind::NotAvailable, message)).collect();
+        call.notes = said
+            .into_iter()
+            .map(|message| Note::new(NoteKind::NotAvailable, message))
+            .collect();
         Ok(call)
     }
 
     fn unknown(&self, name: &str) -> ErrorBody {
-        let known: Vec<String> = self.arguments.iter().map(|argument| argument.name.clone()).collect();
+        let known: Vec<String> = self
+            .arguments
+            .iter()
+            .map(|argument| argument.name.clone())
+            .collect();
         let name = text::line(name, 100);
         ErrorBody {
             code: "unknown_argument".to_owned(),
@@ -383,8 +460,16 @@ impl OfferedTool {
 
     /// What one of our arguments is called here: as it was given in this call, or the first that stands for it.
     fn public(&self, ours: &str, call: &Call) -> Option<String> {
-        let given = call.given.iter().find(|(is, _)| is == ours).map(|(_, name)| name.clone());
-        let listed = || self.arguments.iter().find(|argument| argument.reaches(ours));
+        let given = call
+            .given
+            .iter()
+            .find(|(is, _)| is == ours)
+            .map(|(_, name)| name.clone());
+        let listed = || {
+            self.arguments
+                .iter()
+                .find(|argument| argument.reaches(ours))
+        };
         given.or_else(|| listed().map(|argument| argument.name.clone()))
     }
 
@@ -418,7 +503,11 @@ impl OfferedTool {
         }
         if !absent.is_empty() {
             let names: Vec<String> = absent.iter().map(|name| format!("`{name}`")).collect();
-            out.push_str(&format!(" ({} does not offer {})", self.name, names.join(", ")));
+            out.push_str(&format!(
+                " ({} does not offer {})",
+                self.name,
+                names.join(", ")
+            ));
         }
         out
     }
@@ -432,7 +521,10 @@ impl OfferedTool {
         body.message = tell(&body.message);
         body.hint = body.hint.as_ref().map(tell);
         body.allowed = body.allowed.iter().map(tell).collect();
-        let example = body.example.as_deref().and_then(|example| serde_json::from_str(example).ok());
+        let example = body
+            .example
+            .as_deref()
+            .and_then(|example| serde_json::from_str(example).ok());
         body.example = example.and_then(|example: Map<String, Value>| {
             let renamed: Option<Map<String, Value>> = example
                 .into_iter()
@@ -440,7 +532,9 @@ impl OfferedTool {
                 .collect();
             Some(Value::Object(renamed?).to_string())
         });
-        body.argument = body.argument.map(|ours| self.public(&ours, call).unwrap_or(ours));
+        body.argument = body
+            .argument
+            .map(|ours| self.public(&ours, call).unwrap_or(ours));
         body
     }
 
@@ -455,8 +549,16 @@ impl OfferedTool {
                 *told = self.told(surface, call, told);
             }
         };
-        for (list, field) in [("notes", Some("message")), ("missing", Some("reason")), ("suggestions", None)] {
-            let entries = answer.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for (list, field) in [
+            ("notes", Some("message")),
+            ("missing", Some("reason")),
+            ("suggestions", None),
+        ] {
+            let entries = answer
+                .get_mut(list)
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten();
             for entry in entries {
                 match field {
                     Some(field) => entry.get_mut(field).into_iter().for_each(tell),
@@ -467,7 +569,11 @@ impl OfferedTool {
         if let (Some(answer), false) = (answer.as_object_mut(), call.notes.is_empty()) {
             let notes = answer.entry("notes").or_insert_with(|| json!([]));
             if let Some(notes) = notes.as_array_mut() {
-                notes.extend(call.notes.iter().filter_map(|note| serde_json::to_value(note).ok()));
+                notes.extend(
+                    call.notes
+                        .iter()
+                        .filter_map(|note| serde_json::to_value(note).ok()),
+                );
             }
         }
         answer
@@ -492,13 +598,30 @@ mod tests {
     #[test]
     fn points_in_time_are_read_as_days() {
         let read = |value: Value| day(&value);
-        assert_eq!(read(json!("2026-01-31T23:30:00Z")).as_deref(), Some("2026-01-31"));
-        assert_eq!(read(json!("2026-01-31T23:30:00-02:00")).as_deref(), Some("2026-02-01"));
-        assert_eq!(read(json!("2026-01-31T23:30:00")).as_deref(), Some("2026-01-31"));
+        assert_eq!(
+            read(json!("2026-01-31T23:30:00Z")).as_deref(),
+            Some("2026-01-31")
+        );
+        assert_eq!(
+            read(json!("2026-01-31T23:30:00-02:00")).as_deref(),
+            Some("2026-02-01")
+        );
+        assert_eq!(
+            read(json!("2026-01-31T23:30:00")).as_deref(),
+            Some("2026-01-31")
+        );
         assert_eq!(read(json!(1_767_225_600)).as_deref(), Some("2026-01-01"));
-        assert_eq!(read(json!(1_767_225_600_000_i64)).as_deref(), Some("2026-01-01"));
+        assert_eq!(
+            read(json!(1_767_225_600_000_i64)).as_deref(),
+            Some("2026-01-01")
+        );
         // What is no such point is left to the engine, which says what is wrong.
-        for other in [json!("2026-01-31"), json!("yesterday evening"), json!(true), json!(1e300)] {
+        for other in [
+            json!("2026-01-31"),
+            json!("yesterday evening"),
+            json!(true),
+            json!(1e300),
+        ] {
             assert_eq!(read(other.clone()), None, "{other}");
         }
     }

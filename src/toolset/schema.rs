@@ -8,7 +8,12 @@ use serde_json::{Map, Value, json};
 pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
     let schema = inlined::<Q>();
     let mut properties = Map::new();
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    for (name, property) in schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
         properties.insert(name.clone(), compact(property));
     }
     let mut root = Map::new();
@@ -49,9 +54,15 @@ fn compact(property: &Value) -> Value {
             small.insert("enum".to_owned(), Value::Array(found));
         }
         for key in ["type", "items", "minimum", "maximum", "maxItems"] {
-            let Some(value) = schema.get(key) else { continue };
+            let Some(value) = schema.get(key) else {
+                continue;
+            };
             let value = match value {
-                Value::Array(types) => types.iter().find(|kind| **kind != json!("null")).cloned().unwrap_or(Value::Null),
+                Value::Array(types) => types
+                    .iter()
+                    .find(|kind| **kind != json!("null"))
+                    .cloned()
+                    .unwrap_or(Value::Null),
                 Value::Object(_) => {
                     let mut item = compact(value);
                     if let Some(item) = item.as_object_mut() {
@@ -95,16 +106,31 @@ pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
 
 /// A listed schema whose list `name` says which fields its entries have: their names, which is what a model needs of them.
 /// Codex alone shows them to its model.
-pub fn with_fields(mut schema: Map<String, Value>, name: &str, fields: &[&str]) -> Map<String, Value> {
-    let fields: Map<String, Value> = fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
+pub fn with_fields(
+    mut schema: Map<String, Value>,
+    name: &str,
+    fields: &[&str],
+) -> Map<String, Value> {
+    let fields: Map<String, Value> = fields
+        .iter()
+        .map(|field| ((*field).to_owned(), json!({})))
+        .collect();
     let properties = schema.get_mut("properties");
-    if let Some(list) = properties.and_then(|properties| properties.get_mut(name)?.as_object_mut()) {
-        list.insert("items".to_owned(), json!({ "type": "object", "properties": fields }));
+    if let Some(list) = properties.and_then(|properties| properties.get_mut(name)?.as_object_mut())
+    {
+        list.insert(
+            "items".to_owned(),
+            json!({ "type": "object", "properties": fields }),
+        );
     }
     schema
 }
 
 fn inlined<T: JsonSchema>() -> Value {
-    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    settings.into_generator().into_root_schema_for::<T>().to_value()
+    let settings = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true);
+    settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
 }

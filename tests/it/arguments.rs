@@ -13,9 +13,13 @@ pub fn call(service: &Service, tool: &'static str, values: Value) -> Result<Valu
         panic!("arguments are an object")
     };
     let answer = match tool {
-        "query_memories" => json!(service.query_memories(&arguments::<QueryRequest>(tool, values)?)?),
+        "query_memories" => {
+            json!(service.query_memories(&arguments::<QueryRequest>(tool, values)?)?)
+        }
         "get_memory" => json!(service.get_memory(&arguments::<GetRequest>(tool, values)?)?),
-        "list_scopes" => json!(service.list_scopes(&arguments::<ListScopesRequest>(tool, values)?)?),
+        "list_scopes" => {
+            json!(service.list_scopes(&arguments::<ListScopesRequest>(tool, values)?)?)
+        }
         "get_context" => json!(service.get_context(&arguments::<ContextRequest>(tool, values)?)?),
         other => panic!("no tool `{other}`"),
     };
@@ -32,7 +36,10 @@ fn root() -> Root {
             json!({ "concepts": ["postgres"], "project": "ledger-api" }),
         )],
     );
-    root.store("platform", &[memory("ack_2", "Pin the base image", json!({}))]);
+    root.store(
+        "platform",
+        &[memory("ack_2", "Pin the base image", json!({}))],
+    );
     root
 }
 
@@ -200,10 +207,12 @@ fn bodies() -> Vec<(&'static str, Value, ErrorBody)> {
     let service = root.service();
     refused()
         .into_iter()
-        .map(|(tool, arguments)| match call(&service, tool, arguments.clone()) {
-            Ok(answer) => panic!("{tool} accepts {}: {answer}", shown(&arguments)),
-            Err(error) => (tool, arguments, error.body()),
-        })
+        .map(
+            |(tool, arguments)| match call(&service, tool, arguments.clone()) {
+                Ok(answer) => panic!("{tool} accepts {}: {answer}", shown(&arguments)),
+                Err(error) => (tool, arguments, error.body()),
+            },
+        )
         .collect()
 }
 
@@ -241,9 +250,15 @@ fn the_example_of_an_error_is_accepted_when_it_is_used() {
     let service = root.service();
     let mut wrong = Vec::new();
     for (tool, arguments, body) in bodies() {
-        let Some(example) = &body.example else { continue };
+        let Some(example) = &body.example else {
+            continue;
+        };
         let Ok(values) = serde_json::from_str::<Map<String, Value>>(example) else {
-            wrong.push(format!("{tool} {}: no JSON object: {}", shown(&arguments), shown(&json!(example))));
+            wrong.push(format!(
+                "{tool} {}: no JSON object: {}",
+                shown(&arguments),
+                shown(&json!(example))
+            ));
             continue;
         };
         // As it stands, or in the place of what was wrong.
@@ -252,8 +267,16 @@ fn the_example_of_an_error_is_accepted_when_it_is_used() {
             whole[key] = value.clone();
         }
         let alone = call(&service, tool, Value::Object(values));
-        let unknown_id = alone.as_ref().is_err_and(|error| error.code() == "memory_not_found");
-        match alone.or_else(|error| if unknown_id { Err(error) } else { call(&service, tool, whole) }) {
+        let unknown_id = alone
+            .as_ref()
+            .is_err_and(|error| error.code() == "memory_not_found");
+        match alone.or_else(|error| {
+            if unknown_id {
+                Err(error)
+            } else {
+                call(&service, tool, whole)
+            }
+        }) {
             Ok(_) => {}
             Err(error) if error.code() == "memory_not_found" => {}
             Err(error) => wrong.push(format!(
@@ -270,7 +293,10 @@ fn the_example_of_an_error_is_accepted_when_it_is_used() {
 fn every_argument_that_is_refused_gets_a_corrected_example() {
     let without: Vec<String> = bodies()
         .iter()
-        .filter(|(_, _, body)| ["invalid_argument", "unknown_argument"].contains(&body.code.as_str()) && body.example.is_none())
+        .filter(|(_, _, body)| {
+            ["invalid_argument", "unknown_argument"].contains(&body.code.as_str())
+                && body.example.is_none()
+        })
         .map(|(tool, arguments, body)| format!("{tool} {}: {}", shown(arguments), body.code))
         .collect();
     assert!(
@@ -296,7 +322,12 @@ fn an_error_stays_small_whatever_was_sent() {
 #[test]
 fn a_last_day_at_the_end_of_the_calendar_is_a_day() {
     let root = root();
-    call(&root.service(), "query_memories", json!({ "until": "9999-12-31" })).unwrap();
+    call(
+        &root.service(),
+        "query_memories",
+        json!({ "until": "9999-12-31" }),
+    )
+    .unwrap();
 }
 
 #[test]
@@ -348,9 +379,16 @@ fn harmless_oddities_are_understood() {
     ] {
         call(&service, "get_context", arguments).unwrap();
     }
-    for id in ["../../../etc/passwd", "\0", "' OR 1=1 --", "ack_1\"; DROP TABLE memories"] {
+    for id in [
+        "../../../etc/passwd",
+        "\0",
+        "' OR 1=1 --",
+        "ack_1\"; DROP TABLE memories",
+    ] {
         assert_eq!(
-            call(&service, "get_memory", json!({ "id": id })).unwrap_err().code(),
+            call(&service, "get_memory", json!({ "id": id }))
+                .unwrap_err()
+                .code(),
             "memory_not_found",
             "{id}"
         );
@@ -361,9 +399,17 @@ fn harmless_oddities_are_understood() {
 fn an_empty_scope_name_counts_as_none() {
     let root = root();
     let service = root.service();
-    assert_eq!(call(&service, "query_memories", json!({ "scope": "" })).unwrap()["total"], 2);
+    assert_eq!(
+        call(&service, "query_memories", json!({ "scope": "" })).unwrap()["total"],
+        2
+    );
     call(&service, "list_scopes", json!({ "scope": "" })).unwrap();
-    call(&service, "get_memory", json!({ "id": "ack_1", "scope": "" })).unwrap();
+    call(
+        &service,
+        "get_memory",
+        json!({ "id": "ack_1", "scope": "" }),
+    )
+    .unwrap();
 }
 
 #[test]
@@ -387,7 +433,12 @@ fn a_cursor_of_another_request_is_refused() {
         json!({ "limit": 5, "detail": "full", "max_tokens": 900, "cursor": cursor }),
     )
     .unwrap();
-    let error = call(&service, "query_memories", json!({ "limit": 1, "status": "all", "cursor": cursor })).unwrap_err();
+    let error = call(
+        &service,
+        "query_memories",
+        json!({ "limit": 1, "status": "all", "cursor": cursor }),
+    )
+    .unwrap_err();
     assert_eq!(error.code(), "invalid_cursor");
 }
 

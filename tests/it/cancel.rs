@@ -9,12 +9,18 @@ use crate::support::{Root, memory};
 #[test]
 fn a_cancelled_request_stops_and_the_next_one_is_answered() {
     let root = Root::new();
-    root.store("alpha", &[memory("m1", "Connection pools are exhausted", json!({}))]);
+    root.store(
+        "alpha",
+        &[memory("m1", "Connection pools are exhausted", json!({}))],
+    );
     let service = root.service();
     let calls = [
         ("query_memories", json!({ "query": "connection pool" })),
         ("query_memories", json!({})),
-        ("get_memory", json!({ "id": "m1", "include": ["related", "timeline"] })),
+        (
+            "get_memory",
+            json!({ "id": "m1", "include": ["related", "timeline"] }),
+        ),
         ("get_context", json!({})),
     ];
     for (tool, arguments) in calls {
@@ -23,9 +29,17 @@ fn a_cancelled_request_stops_and_the_next_one_is_answered() {
         assert!(running.is_ok(), "{tool}: {running:?}");
         drop(CancelOnDrop(flag.clone()));
         assert!(flag.is_cancelled());
-        let stopped = cancel::run_with(&flag, || call(&service, tool, arguments.clone())).unwrap_err();
+        let stopped =
+            cancel::run_with(&flag, || call(&service, tool, arguments.clone())).unwrap_err();
         assert_eq!(stopped.code(), "cancelled", "{tool}");
-        assert!(cancel::check().is_ok(), "the flag is the request's and not the thread's");
-        assert_eq!(call(&service, tool, arguments).unwrap(), running.unwrap(), "{tool}");
+        assert!(
+            cancel::check().is_ok(),
+            "the flag is the request's and not the thread's"
+        );
+        assert_eq!(
+            call(&service, tool, arguments).unwrap(),
+            running.unwrap(),
+            "{tool}"
+        );
     }
 }

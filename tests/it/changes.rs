@@ -27,7 +27,12 @@ pub fn git(folder: &Path, arguments: &[&str]) {
             "-c",
             "init.defaultBranch=main",
         ])
-        .args(["-c", "core.autocrlf=false", "-c", "protocol.file.allow=always"])
+        .args([
+            "-c",
+            "core.autocrlf=false",
+            "-c",
+            "protocol.file.allow=always",
+        ])
         .args(arguments)
         .current_dir(folder)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -46,7 +51,8 @@ pub fn write(path: &Path, content: &str, seconds: u64) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
     let file = std::fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(SystemTime::now() + Duration::from_secs(seconds)).unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_secs(seconds))
+        .unwrap();
 }
 
 /// A repository with these files in its only commit.
@@ -86,7 +92,11 @@ fn files_that_were_edited_staged_or_deleted_are_changed_the_newest_first() {
         ],
     );
     check(top, &[]);
-    write(&top.join("src/longer.rs"), "much longer than it was before\n", 30);
+    write(
+        &top.join("src/longer.rs"),
+        "much longer than it was before\n",
+        30,
+    );
     write(&top.join("src/same.rs"), "CONTENT of src/same.rs\n", 20);
     write(&top.join("touched.rs"), "content of touched.rs\n", 50);
     write(&top.join("src/staged.rs"), "staged\n", 10);
@@ -162,23 +172,41 @@ fn linked_worktrees_bare_layouts_and_submodules_have_an_index_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let main = folder.path().join("main");
     repository(&main, &["src/a.rs", "src/b.rs"]);
-    git(&main, &["worktree", "add", "-q", "../linked", "-b", "feature"]);
-    write(&folder.path().join("linked/src/b.rs"), "edited in the linked one\n", 5);
+    git(
+        &main,
+        &["worktree", "add", "-q", "../linked", "-b", "feature"],
+    );
+    write(
+        &folder.path().join("linked/src/b.rs"),
+        "edited in the linked one\n",
+        5,
+    );
     check(&folder.path().join("linked"), &["src/b.rs"]);
     check(&main, &[]);
 
     let bare = folder.path().join("layout");
     std::fs::create_dir_all(&bare).unwrap();
     git(&bare, &["clone", "-q", "--bare", "../main", ".bare"]);
-    git(&bare.join(".bare"), &["worktree", "add", "-q", "../work", "main"]);
-    write(&bare.join("work/src/a.rs"), "edited in the work folder\n", 5);
+    git(
+        &bare.join(".bare"),
+        &["worktree", "add", "-q", "../work", "main"],
+    );
+    write(
+        &bare.join("work/src/a.rs"),
+        "edited in the work folder\n",
+        5,
+    );
     check(&bare.join("work"), &["src/a.rs"]);
 
     let outer = folder.path().join("outer");
     repository(&outer, &["o.rs"]);
     git(&outer, &["submodule", "add", "-q", "../main", "inner"]);
     git(&outer, &["commit", "-q", "-m", "submodule"]);
-    write(&outer.join("inner/src/a.rs"), "edited in the submodule\n", 5);
+    write(
+        &outer.join("inner/src/a.rs"),
+        "edited in the submodule\n",
+        5,
+    );
     check(&outer.join("inner"), &["src/a.rs"]);
     check(&outer, &[]);
 }
@@ -221,7 +249,10 @@ fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
         broken[at] ^= 0xff;
         std::fs::write(&index, broken).unwrap();
         let repository = Repository::discover(&folder.path().join("four"), None).unwrap();
-        assert!(Changes::read(&repository, None, ENOUGH).files.len() <= 2, "byte {at}");
+        assert!(
+            Changes::read(&repository, None, ENOUGH).files.len() <= 2,
+            "byte {at}"
+        );
     }
 }
 
@@ -229,29 +260,59 @@ fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
 fn with_little_time_folders_in_which_something_happened_come_first() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
-    let files: Vec<String> = (0..3_000).map(|n| format!("part{:02}/file{n:04}.rs", n % 40)).collect();
+    let files: Vec<String> = (0..3_000)
+        .map(|n| format!("part{:02}/file{n:04}.rs", n % 40))
+        .collect();
     repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
     // As editors do: a new file takes the place of the old one.
-    write(&top.join("part17/new"), "edited, and longer than it was before\n", 0);
+    write(
+        &top.join("part17/new"),
+        "edited, and longer than it was before\n",
+        0,
+    );
     std::fs::rename(top.join("part17/new"), top.join("part17/file0017.rs")).unwrap();
     let stirred = std::fs::File::open(top.join("part17")).unwrap();
-    stirred.set_modified(SystemTime::now() + Duration::from_secs(100)).unwrap();
+    stirred
+        .set_modified(SystemTime::now() + Duration::from_secs(100))
+        .unwrap();
     check(top, &["part17/file0017.rs"]);
-    let none = Changes::read(&Repository::discover(top, None).unwrap(), None, Duration::ZERO);
-    assert_eq!((none.compared, none.tracked, none.files.len()), (0, 3_000, 0));
+    let none = Changes::read(
+        &Repository::discover(top, None).unwrap(),
+        None,
+        Duration::ZERO,
+    );
+    assert_eq!(
+        (none.compared, none.tracked, none.files.len()),
+        (0, 3_000, 0)
+    );
 }
 
 /// A project whose working tree was changed, with memories of its own and of others.
 fn changed_project(root: &Root) -> std::path::PathBuf {
     let top = root.path().join("work/ledger-api");
-    repository(&top, &["src/pay/payout.rs", "src/pay/mod.rs", "src/web/mod.rs", "README.md"]);
+    repository(
+        &top,
+        &[
+            "src/pay/payout.rs",
+            "src/pay/mod.rs",
+            "src/web/mod.rs",
+            "README.md",
+        ],
+    );
     let at = |id: &str, title: &str, day: u32, rest: Value| {
         let mut one = memory(id, title, rest);
         one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
         one
     };
     let mut own: Vec<Value> = (1..=8)
-        .map(|n| at(&format!("note{n}"), &format!("Ledger note {n}0"), 10 + n, json!({})))
+        .map(|n| {
+            at(
+                &format!("note{n}"),
+                &format!("Ledger note {n}0"),
+                10 + n,
+                json!({}),
+            )
+        })
         .collect();
     own.push(at(
         "by-path",
@@ -265,10 +326,30 @@ fn changed_project(root: &Root) -> std::path::PathBuf {
         2,
         json!({ "files": ["src/pay/mod.rs"] }),
     ));
-    own.push(at("other-folder", "Routes are sorted", 3, json!({ "files": ["src/web/mod.rs"] })));
-    own.push(at("alike", "Another one", 4, json!({ "files": ["src/old_payout.rs"] })));
-    own.push(at("decided", "Money is kept in cents", 5, json!({ "type": "decision" })));
-    own.push(at("tagged", "Time zones bite", 6, json!({ "concepts": ["Gotcha"] })));
+    own.push(at(
+        "other-folder",
+        "Routes are sorted",
+        3,
+        json!({ "files": ["src/web/mod.rs"] }),
+    ));
+    own.push(at(
+        "alike",
+        "Another one",
+        4,
+        json!({ "files": ["src/old_payout.rs"] }),
+    ));
+    own.push(at(
+        "decided",
+        "Money is kept in cents",
+        5,
+        json!({ "type": "decision" }),
+    ));
+    own.push(at(
+        "tagged",
+        "Time zones bite",
+        6,
+        json!({ "concepts": ["Gotcha"] }),
+    ));
     own.push(at(
         "staged",
         "Staged payout",
@@ -285,8 +366,18 @@ fn changed_project(root: &Root) -> std::path::PathBuf {
     root.store(
         "platform",
         &[
-            at("elsewhere", "A payout that is sent twice", 1, json!({ "project": "kiosk" })),
-            at("unrelated", "Something of another kind", 28, json!({ "project": "kiosk" })),
+            at(
+                "elsewhere",
+                "A payout that is sent twice",
+                1,
+                json!({ "project": "kiosk" }),
+            ),
+            at(
+                "unrelated",
+                "Something of another kind",
+                28,
+                json!({ "project": "kiosk" }),
+            ),
             at(
                 "generated",
                 "In web/mod.rs lies nothing",
@@ -295,10 +386,26 @@ fn changed_project(root: &Root) -> std::path::PathBuf {
             ),
         ],
     );
-    root.store("diary", &[at("private", "A private payout", 28, json!({ "project": "kiosk" }))]);
+    root.store(
+        "diary",
+        &[at(
+            "private",
+            "A private payout",
+            28,
+            json!({ "project": "kiosk" }),
+        )],
+    );
     root.manifest("diary", "visibility = \"private\"");
-    write(&top.join("src/pay/payout.rs"), "edited, and longer than it was\n", 20);
-    write(&top.join("src/pay/mod.rs"), "edited, and longer than it was\n", 10);
+    write(
+        &top.join("src/pay/payout.rs"),
+        "edited, and longer than it was\n",
+        20,
+    );
+    write(
+        &top.join("src/pay/mod.rs"),
+        "edited, and longer than it was\n",
+        10,
+    );
     top
 }
 
@@ -332,7 +439,10 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
         ]
     );
     for hidden in ["private", "staged", "old-way"] {
-        assert!(!answer.to_string().contains(&format!("\"{hidden}\"")), "{hidden}");
+        assert!(
+            !answer.to_string().contains(&format!("\"{hidden}\"")),
+            "{hidden}"
+        );
     }
     let focus = context(&root, &top, json!({ "focus": "routes" }));
     assert_eq!(told(&focus["recent_memories"])[0].0, "other-folder");
@@ -343,7 +453,12 @@ fn a_hook_tells_what_was_changed_too() {
     let root = Root::new();
     let top = changed_project(&root);
     let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
-    let out = ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok();
+    let out = ack_with_input(
+        root.path(),
+        &["hook", "session-start"],
+        sent.to_string().as_bytes(),
+    )
+    .ok();
     for line in [
         "id by-path (about changed files: payout.rs)",
         "id by-folder (about changed files: pay/mod.rs)",
@@ -354,10 +469,17 @@ fn a_hook_tells_what_was_changed_too() {
         assert!(out.contains(line), "{line} is not in {out}");
     }
     for hidden in ["private", "staged", "old-way", "unrelated", "alike"] {
-        assert!(!out.contains(&format!("id {hidden}")), "{hidden} is in {out}");
+        assert!(
+            !out.contains(&format!("id {hidden}")),
+            "{hidden} is in {out}"
+        );
     }
     let place = |id: &str| out.find(&format!("id {id}")).unwrap();
-    assert!(place("by-path") < place("tagged") && place("by-folder") < place("tagged") && place("decided") < place("note8"));
+    assert!(
+        place("by-path") < place("tagged")
+            && place("by-folder") < place("tagged")
+            && place("decided") < place("note8")
+    );
 }
 
 #[test]
@@ -380,12 +502,19 @@ fn what_was_promoted_is_not_told_again_as_the_learning_of_others() {
     );
     root.store(
         "shared",
-        &[memory("copy", "A state lock survives an aborted run", with("approved", "platform"))],
+        &[memory(
+            "copy",
+            "A state lock survives an aborted run",
+            with("approved", "platform"),
+        )],
     );
     let top = root.path().join("work/ledger-api");
     repository(&top, &["notes.md"]);
     let answer = context(&root, &top, json!({}));
-    assert_eq!(told(&answer["recent_memories"]), [("mine", "recent in this project")]);
+    assert_eq!(
+        told(&answer["recent_memories"]),
+        [("mine", "recent in this project")]
+    );
     assert_eq!(answer["cross_project_learnings"], json!([]));
 }
 
@@ -394,7 +523,11 @@ fn the_note_on_what_was_cut_stays_at_the_smallest_budget() {
     let root = Root::new();
     let top = changed_project(&root);
     for max_tokens in [200, 220, 250, 300, 400] {
-        let answer = context(&root, &top, json!({ "max_tokens": max_tokens, "max_memories": 20 }));
+        let answer = context(
+            &root,
+            &top,
+            json!({ "max_tokens": max_tokens, "max_memories": 20 }),
+        );
         assert_eq!(answer["notes"][0]["kind"], "cut", "{max_tokens}: {answer}");
         let cost = text::tokens(&answer.to_string());
         assert!(cost <= max_tokens, "{cost} of {max_tokens}: {answer}");
@@ -402,20 +535,39 @@ fn the_note_on_what_was_cut_stays_at_the_smallest_budget() {
 }
 
 #[test]
-fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_word_worth_telling() {
+fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_word_worth_telling()
+{
     let root = Root::new();
     let top = root.path().join("work/engine");
-    repository(&top, &["src/store/query.rs", "src/scope/mod.rs", "web/Query.tsx", "notes.md"]);
+    repository(
+        &top,
+        &[
+            "src/store/query.rs",
+            "src/scope/mod.rs",
+            "web/Query.tsx",
+            "notes.md",
+        ],
+    );
     let words = |n: usize| format!("A query of scope {n} was slow on machine {}", n * 7);
     let mut own: Vec<Value> = (1..=12)
-        .map(|n| memory(&format!("slow{n}"), &words(n), json!({ "project": "engine" })))
+        .map(|n| {
+            memory(
+                &format!("slow{n}"),
+                &words(n),
+                json!({ "project": "engine" }),
+            )
+        })
         .collect();
     own.push(memory(
         "in-files",
         "Rows are read lazily",
         json!({ "project": "engine", "files": ["src/store/query.rs"] }),
     ));
-    own.push(memory("in-text", "The cut in query.rs is at a row", json!({ "project": "engine" })));
+    own.push(memory(
+        "in-text",
+        "The cut in query.rs is at a row",
+        json!({ "project": "engine" }),
+    ));
     own.push(memory(
         "other-file",
         "Pages are numbered",
@@ -423,30 +575,54 @@ fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_w
     ));
     root.store("engine", &own);
     let others: Vec<Value> = (1..=8)
-        .map(|n| memory(&format!("other{n}"), &words(20 + n), json!({ "project": "kiosk" })))
+        .map(|n| {
+            memory(
+                &format!("other{n}"),
+                &words(20 + n),
+                json!({ "project": "kiosk" }),
+            )
+        })
         .collect();
     root.store("kiosk", &others);
     for path in ["src/store/query.rs", "src/scope/mod.rs"] {
-        write(&top.join(path), "edited, and longer than it was before\n", 20);
+        write(
+            &top.join(path),
+            "edited, and longer than it was before\n",
+            20,
+        );
     }
     let answer = context(&root, &top, json!({}));
     let about = |list: &Value| -> Vec<String> {
-        let told = told(list).into_iter().filter(|(_, why)| why.starts_with("about changed files"));
+        let told = told(list)
+            .into_iter()
+            .filter(|(_, why)| why.starts_with("about changed files"));
         told.map(|(id, why)| format!("{id}: {why}")).collect()
     };
     let mut own = about(&answer["recent_memories"]);
     own.sort();
     assert_eq!(
         own,
-        ["in-files: about changed files: query.rs", "in-text: about changed files: query.rs"]
+        [
+            "in-files: about changed files: query.rs",
+            "in-text: about changed files: query.rs"
+        ]
     );
-    assert_eq!(about(&answer["cross_project_learnings"]), Vec::<String>::new());
+    assert_eq!(
+        about(&answer["cross_project_learnings"]),
+        Vec::<String>::new()
+    );
 
     let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
-    let out = ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok();
+    let out = ack_with_input(
+        root.path(),
+        &["hook", "session-start"],
+        sent.to_string().as_bytes(),
+    )
+    .ok();
     assert_eq!(out.matches("about changed files").count(), 2, "{out}");
     assert!(
-        out.contains("id in-files (about changed files: query.rs)") && out.contains("id in-text (about changed files: query.rs)"),
+        out.contains("id in-files (about changed files: query.rs)")
+            && out.contains("id in-text (about changed files: query.rs)"),
         "{out}"
     );
 }

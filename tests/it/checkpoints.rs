@@ -17,7 +17,10 @@ const ROWS: usize = 5_000;
 
 #[test]
 fn checkpoints_beside_eight_busy_clients() {
-    let Some(seconds) = std::env::var("ACK_TEST_CHECKPOINTS").ok().and_then(|value| value.parse().ok()) else {
+    let Some(seconds) = std::env::var("ACK_TEST_CHECKPOINTS")
+        .ok()
+        .and_then(|value| value.parse().ok())
+    else {
         eprintln!("ACK_TEST_CHECKPOINTS names no number of seconds: this test did nothing");
         return;
     };
@@ -26,14 +29,19 @@ fn checkpoints_beside_eight_busy_clients() {
     let mut writer = Connection::open(&path).unwrap();
     writer.busy_timeout(Duration::ZERO).unwrap();
     writer
-        .execute_batch("PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 0")
+        .execute_batch(
+            "PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 0",
+        )
         .unwrap();
     let insert = "INSERT INTO memories (id, title, narrative, status, created_at) VALUES (?1, ?2, ?3, 'approved', '2026-01-01T00:00:00Z')";
     let transaction = writer.transaction().unwrap();
     for row in 0..ROWS {
         let text = format!("narrative {row} ").repeat(60);
         transaction
-            .execute(insert, params![format!("m{row}"), format!("title {row}"), text])
+            .execute(
+                insert,
+                params![format!("m{row}"), format!("title {row}"), text],
+            )
             .unwrap();
     }
     transaction.commit().unwrap();
@@ -47,24 +55,37 @@ fn checkpoints_beside_eight_busy_clients() {
                     Some(other) => {
                         let ours = command(path);
                         let mut command = Command::new(other);
-                        command.args(ours.get_args()).current_dir("/").env("ACK_MEM_PATH", path);
-                        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+                        command
+                            .args(ours.get_args())
+                            .current_dir("/")
+                            .env("ACK_MEM_PATH", path);
+                        command
+                            .stdin(std::process::Stdio::piped())
+                            .stdout(std::process::Stdio::piped());
                         Server::spawn(command)
                     }
                     None => Server::spawn(command(path)),
                 };
                 server.initialize("2025-06-18");
                 while !done.load(Ordering::Relaxed) {
-                    let query = format!("title {}", (asked.fetch_add(1, Ordering::Relaxed) + client) % ROWS);
+                    let query = format!(
+                        "title {}",
+                        (asked.fetch_add(1, Ordering::Relaxed) + client) % ROWS
+                    );
                     server.call("query_memories", json!({ "query": query, "limit": 5 }));
                 }
             });
         }
         std::thread::sleep(Duration::from_secs(5));
-        let (until, mut last) = (Instant::now() + Duration::from_secs(seconds), Instant::now());
+        let (until, mut last) = (
+            Instant::now() + Duration::from_secs(seconds),
+            Instant::now(),
+        );
         while Instant::now() < until {
             let text = format!("another {commits} ").repeat(60);
-            writer.execute(insert, params![format!("n{commits}"), "another", text]).unwrap();
+            writer
+                .execute(insert, params![format!("n{commits}"), "another", text])
+                .unwrap();
             commits += 1;
             let log = std::fs::metadata(path.with_extension("db-wal")).map_or(0, |log| log.len());
             longest = longest.max(log);
@@ -72,7 +93,9 @@ fn checkpoints_beside_eight_busy_clients() {
                 last = Instant::now();
                 checkpoints += 1;
                 busy += writer
-                    .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0))
+                    .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| {
+                        row.get::<_, i64>(0)
+                    })
                     .unwrap();
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -84,5 +107,8 @@ fn checkpoints_beside_eight_busy_clients() {
         asked.into_inner(),
         longest as f64 / f64::from(1 << 20)
     );
-    assert!(busy * 2 < checkpoints, "readers starve checkpoints: {busy} of {checkpoints}");
+    assert!(
+        busy * 2 < checkpoints,
+        "readers starve checkpoints: {busy} of {checkpoints}"
+    );
 }

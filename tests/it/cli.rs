@@ -49,12 +49,20 @@ impl Outcome {
 /// The binary in a folder that no scope claims, with an environment that says nothing.
 pub fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-    let others = ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR"];
+    let others = [
+        "COLUMNS",
+        "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "FORCE_COLOR",
+    ];
     let ours = ack_memory::config::ENVIRONMENT.map(|(variable, _)| variable);
     for variable in ours.into_iter().chain(others) {
         command.env_remove(variable);
     }
-    command.current_dir(std::env::temp_dir()).stdin(Stdio::null());
+    command
+        .current_dir(std::env::temp_dir())
+        .stdin(Stdio::null());
     command
 }
 
@@ -108,18 +116,30 @@ fn filters(root: &Path) -> insta::Settings {
             .display()
             .to_string()
             .chars()
-            .flat_map(|c| if c.is_alphanumeric() || c == '/' { vec![c] } else { vec!['\\', c] })
+            .flat_map(|c| {
+                if c.is_alphanumeric() || c == '/' {
+                    vec![c]
+                } else {
+                    vec!['\\', c]
+                }
+            })
             .collect();
         settings.add_filter(&escaped, "[ROOT]");
     }
     settings.add_filter(r"SQLite \d+\.\d+\.\d+", "SQLite [VERSION]");
     settings.add_filter(r#""sqlite": "[\d.]+""#, r#""sqlite": "[VERSION]""#);
     settings.add_filter(
-        &format!("ack-memory {}", env!("CARGO_PKG_VERSION").replace('.', "\\.")),
+        &format!(
+            "ack-memory {}",
+            env!("CARGO_PKG_VERSION").replace('.', "\\.")
+        ),
         "ack-memory [VERSION]",
     );
     settings.add_filter(
-        &format!(r#""version": "{}""#, env!("CARGO_PKG_VERSION").replace('.', "\\.")),
+        &format!(
+            r#""version": "{}""#,
+            env!("CARGO_PKG_VERSION").replace('.', "\\.")
+        ),
         r#""version": "[VERSION]""#,
     );
     settings
@@ -143,11 +163,17 @@ fn transcript(root: &Path, commands: &[&[&str]]) -> String {
 #[cfg(unix)]
 fn a_working_directory_that_was_removed_stops_only_what_needs_it() {
     let root = Root::new();
-    root.store("ledger", &[memory("a", "Deploy rule", json!({ "project": "ledger" }))]);
+    root.store(
+        "ledger",
+        &[memory("a", "Deploy rule", json!({ "project": "ledger" }))],
+    );
     let gone = |arguments: &str| {
         let folder = root.path().join("gone");
         std::fs::create_dir_all(&folder).unwrap();
-        let script = format!("rmdir \"$PWD\" && exec '{}' {arguments}", env!("CARGO_BIN_EXE_ack-memory"));
+        let script = format!(
+            "rmdir \"$PWD\" && exec '{}' {arguments}",
+            env!("CARGO_BIN_EXE_ack-memory")
+        );
         let mut command = binary();
         let shell = std::mem::replace(&mut command, Command::new("sh"));
         for (name, value) in shell.get_envs() {
@@ -156,23 +182,44 @@ fn a_working_directory_that_was_removed_stops_only_what_needs_it() {
                 None => command.env_remove(name),
             };
         }
-        run(command.current_dir(&folder).stdin(Stdio::null()).args(["-c", &script]))
+        run(command
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .args(["-c", &script]))
     };
     let here = format!("--root '{}'", root.path().display());
     let answer = gone(&format!("{here} --json query deploy")).json();
     assert_eq!(answer["results"][0]["id"], "a");
     assert!(answer["searched"].get("current_scope").is_none());
     assert_eq!(gone(&format!("{here} --json get a")).json()["id"], "a");
-    assert_eq!(gone(&format!("{here} --json scopes")).json()["scopes"][0]["name"], "ledger");
+    assert_eq!(
+        gone(&format!("{here} --json scopes")).json()["scopes"][0]["name"],
+        "ledger"
+    );
     let context = gone(&format!("{here} --json context")).json();
     assert_eq!(context["cross_project_learnings"][0]["id"], "a");
-    assert!(context["notes"].to_string().contains("working directory was removed"), "{context}");
+    assert!(
+        context["notes"]
+            .to_string()
+            .contains("working directory was removed"),
+        "{context}"
+    );
     let project = root.path().join("ledger");
     std::fs::create_dir_all(&project).unwrap();
-    let context = gone(&format!("{here} --project '{}' --json context", project.display())).json();
+    let context = gone(&format!(
+        "{here} --project '{}' --json context",
+        project.display()
+    ))
+    .json();
     assert_eq!(context["recent_memories"][0]["id"], "a");
-    let hook = gone(&format!("{here} --project '{}' hook session-start", project.display()));
-    assert!(hook.out.contains("Deploy rule") && hook.err.is_empty(), "{hook:?}");
+    let hook = gone(&format!(
+        "{here} --project '{}' hook session-start",
+        project.display()
+    ));
+    assert!(
+        hook.out.contains("Deploy rule") && hook.err.is_empty(),
+        "{hook:?}"
+    );
     let hook = gone(&format!("{here} hook session-start"));
     assert!(hook.code == Some(0) && hook.err.is_empty(), "{hook:?}");
     gone("--root nowhere --json query deploy").fails(1);
@@ -187,10 +234,24 @@ fn output_for_people() {
         root.path(),
         &[
             &["query", "container killed exit code 137", "-n", "2"],
-            &["query", "ERR_PNPM_OUTDATED_LOCKFILE", "-n", "1", "--explain"],
+            &[
+                "query",
+                "ERR_PNPM_OUTDATED_LOCKFILE",
+                "-n",
+                "1",
+                "--explain",
+            ],
             &["query", "-n", "2", "--status", "staging"],
             &["query", "zzzzqqqq"],
-            &["query", "deadlock", "--in-scope", "ledger-api", "--full", "-n", "1"],
+            &[
+                "query",
+                "deadlock",
+                "--in-scope",
+                "ledger-api",
+                "--full",
+                "-n",
+                "1",
+            ],
             &["get", "ack_a41f0c_2025-11-24_001"],
             &[
                 "get",
@@ -206,7 +267,15 @@ fn output_for_people() {
             &["scopes", "--project", "/nowhere"],
             &["scopes", "--project", "/nowhere", "--in-scope", "platform"],
             &["context", "--project", project, "-n", "2"],
-            &["context", "--project", project, "-n", "1", "--own-only", "deadlock"],
+            &[
+                "context",
+                "--project",
+                project,
+                "-n",
+                "1",
+                "--own-only",
+                "deadlock",
+            ],
             &["doctor", "--project", "/nowhere"],
         ],
     );
@@ -221,10 +290,23 @@ fn output_for_programs() {
     let text = transcript(
         root.path(),
         &[
-            &["query", "container killed exit code 137", "-n", "1", "--json"],
+            &[
+                "query",
+                "container killed exit code 137",
+                "-n",
+                "1",
+                "--json",
+            ],
             &["query", "zzzzqqqq", "--json"],
             &["--json", "get", "ack_a41f0c_2025-11-24_001"],
-            &["scopes", "--project", "/nowhere", "--in-scope", "platform", "--json"],
+            &[
+                "scopes",
+                "--project",
+                "/nowhere",
+                "--in-scope",
+                "platform",
+                "--json",
+            ],
             &["context", "--project", project, "-n", "1", "--json"],
             &["doctor", "--project", "/nowhere", "--json"],
             &["get", "nothing", "--json"],
@@ -237,7 +319,11 @@ fn output_for_programs() {
 #[test]
 fn errors_say_what_is_wrong_and_what_to_do() {
     let root = Root::samples();
-    std::fs::write(root.scope_folder("garbage").join("memory.db"), vec![0xA5; 4096]).unwrap();
+    std::fs::write(
+        root.scope_folder("garbage").join("memory.db"),
+        vec![0xA5; 4096],
+    )
+    .unwrap();
     std::fs::write(root.scope_folder("hollow").join("memory.db"), b"").unwrap();
     root.manifest("misspelt", "descripton = \"x\"\n");
     root.manifest("gone", "store = \"nowhere.db\"\n");
@@ -253,7 +339,14 @@ fn errors_say_what_is_wrong_and_what_to_do() {
             &["query", "--since", "2026-02-30"],
             &["query", "x", "--in-scope", "ledgr-api"],
             &["query", "x", "--cursor", "nonsense"],
-            &["--scope", "platform", "query", "x", "--in-scope", "ledger-api"],
+            &[
+                "--scope",
+                "platform",
+                "query",
+                "x",
+                "--in-scope",
+                "ledger-api",
+            ],
             &["get", "ack_a41f0c_2025-11-24_01"],
             &["query", "x", "--in-scope", "garbage"],
             &["query", "x", "--in-scope", "hollow"],
@@ -275,14 +368,28 @@ fn errors_say_what_is_wrong_and_what_to_do() {
 #[test]
 fn a_broken_config_file_is_named_with_line_and_nearest_key() {
     let root = Root::samples();
-    std::fs::write(root.path().join("config.toml"), "\ndefault_scop = \"platform\"\n").unwrap();
+    std::fs::write(
+        root.path().join("config.toml"),
+        "\ndefault_scop = \"platform\"\n",
+    )
+    .unwrap();
     let error = ack(root.path(), &["query", "x"]).fails(1);
     for part in ["config.toml", "line 2", "default_scop", "default_scope"] {
         assert!(error.contains(part), "{part} is not in {error}");
     }
-    for text in ["[limits]\nresults = 0\n", "[limits]\ntokens = 1\n", "limits = 5\n", "= nonsense\n"] {
+    for text in [
+        "[limits]\nresults = 0\n",
+        "[limits]\ntokens = 1\n",
+        "limits = 5\n",
+        "= nonsense\n",
+    ] {
         std::fs::write(root.path().join("config.toml"), text).unwrap();
-        assert!(ack(root.path(), &["query", "x"]).fails(1).contains("config.toml"), "{text}");
+        assert!(
+            ack(root.path(), &["query", "x"])
+                .fails(1)
+                .contains("config.toml"),
+            "{text}"
+        );
     }
     // What should find such a thing must not fail over it.
     let doctor = ack(root.path(), &["doctor"]);
@@ -313,7 +420,10 @@ fn a_scope_that_is_named_and_has_a_broken_manifest_is_an_error() {
 fn an_error_for_people_shows_the_corrected_example() {
     let root = Root::new();
     let error = ack(root.path(), &["import", "memories.jsonl"]).fails(2);
-    assert!(error.contains("ack-memory import memories.jsonl --scope my-project"), "{error}");
+    assert!(
+        error.contains("ack-memory import memories.jsonl --scope my-project"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -334,7 +444,11 @@ fn exit_codes_are_0_answered_1_could_not_2_usage() {
         (&root, 1, vec!["get", "nothing"]),
         (&root, 1, vec!["query", "x", "--in-scope", "nothing"]),
         (&root, 1, vec!["--scope", "nothing", "query", "x"]),
-        (&root, 1, vec!["--scope", "platform", "import", "no-such-file.jsonl"]),
+        (
+            &root,
+            1,
+            vec!["--scope", "platform", "import", "no-such-file.jsonl"],
+        ),
         (&empty, 1, vec!["query", "x"]),
         (&empty, 1, vec!["get", "x"]),
         (&empty, 0, vec!["doctor"]),
@@ -352,7 +466,11 @@ fn exit_codes_are_0_answered_1_could_not_2_usage() {
     ] {
         let outcome = ack(root.path(), &arguments);
         assert_eq!(outcome.code, Some(code), "{arguments:?}: {outcome:?}");
-        assert_eq!(outcome.out.is_empty(), code != 0, "{arguments:?}: data goes to stdout: {outcome:?}");
+        assert_eq!(
+            outcome.out.is_empty(),
+            code != 0,
+            "{arguments:?}: data goes to stdout: {outcome:?}"
+        );
     }
 }
 
@@ -368,7 +486,16 @@ fn an_error_with_json_is_the_tools_error_body() {
 fn a_reader_that_goes_away_is_no_error() {
     let root = Root::samples();
     for arguments in [
-        vec!["query", "--status", "all", "-n", "50", "--full", "--max-tokens", "20000"],
+        vec![
+            "query",
+            "--status",
+            "all",
+            "-n",
+            "50",
+            "--full",
+            "--max-tokens",
+            "20000",
+        ],
         vec!["query", "--status", "all", "-n", "50", "--json"],
         vec!["scopes"],
         vec!["context"],
@@ -414,7 +541,10 @@ fn a_message_nobody_reads_is_no_crash() {
             .stdout(Stdio::null())
             .stderr(writer);
         let status = command.spawn().unwrap().wait().unwrap();
-        assert!(matches!(status.code(), Some(1 | 2)), "{arguments:?}: {status}");
+        assert!(
+            matches!(status.code(), Some(1 | 2)),
+            "{arguments:?}: {status}"
+        );
     }
 }
 
@@ -425,12 +555,19 @@ fn colour_is_for_terminals() {
     let query = |environment: &[(&str, &str)]| {
         let mut command = binary();
         command.envs(environment.iter().copied());
-        run(command.arg("--root").arg(root.path()).args(["query", "deadlock"])).ok()
+        run(command
+            .arg("--root")
+            .arg(root.path())
+            .args(["query", "deadlock"]))
+        .ok()
     };
     assert!(!query(&[]).contains(escape), "not a terminal");
     assert!(!query(&[("TERM", "xterm-256color")]).contains(escape));
     assert!(!query(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]).contains(escape));
-    assert!(query(&[("CLICOLOR_FORCE", "1")]).contains(escape), "asked for");
+    assert!(
+        query(&[("CLICOLOR_FORCE", "1")]).contains(escape),
+        "asked for"
+    );
     let forced = run(binary()
         .env("CLICOLOR_FORCE", "1")
         .arg("--root")
@@ -476,7 +613,11 @@ fn every_shell_has_completions_that_name_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(binary().args(["completions", shell])).ok();
         for command in Cli::command().get_subcommands() {
-            assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
+            assert!(
+                script.contains(command.get_name()),
+                "{shell}: {}",
+                command.get_name()
+            );
         }
         assert!(script.contains("ack-memory"), "{shell}");
     }
@@ -487,7 +628,10 @@ fn every_command_has_help() {
     let root = Root::new();
     fn walk(command: &clap::Command, path: &[String], all: &mut Vec<Vec<String>>) {
         all.push(path.to_vec());
-        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+        for inner in command
+            .get_subcommands()
+            .filter(|inner| inner.get_name() != "help")
+        {
             let mut path = path.to_vec();
             path.push(inner.get_name().to_owned());
             walk(inner, &path, all);
@@ -499,11 +643,17 @@ fn every_command_has_help() {
     let mut text = String::new();
     for path in all {
         let help = run(binary().args(&path).arg("--help")).ok();
-        text += &format!("$ ack-memory {}\n{help}\n", [path, vec!["--help".to_owned()]].concat().join(" "));
+        text += &format!(
+            "$ ack-memory {}\n{help}\n",
+            [path, vec!["--help".to_owned()]].concat().join(" ")
+        );
     }
     filters(root.path()).bind(|| insta::assert_snapshot!("help", text));
     let version = run(binary().arg("--version")).ok();
-    assert_eq!(version.trim(), format!("ack-memory {}", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        version.trim(),
+        format!("ack-memory {}", env!("CARGO_PKG_VERSION"))
+    );
 }
 
 #[test]
@@ -520,14 +670,21 @@ fn every_command_has_a_manual_page() {
         let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
     }
-    assert!(!pages.join("ack-memory-man.1").exists(), "it is for packages, not for users");
+    assert!(
+        !pages.join("ack-memory-man.1").exists(),
+        "it is for packages, not for users"
+    );
 }
 
 #[test]
 fn the_demo_shows_every_tool_and_leaves_nothing() {
     let temporary = TempDir::new().unwrap();
     let home = TempDir::new().unwrap();
-    let out = run(binary().env("TMPDIR", temporary.path()).env("HOME", home.path()).arg("demo")).ok();
+    let out = run(binary()
+        .env("TMPDIR", temporary.path())
+        .env("HOME", home.path())
+        .arg("demo"))
+    .ok();
     for part in [
         "137",
         "ERR_PNPM_OUTDATED_LOCKFILE",
@@ -540,7 +697,10 @@ fn the_demo_shows_every_tool_and_leaves_nothing() {
     }
     assert!(!out.contains("note:"), "{out}");
     for folder in [temporary.path(), home.path()] {
-        let left: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let left: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert!(left.is_empty(), "{left:?}");
     }
 }
@@ -549,14 +709,27 @@ fn the_demo_shows_every_tool_and_leaves_nothing() {
 fn the_demo_keeps_its_scopes_in_a_folder_that_is_named() {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("new/demo-root");
-    let out = run(binary().current_dir(folder.path()).args(["demo", "new/demo-root"])).ok();
-    assert!(out.contains(root.to_str().unwrap()), "the folder is named in full: {out}");
+    let out = run(binary()
+        .current_dir(folder.path())
+        .args(["demo", "new/demo-root"]))
+    .ok();
+    assert!(
+        out.contains(root.to_str().unwrap()),
+        "the folder is named in full: {out}"
+    );
     let answer = ack(&root, &["query", "ERR_PNPM_OUTDATED_LOCKFILE", "--json"]).json();
     assert!(answer["total"].as_u64().unwrap() > 0);
     let before = fingerprint(&root);
     let again = run(binary().arg("demo").arg(&root)).fails(2);
-    assert!(again.contains("demo-root") && again.contains("empty folder"), "{again}");
-    assert_eq!(fingerprint(&root), before, "a folder that is not empty is left alone");
+    assert!(
+        again.contains("demo-root") && again.contains("empty folder"),
+        "{again}"
+    );
+    assert_eq!(
+        fingerprint(&root),
+        before,
+        "a folder that is not empty is left alone"
+    );
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
     run(binary().arg("demo").arg(&file)).fails(2);
@@ -607,7 +780,11 @@ fn scopes_add_shows_first_and_writes_with_yes() {
     let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
     assert_eq!(answer["results"][0]["scope"], "music");
     let before = fingerprint(root.path());
-    assert!(add(&["--yes", "--private"]).fails(2).contains("not overwritten"));
+    assert!(
+        add(&["--yes", "--private"])
+            .fails(2)
+            .contains("not overwritten")
+    );
     add(&[]).fails_somehow();
     assert_eq!(fingerprint(root.path()), before, "nothing is overwritten");
     let stores = fingerprint(elsewhere.path());
@@ -638,7 +815,11 @@ fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
     add("file", "x/memory.db").ok();
     add("folder", "./x").ok();
     for scope in ["file", "folder"] {
-        let answer = ack(root.path(), &["query", "xylophone", "--in-scope", scope, "--json"]).json();
+        let answer = ack(
+            root.path(),
+            &["query", "xylophone", "--in-scope", scope, "--json"],
+        )
+        .json();
         assert_eq!(answer["total"], 1, "{scope}: {answer}");
     }
     assert_eq!(fingerprint(elsewhere.path()), before);
@@ -651,8 +832,31 @@ fn scopes_add_refuses_names_that_are_no_names() {
     let root = Root::new();
     let before = fingerprint(root.path());
     let long = "x".repeat(65);
-    for name in ["../x", "", ".", "..", "a/b", "/absolute", ".hidden", "a b", "a\\b", "a\nb", &long] {
-        let error = ack(root.path(), &["scopes", "add", name, "--yes", "--store", store.to_str().unwrap()]).fails_somehow();
+    for name in [
+        "../x",
+        "",
+        ".",
+        "..",
+        "a/b",
+        "/absolute",
+        ".hidden",
+        "a b",
+        "a\\b",
+        "a\nb",
+        &long,
+    ] {
+        let error = ack(
+            root.path(),
+            &[
+                "scopes",
+                "add",
+                name,
+                "--yes",
+                "--store",
+                store.to_str().unwrap(),
+            ],
+        )
+        .fails_somehow();
         assert!(error.contains("name"), "{name:?}: {error}");
     }
     assert_eq!(fingerprint(root.path()), before);
@@ -665,7 +869,18 @@ fn scopes_add_refuses_a_name_that_is_taken_in_another_spelling() {
     let store = root.path().join("scopes/platform/memory.db");
     let before = fingerprint(root.path());
     for name in ["Ledger_API", "ledger_api", "LEDGER-API"] {
-        let error = ack(root.path(), &["scopes", "add", name, "--yes", "--store", store.to_str().unwrap()]).fails_somehow();
+        let error = ack(
+            root.path(),
+            &[
+                "scopes",
+                "add",
+                name,
+                "--yes",
+                "--store",
+                store.to_str().unwrap(),
+            ],
+        )
+        .fails_somehow();
         assert!(error.contains("ledger-api"), "{name}: {error}");
     }
     assert_eq!(fingerprint(root.path()), before);
@@ -694,8 +909,22 @@ fn scopes_add_refuses_what_is_no_store_by_its_path() {
     ];
     let before = fingerprint(root.path());
     for path in paths {
-        let error = ack(root.path(), &["scopes", "add", "new", "--yes", "--store", path.to_str().unwrap()]).fails(1);
-        assert!(error.contains(path.to_str().unwrap()) && error.contains("hint:"), "{error}");
+        let error = ack(
+            root.path(),
+            &[
+                "scopes",
+                "add",
+                "new",
+                "--yes",
+                "--store",
+                path.to_str().unwrap(),
+            ],
+        )
+        .fails(1);
+        assert!(
+            error.contains(path.to_str().unwrap()) && error.contains("hint:"),
+            "{error}"
+        );
     }
     assert_eq!(fingerprint(root.path()), before);
 }
@@ -707,7 +936,18 @@ fn a_store_that_keeps_no_review_status_is_said_to() {
     claude_mem(&store);
     let root = Root::new();
     let add = |name: &str, rest: &[&str]| {
-        let arguments = [&["scopes", "add", name, "--yes", "--store", store.to_str().unwrap()], rest].concat();
+        let arguments = [
+            &[
+                "scopes",
+                "add",
+                name,
+                "--yes",
+                "--store",
+                store.to_str().unwrap(),
+            ],
+            rest,
+        ]
+        .concat();
         ack(root.path(), &arguments).ok()
     };
     let said = add("waiting", &[]);
@@ -717,8 +957,14 @@ fn a_store_that_keeps_no_review_status_is_said_to() {
     );
     let said = add("vouched", &["--unreviewed", "approved"]);
     assert!(said.contains("1 memories are approved"), "{said}");
-    let total =
-        |scope: &str, status: &str| ack(root.path(), &["query", "--in-scope", scope, "--status", status, "--json"]).json()["total"].clone();
+    let total = |scope: &str, status: &str| {
+        ack(
+            root.path(),
+            &["query", "--in-scope", scope, "--status", status, "--json"],
+        )
+        .json()["total"]
+            .clone()
+    };
     assert_eq!(total("waiting", "approved"), 0);
     assert_eq!(total("waiting", "staging"), 1);
     assert_eq!(total("vouched", "approved"), 1);
@@ -777,19 +1023,34 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
         Some((path(variable.path()), "environment ACK_MEM_PATH".to_owned()))
     );
     let from_flag = doctor(&|command| {
-        command.env("ACK_MEM_PATH", variable.path()).arg("--root").arg(flag.path());
+        command
+            .env("ACK_MEM_PATH", variable.path())
+            .arg("--root")
+            .arg(flag.path());
     });
-    assert_eq!(setting(&from_flag, "root"), Some((path(flag.path()), "flag --root".to_owned())));
+    assert_eq!(
+        setting(&from_flag, "root"),
+        Some((path(flag.path()), "flag --root".to_owned()))
+    );
     let db = flag.scope_folder("platform").join("memory.db");
     let sources = |flags: &[&str]| {
         let doctor = doctor(&|command| {
-            command.env("ACK_MEM_DB", &db).env("ACK_MEM_SCOPE", "platform").args(flags);
+            command
+                .env("ACK_MEM_DB", &db)
+                .env("ACK_MEM_SCOPE", "platform")
+                .args(flags);
         });
         [setting(&doctor, "db"), setting(&doctor, "scope")].map(Option::unwrap)
     };
     let [own_db, own_scope] = sources(&[]);
     assert_eq!(own_db, (path(&db), "environment ACK_MEM_DB".to_owned()));
-    assert_eq!(own_scope, ("platform".to_owned(), "environment ACK_MEM_SCOPE".to_owned()));
+    assert_eq!(
+        own_scope,
+        (
+            "platform".to_owned(),
+            "environment ACK_MEM_SCOPE".to_owned()
+        )
+    );
     let given = path(&db);
     let [own_db, own_scope] = sources(&["--db", &given, "--scope", "memory"]);
     assert_eq!(own_db, (given.clone(), "flag --db".to_owned()));
@@ -801,7 +1062,11 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
             .env("ACK_MEM_DB", "")
             .env("CLAUDE_PROJECT_DIR", "");
     });
-    assert_eq!(setting(&empty, "root").unwrap().1, "default", "an empty variable says nothing");
+    assert_eq!(
+        setting(&empty, "root").unwrap().1,
+        "default",
+        "an empty variable says nothing"
+    );
     assert_eq!(setting(&empty, "scope"), None);
     assert_eq!(setting(&empty, "db"), None);
     assert_eq!(setting(&empty, "project").unwrap().1, "working directory");
@@ -811,13 +1076,22 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
             command.env("ACK_MEM_PATH", variable.path());
             change(command);
         });
-        (setting(&doctor, "project").unwrap().1, doctor["current_scope"].clone())
+        (
+            setting(&doctor, "project").unwrap().1,
+            doctor["current_scope"].clone(),
+        )
     };
     let folder = |name: &str| variable.path().join(name);
     let told = project(&|command| {
         command.env("CLAUDE_PROJECT_DIR", folder("ledger-api"));
     });
-    assert_eq!(told, ("environment CLAUDE_PROJECT_DIR".to_owned(), json!("ledger-api")));
+    assert_eq!(
+        told,
+        (
+            "environment CLAUDE_PROJECT_DIR".to_owned(),
+            json!("ledger-api")
+        )
+    );
     let told = project(&|command| {
         command
             .env("CLAUDE_PROJECT_DIR", folder("ledger-api"))
@@ -841,9 +1115,17 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
     let told = scope(&|command| {
         command.env("ACK_MEM_SCOPE", "platform");
     });
-    assert_eq!(told, ("platform".to_owned(), "environment ACK_MEM_SCOPE".to_owned()));
+    assert_eq!(
+        told,
+        (
+            "platform".to_owned(),
+            "environment ACK_MEM_SCOPE".to_owned()
+        )
+    );
     let told = scope(&|command| {
-        command.env("ACK_MEM_SCOPE", "platform").args(["--scope", "kiosk-web"]);
+        command
+            .env("ACK_MEM_SCOPE", "platform")
+            .args(["--scope", "kiosk-web"]);
     });
     assert_eq!(told, ("kiosk-web".to_owned(), "flag --scope".to_owned()));
 }
@@ -876,10 +1158,19 @@ fn a_single_database_is_served_as_the_only_scope() {
     });
     assert_eq!(told, text(&other));
     let told = scopes(&|command| {
-        command.env("ACK_MEM_DB", &database).env("ACK_MEM_PATH", samples.path());
+        command
+            .env("ACK_MEM_DB", &database)
+            .env("ACK_MEM_PATH", samples.path());
     });
-    assert_eq!(told, text(&database), "a single database comes before a root");
-    let missing = run(binary().env("HOME", home.path()).args(["--db", "nowhere.db", "query", "x"])).fails(1);
+    assert_eq!(
+        told,
+        text(&database),
+        "a single database comes before a root"
+    );
+    let missing = run(binary()
+        .env("HOME", home.path())
+        .args(["--db", "nowhere.db", "query", "x"]))
+    .fails(1);
     assert!(
         missing.contains("Memory database not found") && missing.contains("nowhere.db"),
         "{missing}"
@@ -901,7 +1192,9 @@ fn the_environment_pins_to_a_scope() {
     .json();
     assert_eq!(answer["searched"]["scopes"], json!(["platform"]));
     let answer = query(&|command| {
-        command.env("ACK_MEM_SCOPE", "platform").args(["--scope", "kiosk-web"]);
+        command
+            .env("ACK_MEM_SCOPE", "platform")
+            .args(["--scope", "kiosk-web"]);
     })
     .json();
     assert_eq!(answer["searched"]["scopes"], json!(["kiosk-web"]));
@@ -922,7 +1215,11 @@ fn home_alone_is_enough() {
     run(binary().arg("demo").arg(&root)).ok();
     let bare = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-        command.env_clear().env("HOME", home.path()).current_dir("/").stdin(Stdio::null());
+        command
+            .env_clear()
+            .env("HOME", home.path())
+            .current_dir("/")
+            .stdin(Stdio::null());
         command
     };
     let answer = run(bare().args(["query", "deadlock", "--json"])).json();
@@ -935,7 +1232,10 @@ fn home_alone_is_enough() {
     let project = home.path().join("dotfiles");
     std::fs::create_dir(&project).unwrap();
     let answer = run(bare().args(["query", "--json", "--project"]).arg(&project)).json();
-    assert_eq!(answer["searched"]["current_scope"], "dana-private", "{answer}");
+    assert_eq!(
+        answer["searched"]["current_scope"], "dana-private",
+        "{answer}"
+    );
 }
 
 #[test]
@@ -969,7 +1269,10 @@ fn the_pin_names_a_single_database() {
     for name in ["team memories", "Émile-2", "platform", "memory"] {
         let answer = with(name, &["query", "exit code 137", "-n", "1", "--json"]).json();
         assert_eq!(answer["results"][0]["scope"], name, "{answer}");
-        assert_eq!(answer["searched"]["detected_by"], "environment ACK_MEM_SCOPE");
+        assert_eq!(
+            answer["searched"]["detected_by"],
+            "environment ACK_MEM_SCOPE"
+        );
         let answer = with(name, &["query", "--in-scope", name, "--json"]).json();
         assert_eq!(answer["searched"]["scopes"], json!([name]));
         with(name, &["get", "ack_d7640b_2026-04-13_001"]).ok();
@@ -990,7 +1293,10 @@ fn a_full_disk_is_not_called_a_question_of_permissions() {
         return;
     }
     let root = Root::samples();
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
     let output = binary()
         .arg("--root")
         .arg(root.path())
@@ -1003,5 +1309,8 @@ fn a_full_disk_is_not_called_a_question_of_permissions() {
         .unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("no space left") && !error.contains("may be used"), "{error}");
+    assert!(
+        error.contains("no space left") && !error.contains("may be used"),
+        "{error}"
+    );
 }

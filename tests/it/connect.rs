@@ -9,14 +9,27 @@ use tempfile::TempDir;
 use crate::cli::{Outcome, binary, run};
 use crate::support::fingerprint;
 
-pub const CLIENTS: [&str; 7] = ["claude-code", "claude-desktop", "codex", "cursor", "vscode", "gemini", "copilot"];
+pub const CLIENTS: [&str; 7] = [
+    "claude-code",
+    "claude-desktop",
+    "codex",
+    "cursor",
+    "vscode",
+    "gemini",
+    "copilot",
+];
 
 /// A home of its own for the program and its clients.
 pub struct Home(pub TempDir);
 
 impl Home {
     pub fn new() -> Self {
-        Self(tempfile::Builder::new().prefix("ack-home-").tempdir().unwrap())
+        Self(
+            tempfile::Builder::new()
+                .prefix("ack-home-")
+                .tempdir()
+                .unwrap(),
+        )
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -45,10 +58,17 @@ impl Home {
 
     /// A program that finds this home and nothing else of the machine's clients.
     pub fn prepared(&self, mut command: Command) -> Command {
-        for variable in ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"] {
+        for variable in [
+            "XDG_CONFIG_HOME",
+            "CLAUDE_CONFIG_DIR",
+            "CODEX_HOME",
+            "COPILOT_HOME",
+        ] {
             command.env_remove(variable);
         }
-        command.env("HOME", self.0.path()).env("APPDATA", self.path("roaming"));
+        command
+            .env("HOME", self.0.path())
+            .env("APPDATA", self.path("roaming"));
         command
     }
 
@@ -57,7 +77,9 @@ impl Home {
         let mac = cfg!(target_os = "macos");
         match client {
             "claude-code" => ".claude.json",
-            "claude-desktop" if mac => "Library/Application Support/Claude/claude_desktop_config.json",
+            "claude-desktop" if mac => {
+                "Library/Application Support/Claude/claude_desktop_config.json"
+            }
             "claude-desktop" => ".config/Claude/claude_desktop_config.json",
             "codex" => ".codex/config.toml",
             "cursor" => ".cursor/mcp.json",
@@ -71,8 +93,12 @@ impl Home {
 
 /// The names and bytes of every file.
 pub fn contents(folder: &Path) -> Vec<(PathBuf, u64)> {
-    let files = fingerprint(folder).into_iter().filter(|(path, _)| path.is_file());
-    files.map(|(path, (_, _, content))| (path, content)).collect()
+    let files = fingerprint(folder)
+        .into_iter()
+        .filter(|(path, _)| path.is_file());
+    files
+        .map(|(path, (_, _, content))| (path, content))
+        .collect()
 }
 
 #[test]
@@ -80,7 +106,10 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
     for client in CLIENTS {
         let home = Home::new();
         let shown = home.run(&["connect", client]).ok();
-        assert!(shown.contains("nothing was written") && shown.contains("ack-memory"), "{shown}");
+        assert!(
+            shown.contains("nothing was written") && shown.contains("ack-memory"),
+            "{shown}"
+        );
         assert!(
             home.run(&["connect", client, "--dry-run", "--yes"])
                 .ok()
@@ -88,19 +117,30 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
         );
         assert!(contents(home.0.path()).is_empty(), "{client}");
 
-        home.run(&["connect", client, "--yes", "--prompt-hook"]).ok();
+        home.run(&["connect", client, "--yes", "--prompt-hook"])
+            .ok();
         let text = home.read(home.settings(client));
         for part in ["ack-memory", "--root", ".ack-mem", "serve"] {
             assert!(text.contains(part), "{client}: {text}");
         }
         let connected = contents(home.0.path());
-        let again = home.run(&["connect", client, "--yes", "--prompt-hook"]).ok();
+        let again = home
+            .run(&["connect", client, "--yes", "--prompt-hook"])
+            .ok();
         assert!(again.contains("connected already"), "{again}");
         assert_eq!(contents(home.0.path()), connected, "{client}");
 
         home.run(&["disconnect", client, "--yes"]).ok();
-        assert!(contents(home.0.path()).is_empty(), "{client}: {:?}", contents(home.0.path()));
-        assert!(home.run(&["disconnect", client, "--yes"]).ok().contains("not connected"));
+        assert!(
+            contents(home.0.path()).is_empty(),
+            "{client}: {:?}",
+            contents(home.0.path())
+        );
+        assert!(
+            home.run(&["disconnect", client, "--yes"])
+                .ok()
+                .contains("not connected")
+        );
     }
 }
 
@@ -108,12 +148,21 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
 fn what_clients_are_told_is_what_they_understand() {
     let home = Home::new();
     for client in CLIENTS {
-        home.run(&["--root", "/srv/my memories", "connect", client, "--yes", "--prompt-hook"])
-            .ok();
+        home.run(&[
+            "--root",
+            "/srv/my memories",
+            "connect",
+            client,
+            "--yes",
+            "--prompt-hook",
+        ])
+        .ok();
     }
     let binary = std::env!("CARGO_BIN_EXE_ack-memory");
     let arguments = json!(["--root", "/srv/my memories", "serve"]);
-    let hook = |hook: &str, client: &str| format!("{binary} --root '/srv/my memories' hook {hook} --client {client}");
+    let hook = |hook: &str, client: &str| {
+        format!("{binary} --root '/srv/my memories' hook {hook} --client {client}")
+    };
     for (client, key) in [("claude-code", "mcpServers"), ("vscode", "servers")] {
         let server = &home.json(home.settings(client))[key]["ack-memory"];
         assert_eq!(
@@ -130,7 +179,10 @@ fn what_clients_are_told_is_what_they_understand() {
     ] {
         let server = &home.json(home.settings(client))["mcpServers"]["ack-memory"];
         let mut expected = json!({ "command": binary, "args": arguments });
-        expected.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        expected
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         assert_eq!(*server, expected, "{client}");
     }
     assert_eq!(
@@ -138,9 +190,17 @@ fn what_clients_are_told_is_what_they_understand() {
         json!({ "allow": ["mcp__ack-memory"] })
     );
     let codex: Value = toml::from_str(&home.read(".codex/config.toml")).unwrap();
-    assert_eq!(codex["mcp_servers"]["ack-memory"], json!({ "command": binary, "args": arguments }));
+    assert_eq!(
+        codex["mcp_servers"]["ack-memory"],
+        json!({ "command": binary, "args": arguments })
+    );
     for (file, client, prompt, seconds) in [
-        (".claude/settings.json", "claude-code", "UserPromptSubmit", 10),
+        (
+            ".claude/settings.json",
+            "claude-code",
+            "UserPromptSubmit",
+            10,
+        ),
         (".codex/hooks.json", "codex", "UserPromptSubmit", 10),
         (".gemini/settings.json", "gemini", "BeforeAgent", 10_000),
     ] {
@@ -154,9 +214,13 @@ fn what_clients_are_told_is_what_they_understand() {
     }
     let copilot = home.json(".copilot/hooks/ack-memory.json");
     assert_eq!(copilot["version"], 1);
-    for (event, name) in [("sessionStart", "session-start"), ("userPromptSubmitted", "user-prompt")] {
+    for (event, name) in [
+        ("sessionStart", "session-start"),
+        ("userPromptSubmitted", "user-prompt"),
+    ] {
         let command = hook(name, "copilot");
-        let expected = json!({ "type": "command", "bash": command, "powershell": command, "timeoutSec": 10 });
+        let expected =
+            json!({ "type": "command", "bash": command, "powershell": command, "timeoutSec": 10 });
         assert_eq!(copilot["hooks"][event], json!([expected]));
     }
     let cursor = home.json(".cursor/hooks.json");
@@ -169,7 +233,8 @@ fn what_clients_are_told_is_what_they_understand() {
 #[test]
 fn a_hook_is_left_out_where_it_is_not_wanted() {
     let home = Home::new();
-    home.run(&["connect", "claude-code", "--yes", "--no-hook", "--no-allow"]).ok();
+    home.run(&["connect", "claude-code", "--yes", "--no-hook", "--no-allow"])
+        .ok();
     assert!(!home.path(".claude/settings.json").exists());
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let hooks = &home.json(".claude/settings.json")["hooks"];
@@ -200,7 +265,11 @@ fn comments_order_and_spacing_stay_and_come_back() {
         (
             "codex",
             toml,
-            &["# mine\nmodel   = \"m\"  # why\n", "command = 'x'", "[tui]\ntheme = \"dark\""],
+            &[
+                "# mine\nmodel   = \"m\"  # why\n",
+                "command = 'x'",
+                "[tui]\ntheme = \"dark\"",
+            ],
         ),
         ("claude-code", "{\"mcpServers\":{},\"x\":1}", &["\"x\":1"]),
         ("cursor", "{}", &[]),
@@ -214,7 +283,10 @@ fn comments_order_and_spacing_stay_and_come_back() {
         for part in kept {
             assert!(after.contains(part), "{client}: {part} is not in {after}");
         }
-        let copy = path.with_file_name(format!("{}.before-ack-memory", path.file_name().unwrap().to_str().unwrap()));
+        let copy = path.with_file_name(format!(
+            "{}.before-ack-memory",
+            path.file_name().unwrap().to_str().unwrap()
+        ));
         assert_eq!(std::fs::read_to_string(&copy).unwrap(), before, "{client}");
         home.run(&["disconnect", client, "--yes"]).ok();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}");
@@ -232,7 +304,10 @@ fn what_was_changed_meanwhile_stays_when_a_client_is_disconnected() {
     );
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let mut settings = home.json(name);
-    assert_eq!(settings["hooks"]["SessionStart"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        settings["hooks"]["SessionStart"].as_array().unwrap().len(),
+        2
+    );
     settings["model"] = json!("opus");
     home.write(name, &settings.to_string());
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
@@ -244,7 +319,8 @@ fn what_was_changed_meanwhile_stays_when_a_client_is_disconnected() {
 fn a_second_connection_replaces_the_first() {
     let home = Home::new();
     for root in ["/first", "/second"] {
-        home.run(&["--root", root, "connect", "gemini", "--yes"]).ok();
+        home.run(&["--root", root, "connect", "gemini", "--yes"])
+            .ok();
     }
     let text = home.read(".gemini/settings.json");
     assert!(!text.contains("/first"), "{text}");
@@ -305,9 +381,11 @@ fn a_project_can_be_connected_alone() {
         ("gemini", ".gemini/settings.json"),
         ("copilot", ".mcp.json"),
     ] {
-        home.run(&["--project", there, "connect", client, "--here", "--yes"]).ok();
+        home.run(&["--project", there, "connect", client, "--here", "--yes"])
+            .ok();
         assert!(project.join(file).is_file(), "{client}");
-        home.run(&["--project", there, "disconnect", client, "--here", "--yes"]).ok();
+        home.run(&["--project", there, "disconnect", client, "--here", "--yes"])
+            .ok();
         assert!(contents(home.0.path()).is_empty(), "{client}");
     }
     let error = home.run(&["connect", "claude-desktop", "--here"]).fails(2);
@@ -322,19 +400,25 @@ fn links_and_permissions_stay() {
     let real = home.write("dotfiles/claude.json", "{}\n");
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink(&real, home.path(".claude.json")).unwrap();
-    home.run(&["connect", "claude-code", "--yes", "--no-hook"]).ok();
+    home.run(&["connect", "claude-code", "--yes", "--no-hook"])
+        .ok();
     assert!(home.path(".claude.json").is_symlink());
-    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        std::fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
     assert!(home.read("dotfiles/claude.json").contains("ack-memory"));
 }
 
 #[test]
 fn tools_are_allowed_unless_that_is_not_wanted_and_the_permission_goes_again() {
     let name = ".claude/settings.json";
-    let before = "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"], \"deny\": [\"WebFetch\"] }\n}\n";
+    let before =
+        "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"], \"deny\": [\"WebFetch\"] }\n}\n";
     let home = Home::new();
     home.write(name, before);
-    home.run(&["connect", "claude-code", "--yes", "--no-allow"]).ok();
+    home.run(&["connect", "claude-code", "--yes", "--no-allow"])
+        .ok();
     assert_eq!(home.json(name)["permissions"]["allow"], json!(["Bash(ls)"]));
     let shown = home.run(&["connect", "claude-code"]);
     assert!(
@@ -342,8 +426,12 @@ fn tools_are_allowed_unless_that_is_not_wanted_and_the_permission_goes_again() {
         "{shown:?}"
     );
     assert!(shown.out.contains("mcp__ack-memory"), "{shown:?}");
-    home.run(&["connect", "claude-code", "--yes", "--surface", "siftcoder"]).ok();
-    assert_eq!(home.json(name)["permissions"]["allow"], json!(["Bash(ls)", "mcp__ack-memory"]));
+    home.run(&["connect", "claude-code", "--yes", "--surface", "siftcoder"])
+        .ok();
+    assert_eq!(
+        home.json(name)["permissions"]["allow"],
+        json!(["Bash(ls)", "mcp__ack-memory"])
+    );
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(home.read(name), before);
 
@@ -351,7 +439,10 @@ fn tools_are_allowed_unless_that_is_not_wanted_and_the_permission_goes_again() {
     let own = "{\"permissions\":{\"allow\":[\"mcp__ack-memory\"]}}";
     home.write(name, own);
     home.run(&["connect", "claude-code", "--yes"]).ok();
-    assert_eq!(home.json(name)["permissions"]["allow"], json!(["mcp__ack-memory"]));
+    assert_eq!(
+        home.json(name)["permissions"]["allow"],
+        json!(["mcp__ack-memory"])
+    );
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(home.read(name), own);
 
@@ -368,15 +459,20 @@ fn tools_of_other_servers_are_not_allowed_with_ours() {
     let home = Home::new();
     let root = home.path("memories");
     let root = root.to_str().unwrap();
-    home.run(&["--root", root, "connect", "claude-code", "--yes"]).ok();
+    home.run(&["--root", root, "connect", "claude-code", "--yes"])
+        .ok();
     home.write(
         "memories/config.toml",
         "[upstream.files]\ncommand = [\"files\"]\ntools = { write_file = \"write_file\" }\n",
     );
     let shown = home.run(&["--root", root, "connect", "claude-code", "--yes"]);
     assert!(shown.err.contains("[upstream]"), "{shown:?}");
-    let rules = ["get_context", "get_memory", "list_scopes", "query_memories"].map(|tool| format!("mcp__ack-memory__{tool}"));
-    assert_eq!(home.json(".claude/settings.json")["permissions"]["allow"], json!(rules));
+    let rules = ["get_context", "get_memory", "list_scopes", "query_memories"]
+        .map(|tool| format!("mcp__ack-memory__{tool}"));
+    assert_eq!(
+        home.json(".claude/settings.json")["permissions"]["allow"],
+        json!(rules)
+    );
     let shown = home.run(&["--root", root, "connect", "gemini", "--yes"]);
     assert!(shown.err.contains("`trust`"), "{shown:?}");
     assert!(
@@ -384,7 +480,8 @@ fn tools_of_other_servers_are_not_allowed_with_ours() {
             .get("trust")
             .is_none()
     );
-    home.run(&["--root", root, "disconnect", "claude-code", "--yes"]).ok();
+    home.run(&["--root", root, "disconnect", "claude-code", "--yes"])
+        .ok();
     assert!(!home.path(".claude/settings.json").exists());
 }
 
@@ -395,7 +492,11 @@ fn repository(home: &Home) -> (PathBuf, String) {
         std::fs::create_dir_all(root.join(part)).unwrap();
     }
     std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    std::fs::write(root.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n").unwrap();
+    std::fs::write(
+        root.join(".git/config"),
+        "[core]\n\trepositoryformatversion = 0\n",
+    )
+    .unwrap();
     let inside = root.join("src/deep").to_str().unwrap().to_owned();
     (root, inside)
 }
@@ -425,13 +526,20 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
             "--here",
         ];
         let shown = home.run(&connect);
-        for part in ["usually commit", "not on the PATH", "/srv/memories", "ACK_MEM_PATH"] {
+        for part in [
+            "usually commit",
+            "not on the PATH",
+            "/srv/memories",
+            "ACK_MEM_PATH",
+        ] {
             assert!(shown.err.contains(part), "{client}: {part}: {}", shown.err);
         }
         assert_eq!(contents(home.0.path()), before);
-        home.run(&[&connect[..], &["--yes", "--prompt-hook"]].concat()).ok();
+        home.run(&[&connect[..], &["--yes", "--prompt-hook"]].concat())
+            .ok();
         for name in shared {
-            let text = std::fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{client}: {name}: {error}"));
+            let text = std::fs::read_to_string(root.join(name))
+                .unwrap_or_else(|error| panic!("{client}: {name}: {error}"));
             assert!(text.contains("ack-memory"), "{client}: {text}");
             for machine in [
                 home.0.path().to_str().unwrap(),
@@ -445,9 +553,20 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
         assert!(contents(Path::new(&inside)).is_empty(), "{client}");
         if client == "codex" {
             let text = std::fs::read_to_string(root.join(".codex/config.toml")).unwrap();
-            assert!(text.contains("env_vars = [\"ACK_MEM_PATH\""), "it passes on no others: {text}");
+            assert!(
+                text.contains("env_vars = [\"ACK_MEM_PATH\""),
+                "it passes on no others: {text}"
+            );
         }
-        home.run(&["--project", &inside, "disconnect", client, "--here", "--yes"]).ok();
+        home.run(&[
+            "--project",
+            &inside,
+            "disconnect",
+            client,
+            "--here",
+            "--yes",
+        ])
+        .ok();
         assert_eq!(contents(home.0.path()), before, "{client}");
     }
 }
@@ -460,19 +579,35 @@ fn a_program_on_the_path_is_named_by_its_place_there() {
     std::fs::create_dir(home.path("bin")).unwrap();
     let link = home.path("bin/ack-memory");
     std::os::unix::fs::symlink(std::env!("CARGO_BIN_EXE_ack-memory"), &link).unwrap();
-    let connect = |arguments: &[&str]| run(home.prepared(binary()).env("PATH", home.path("bin")).args(arguments));
+    let connect = |arguments: &[&str]| {
+        run(home
+            .prepared(binary())
+            .env("PATH", home.path("bin"))
+            .args(arguments))
+    };
     connect(&["connect", "gemini", "--yes"]).ok();
     assert_eq!(
         home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]["command"],
         link.to_str().unwrap()
     );
-    let here = connect(&["--project", &inside, "connect", "claude-code", "--here", "--yes"]);
+    let here = connect(&[
+        "--project",
+        &inside,
+        "connect",
+        "claude-code",
+        "--here",
+        "--yes",
+    ]);
     assert!(!here.err.contains("PATH"), "{here:?}");
-    let server: Value = serde_json::from_str(&std::fs::read_to_string(root.join(".mcp.json")).unwrap()).unwrap();
+    let server: Value =
+        serde_json::from_str(&std::fs::read_to_string(root.join(".mcp.json")).unwrap()).unwrap();
     let expected = json!({ "type": "stdio", "command": "ack-memory", "args": ["serve"] });
     assert_eq!(server["mcpServers"]["ack-memory"], expected);
     // What only this machine reads names it in full, and agrees to the project's server.
-    let local: Value = serde_json::from_str(&std::fs::read_to_string(root.join(".claude/settings.local.json")).unwrap()).unwrap();
+    let local: Value = serde_json::from_str(
+        &std::fs::read_to_string(root.join(".claude/settings.local.json")).unwrap(),
+    )
+    .unwrap();
     assert!(
         local["hooks"]["SessionStart"][0]["hooks"][0]["command"]
             .as_str()
@@ -488,17 +623,24 @@ fn what_would_be_told_twice_is_said() {
     let home = Home::new();
     let (_, inside) = repository(&home);
     let connect = |more: &[&str]| {
-        let outcome = home.run(&[&["--project", &inside, "connect", "claude-code"][..], more].concat());
+        let outcome =
+            home.run(&[&["--project", &inside, "connect", "claude-code"][..], more].concat());
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         outcome.err
     };
-    home.write(".claude/settings.json", "{\"enabledPlugins\":{\"ack-memory@team\":true}}");
+    home.write(
+        ".claude/settings.json",
+        "{\"enabledPlugins\":{\"ack-memory@team\":true}}",
+    );
     assert!(connect(&[]).contains("claude plugin disable ack-memory@team"));
     // It brings the server as well, whatever hooks there are, and also where all is connected already.
     assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
     assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
-    home.write(".claude/settings.json", "{\"enabledPlugins\":{\"ack-memory@team\":false}}");
+    home.write(
+        ".claude/settings.json",
+        "{\"enabledPlugins\":{\"ack-memory@team\":false}}",
+    );
     assert!(!connect(&["--yes"]).contains("plugin"));
     assert!(connect(&["--here"]).contains("told twice"));
     assert!(!connect(&["--here", "--no-hook"]).contains("told twice"));
@@ -510,10 +652,21 @@ fn what_would_be_told_twice_is_said() {
 #[test]
 fn codex_is_said_to_ask_for_trust_when_its_hook_is_new() {
     let home = Home::new();
-    assert!(home.run(&["connect", "codex", "--yes"]).ok().contains("trusted"));
+    assert!(
+        home.run(&["connect", "codex", "--yes"])
+            .ok()
+            .contains("trusted")
+    );
     assert!(
         !home
-            .run(&["--root", "/elsewhere", "connect", "codex", "--yes", "--no-hook"])
+            .run(&[
+                "--root",
+                "/elsewhere",
+                "connect",
+                "codex",
+                "--yes",
+                "--no-hook"
+            ])
             .ok()
             .contains("trusted")
     );
@@ -548,10 +701,18 @@ fn the_question_is_asked_before_it_is_answered() {
     });
     let (mut text, began) = (String::new(), Instant::now());
     while !text.contains("[y/N]") {
-        assert!(began.elapsed() < Duration::from_secs(20), "no question: {text}");
-        text += &shown.recv_timeout(Duration::from_secs(20)).unwrap_or_default();
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "no question: {text}"
+        );
+        text += &shown
+            .recv_timeout(Duration::from_secs(20))
+            .unwrap_or_default();
     }
-    assert!(text.contains("trust"), "what has to be known comes first: {text}");
+    assert!(
+        text.contains("trust"),
+        "what has to be known comes first: {text}"
+    );
     assert!(!home.path(".gemini").exists());
     keyboard.write_all(b"y\n").unwrap();
     assert!(child.wait().unwrap().success());
@@ -569,7 +730,8 @@ fn print_config_shows_what_to_paste() {
     for client in CLIENTS {
         text += &format!(
             "$ ack-memory print-config {client}\n{}\n",
-            home.run(&["--root", "/memories", "print-config", client]).ok()
+            home.run(&["--root", "/memories", "print-config", client])
+                .ok()
         );
     }
     assert!(contents(home.0.path()).is_empty());

@@ -15,8 +15,13 @@ fn keys_that_somebody_added_to_our_entry_stay() {
     for client in ["claude-code", "cursor", "gemini", "copilot", "vscode"] {
         let home = Home::new();
         let name = home.settings(client);
-        let key = if client == "vscode" { "servers" } else { "mcpServers" };
-        home.run(&["--root", "/first", "connect", client, "--yes"]).ok();
+        let key = if client == "vscode" {
+            "servers"
+        } else {
+            "mcpServers"
+        };
+        home.run(&["--root", "/first", "connect", client, "--yes"])
+            .ok();
         let mut settings = home.json(name);
         let own = json!({ "env": { "ACK_MEM_LOG": "debug" }, "trust": false, "alwaysLoad": true, "timeout": 5, "tools": ["get_memory"] });
         settings[key]["ack-memory"]
@@ -24,7 +29,8 @@ fn keys_that_somebody_added_to_our_entry_stay() {
             .unwrap()
             .extend(own.as_object().unwrap().clone());
         home.write(name, &settings.to_string());
-        home.run(&["--root", "/second", "connect", client, "--yes"]).ok();
+        home.run(&["--root", "/second", "connect", client, "--yes"])
+            .ok();
         let entry = home.json(name)[key]["ack-memory"].clone();
         for (key, value) in own.as_object().unwrap() {
             assert_eq!(entry[key], *value, "{client}: {key}");
@@ -32,12 +38,17 @@ fn keys_that_somebody_added_to_our_entry_stay() {
         assert_eq!(entry["args"][1], "/second", "{client}");
     }
     let home = Home::new();
-    home.run(&["--root", "/first", "connect", "codex", "--yes"]).ok();
+    home.run(&["--root", "/first", "connect", "codex", "--yes"])
+        .ok();
     let own = "enabled = false # for now\nstartup_timeout_sec = 3\ntool_timeout_sec = 9\n\n[mcp_servers.ack-memory.env]\nA = \"b\"\n";
     let text = home.read(".codex/config.toml").replace("\n\n", "\n") + own;
     home.write(".codex/config.toml", &text);
-    home.run(&["--root", "/second", "connect", "codex", "--yes"]).ok();
-    assert_eq!(home.read(".codex/config.toml"), text.replace("/first", "/second"));
+    home.run(&["--root", "/second", "connect", "codex", "--yes"])
+        .ok();
+    assert_eq!(
+        home.read(".codex/config.toml"),
+        text.replace("/first", "/second")
+    );
 }
 
 #[test]
@@ -53,11 +64,17 @@ fn an_entry_is_changed_in_the_form_it_has() {
         let after = home.read(".codex/config.toml");
         let entry = toml::from_str::<Value>(&after).unwrap()["mcp_servers"]["ack-memory"].clone();
         assert_eq!(entry["env"], json!({ "A": "b" }), "{after}");
-        assert_eq!(entry["command"], env!("CARGO_BIN_EXE_ack-memory"), "{after}");
+        assert_eq!(
+            entry["command"],
+            env!("CARGO_BIN_EXE_ack-memory"),
+            "{after}"
+        );
         assert_eq!(after.contains("# mine"), text.contains("# mine"), "{after}");
         assert_eq!(
             after.lines().next(),
-            text.replace("/first", env!("CARGO_BIN_EXE_ack-memory")).lines().next()
+            text.replace("/first", env!("CARGO_BIN_EXE_ack-memory"))
+                .lines()
+                .next()
         );
     }
 }
@@ -65,8 +82,7 @@ fn an_entry_is_changed_in_the_form_it_has() {
 #[test]
 fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
     let home = Home::new();
-    let http =
-        r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"x"},"timeout":5}}}"#;
+    let http = r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"x"},"timeout":5}}}"#;
     for client in ["claude-code", "cursor"] {
         home.write(home.settings(client), http);
         home.run(&["connect", client, "--yes"]).ok();
@@ -89,7 +105,10 @@ fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
     home.run(&["connect", "codex", "--yes"]).ok();
     let codex: Value = toml::from_str(&home.read(".codex/config.toml")).unwrap();
     let entry = codex["mcp_servers"]["ack-memory"].as_object().unwrap();
-    assert!(entry.contains_key("command") && entry.contains_key("enabled"), "{entry:?}");
+    assert!(
+        entry.contains_key("command") && entry.contains_key("enabled"),
+        "{entry:?}"
+    );
     assert!(
         !entry.contains_key("url") && !entry.contains_key("bearer_token_env_var"),
         "{entry:?}"
@@ -99,25 +118,32 @@ fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
 #[test]
 fn a_hook_is_replaced_where_it_stands_and_leaves_what_stands_beside_it() {
     let home = Home::new();
-    home.run(&["--root", "/first", "connect", "codex", "--yes"]).ok();
+    home.run(&["--root", "/first", "connect", "codex", "--yes"])
+        .ok();
     let name = ".codex/hooks.json";
     let mut hooks = home.json(name);
     let list = hooks["hooks"]["SessionStart"].as_array_mut().unwrap();
     let other = |command: &str| json!({ "type": "command", "command": command });
-    list[0]["hooks"].as_array_mut().unwrap().insert(0, other("first"));
+    list[0]["hooks"]
+        .as_array_mut()
+        .unwrap()
+        .insert(0, other("first"));
     list[0]["matcher"] = json!("startup");
     list.push(json!({ "hooks": [other("last")] }));
     home.write(name, &serde_json::to_string_pretty(&hooks).unwrap());
 
-    home.run(&["--root", "/second", "connect", "codex", "--yes"]).ok();
+    home.run(&["--root", "/second", "connect", "codex", "--yes"])
+        .ok();
     let command = hooks["hooks"]["SessionStart"][0]["hooks"][1]["command"]
         .as_str()
         .unwrap()
         .to_owned();
-    hooks["hooks"]["SessionStart"][0]["hooks"][1]["command"] = json!(command.replace("/first", "/second"));
+    hooks["hooks"]["SessionStart"][0]["hooks"][1]["command"] =
+        json!(command.replace("/first", "/second"));
     assert_eq!(home.json(name), hooks);
     let before = contents(home.0.path());
-    home.run(&["--root", "/second", "connect", "codex", "--yes"]).ok();
+    home.run(&["--root", "/second", "connect", "codex", "--yes"])
+        .ok();
     assert_eq!(contents(home.0.path()), before);
 
     home.run(&["disconnect", "codex", "--yes"]).ok();
@@ -161,11 +187,18 @@ fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
     let mut program = program;
     run(program.args(["connect", "claude-code", "--yes", "--prompt-hook"])).ok();
     let mut settings = home.json(".claude/settings.json");
-    assert_eq!(settings["hooks"]["SessionStart"].as_array().unwrap().len(), 2, "{settings}");
+    assert_eq!(
+        settings["hooks"]["SessionStart"].as_array().unwrap().len(),
+        2,
+        "{settings}"
+    );
     settings["model"] = json!("m");
     home.write(".claude/settings.json", &settings.to_string());
     // By the program under its own name.
-    run(home.prepared(binary()).args(["disconnect", "claude-code", "--yes"])).ok();
+    run(home
+        .prepared(binary())
+        .args(["disconnect", "claude-code", "--yes"]))
+    .ok();
     let mut expected = theirs;
     expected["model"] = json!("m");
     assert_eq!(home.json(".claude/settings.json"), expected);
@@ -193,7 +226,15 @@ fn every_byte_comes_back_whatever_ends_lines() {
             let home = Home::new();
             let name = home.settings(client);
             home.write(name, &before);
-            home.run(&["--root", "/first", "connect", client, "--yes", "--prompt-hook"]).ok();
+            home.run(&[
+                "--root",
+                "/first",
+                "connect",
+                client,
+                "--yes",
+                "--prompt-hook",
+            ])
+            .ok();
             let after = home.read(name);
             // Each line that was there stands there as it was, commas apart.
             for line in before
@@ -202,15 +243,28 @@ fn every_byte_comes_back_whatever_ends_lines() {
                 .map(|line| line.trim_start_matches('\u{feff}'))
             {
                 let line = line.trim_end_matches(['}', ']']);
-                assert!(after.contains(line.trim_end()), "{client}: {line:?} is not in {after:?}");
+                assert!(
+                    after.contains(line.trim_end()),
+                    "{client}: {line:?} is not in {after:?}"
+                );
             }
-            if before.matches('\n').count() == before.matches("\r\n").count() && before.contains('\n') {
-                assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{client}: {after:?}");
+            if before.matches('\n').count() == before.matches("\r\n").count()
+                && before.contains('\n')
+            {
+                assert_eq!(
+                    after.matches('\n').count(),
+                    after.matches("\r\n").count(),
+                    "{client}: {after:?}"
+                );
             }
-            assert_eq!(before.starts_with('\u{feff}'), after.starts_with('\u{feff}'));
+            assert_eq!(
+                before.starts_with('\u{feff}'),
+                after.starts_with('\u{feff}')
+            );
             assert_eq!(home.read(&kept(name)), before, "{client}");
             // The kept text is that of before the first connection, however often it is connected.
-            home.run(&["--root", "/second", "connect", client, "--yes", "--no-hook"]).ok();
+            home.run(&["--root", "/second", "connect", client, "--yes", "--no-hook"])
+                .ok();
             assert_eq!(home.read(&kept(name)), before, "{client}");
             home.run(&["disconnect", client, "--yes"]).ok();
             assert_eq!(home.read(name), before, "{client}");
@@ -236,15 +290,21 @@ fn a_kept_text_survives_a_second_connection_that_adds_more() {
     let home = Home::new();
     home.write(".claude/settings.json", before);
     for more in [&["--no-hook"][..], &[], &["--prompt-hook"]] {
-        home.run(&[&["connect", "claude-code", "--yes"][..], more].concat()).ok();
-        assert_eq!(home.read(&kept(".claude/settings.json")), before, "{more:?}");
+        home.run(&[&["connect", "claude-code", "--yes"][..], more].concat())
+            .ok();
+        assert_eq!(
+            home.read(&kept(".claude/settings.json")),
+            before,
+            "{more:?}"
+        );
     }
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(home.read(".claude/settings.json"), before);
     assert_eq!(contents(home.0.path()).len(), 1);
     // A file that was made for the permission goes with it.
     let home = Home::new();
-    home.run(&["connect", "claude-code", "--yes", "--no-hook"]).ok();
+    home.run(&["connect", "claude-code", "--yes", "--no-hook"])
+        .ok();
     home.run(&["connect", "claude-code", "--yes"]).ok();
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert!(contents(home.0.path()).is_empty());
@@ -257,7 +317,11 @@ fn links_stay_links_and_modes_stay_modes_there_and_back() {
     for client in ["claude-code", "codex", "gemini"] {
         let home = Home::new();
         let name = home.settings(client);
-        let before = if client == "codex" { "model = \"m\"\r\n" } else { "{\r\n}\r\n" };
+        let before = if client == "codex" {
+            "model = \"m\"\r\n"
+        } else {
+            "{\r\n}\r\n"
+        };
         let real = home.write("dotfiles/settings", before);
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
         std::fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
@@ -266,10 +330,17 @@ fn links_stay_links_and_modes_stay_modes_there_and_back() {
         home.run(&["connect", client, "--yes"]).ok();
         assert!(home.path(name).is_symlink(), "{client}");
         assert_eq!(mode(), 0o640, "{client}");
-        assert!(home.read("dotfiles/settings").contains("ack-memory"), "{client}");
+        assert!(
+            home.read("dotfiles/settings").contains("ack-memory"),
+            "{client}"
+        );
         home.run(&["disconnect", client, "--yes"]).ok();
         assert!(home.path(name).is_symlink(), "{client}");
-        assert_eq!((mode(), home.read("dotfiles/settings").as_str()), (0o640, before), "{client}");
+        assert_eq!(
+            (mode(), home.read("dotfiles/settings").as_str()),
+            (0o640, before),
+            "{client}"
+        );
         // The link and what it leads to.
         assert_eq!(contents(home.0.path()).len(), 2, "{client}");
     }
@@ -283,7 +354,10 @@ fn what_cannot_be_written_is_said_and_nothing_is_half_done() {
     let path = home.write(".claude/settings.json", "{}\n");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
     let error = home.run(&["connect", "claude-code", "--yes"]).fails(1);
-    assert!(error.contains("read-only") && error.contains("settings.json"), "{error}");
+    assert!(
+        error.contains("read-only") && error.contains("settings.json"),
+        "{error}"
+    );
     assert!(!home.path(".claude.json").exists());
     assert_eq!(home.read(".claude/settings.json"), "{}\n");
 

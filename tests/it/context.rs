@@ -12,7 +12,11 @@ use crate::support::{Root, memory};
 use ack_memory::config::Setting;
 
 fn ids(list: &Value) -> Vec<&str> {
-    list.as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+    list.as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect()
 }
 
 /// A project with a git repository made of files, on a branch.
@@ -21,8 +25,16 @@ pub fn project(root: &Root, name: &str, branch: &str) -> PathBuf {
     for part in [".git/objects", ".git/refs/heads"] {
         std::fs::create_dir_all(folder.join(part)).unwrap();
     }
-    std::fs::write(folder.join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
-    std::fs::write(folder.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n").unwrap();
+    std::fs::write(
+        folder.join(".git/HEAD"),
+        format!("ref: refs/heads/{branch}\n"),
+    )
+    .unwrap();
+    std::fs::write(
+        folder.join(".git/config"),
+        "[core]\n\trepositoryformatversion = 0\n",
+    )
+    .unwrap();
     folder
 }
 
@@ -90,21 +102,41 @@ pub fn three() -> Root {
             )
         })
         .collect();
-    others.push(at("other-sqlx", "sqlx needs offline data in CI", 1, json!({ "project": "kiosk" })));
+    others.push(at(
+        "other-sqlx",
+        "sqlx needs offline data in CI",
+        1,
+        json!({ "project": "kiosk" }),
+    ));
     others.push(at(
         "other-own",
         "About the ledger, kept elsewhere",
         9,
         json!({ "project": "ledger-api" }),
     ));
-    others.push(at("other-staged", "Staged elsewhere", 25, json!({ "status": "staging" })));
+    others.push(at(
+        "other-staged",
+        "Staged elsewhere",
+        25,
+        json!({ "status": "staging" }),
+    ));
     bulk(&root, "platform", &others);
     bulk(
         &root,
         "diary",
         &[
-            at("diary1", "Private sqlx lock timeout", 28, json!({ "project": "platform" })),
-            at("diary2", "Private note", 28, json!({ "project": "ledger-api" })),
+            at(
+                "diary1",
+                "Private sqlx lock timeout",
+                28,
+                json!({ "project": "platform" }),
+            ),
+            at(
+                "diary2",
+                "Private note",
+                28,
+                json!({ "project": "ledger-api" }),
+            ),
         ],
     );
     root.manifest("diary", "visibility = \"private\"");
@@ -116,7 +148,10 @@ fn a_project_gets_its_own_memories_its_sessions_and_what_others_learned() {
     let root = three();
     let folder = project(&root, "ledger-api", "main");
     let answer = context(&root, &folder, json!({}));
-    assert_eq!(ids(&answer["recent_memories"]), ["other-own", "own8", "own7", "own6", "own5"]);
+    assert_eq!(
+        ids(&answer["recent_memories"]),
+        ["other-own", "own8", "own7", "own6", "own5"]
+    );
     assert_eq!(
         ids(&answer["cross_project_learnings"]),
         ["other8", "other7", "other6", "other5", "other4"]
@@ -135,11 +170,24 @@ fn a_project_gets_its_own_memories_its_sessions_and_what_others_learned() {
             &answer["project"]["scope"],
             &answer["project"]["detected_by"]
         ),
-        (&json!("ledger-api"), &json!("ledger-api"), &json!("scope name `ledger-api`"))
+        (
+            &json!("ledger-api"),
+            &json!("ledger-api"),
+            &json!("scope name `ledger-api`")
+        )
     );
     assert_eq!(answer["pending"]["count"], 1);
-    assert_eq!(answer["searched"]["scopes"], json!(["ledger-api", "platform"]));
-    for hidden in ["own-rejected", "other-staged", "diary1", "diary2", "\"Staged"] {
+    assert_eq!(
+        answer["searched"]["scopes"],
+        json!(["ledger-api", "platform"])
+    );
+    for hidden in [
+        "own-rejected",
+        "other-staged",
+        "diary1",
+        "diary2",
+        "\"Staged",
+    ] {
         assert!(!answer.to_string().contains(hidden), "{hidden}");
     }
 }
@@ -175,7 +223,10 @@ fn a_focus_decides_before_the_branch_does() {
     let root = three();
     let folder = project(&root, "ledger-api", "fix/lock-timeout");
     let answer = context(&root, &folder, json!({ "focus": "nameless" }));
-    assert_eq!(ids(&answer["recent_memories"])[..2], ["own-nameless", "other-own"]);
+    assert_eq!(
+        ids(&answer["recent_memories"])[..2],
+        ["own-nameless", "other-own"]
+    );
     assert!(
         answer["recent_memories"][0]["why"]
             .as_str()
@@ -183,7 +234,11 @@ fn a_focus_decides_before_the_branch_does() {
             .starts_with("matches the focus")
     );
     let nothing = context(&root, &folder, json!({ "focus": "zeppelin" }));
-    assert_eq!(ids(&nothing["recent_memories"]).len(), 5, "what is recent fills the list");
+    assert_eq!(
+        ids(&nothing["recent_memories"]).len(),
+        5,
+        "what is recent fills the list"
+    );
 }
 
 #[test]
@@ -194,7 +249,11 @@ fn other_projects_can_be_left_out_and_lists_keep_their_length() {
     assert_eq!(alone["cross_project_learnings"], json!([]));
     assert_eq!(ids(&alone["recent_memories"]).len(), 5);
     for most in [1, 2, 5, 50] {
-        let answer = context(&root, &folder, json!({ "max_memories": most, "max_tokens": 20_000 }));
+        let answer = context(
+            &root,
+            &folder,
+            json!({ "max_memories": most, "max_tokens": 20_000 }),
+        );
         for list in ["recent_memories", "cross_project_learnings"] {
             let found = ids(&answer[list]);
             assert!(found.len() <= most, "{list} of {most}: {found:?}");
@@ -229,9 +288,16 @@ fn an_answer_keeps_within_its_tokens() {
                 over.push(format!("{cost} of {max_tokens} tokens, focus `{focus}`"));
             }
             if max_tokens >= 1_000 {
-                assert!(!ids(&answer["recent_memories"]).is_empty() && !ids(&answer["cross_project_learnings"]).is_empty());
                 assert!(
-                    answer["notes"].as_array().unwrap().iter().any(|note| note["kind"] == "cut"),
+                    !ids(&answer["recent_memories"]).is_empty()
+                        && !ids(&answer["cross_project_learnings"]).is_empty()
+                );
+                assert!(
+                    answer["notes"]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .any(|note| note["kind"] == "cut"),
                     "{max_tokens}"
                 );
             }
@@ -245,14 +311,30 @@ fn a_private_scope_speaks_where_it_is_current_and_nowhere_else() {
     let root = three();
     let diary = project(&root, "diary", "main");
     let private = |folder: &Path| -> BTreeSet<String> {
-        let answer = context(&root, folder, json!({ "max_memories": 50, "max_tokens": 20_000 }));
-        let lists = [&answer["recent_memories"], &answer["cross_project_learnings"]];
+        let answer = context(
+            &root,
+            folder,
+            json!({ "max_memories": 50, "max_tokens": 20_000 }),
+        );
+        let lists = [
+            &answer["recent_memories"],
+            &answer["cross_project_learnings"],
+        ];
         let all = lists.into_iter().flat_map(ids);
-        all.filter(|id| id.starts_with("diary")).map(str::to_owned).collect()
+        all.filter(|id| id.starts_with("diary"))
+            .map(str::to_owned)
+            .collect()
     };
-    assert_eq!(private(&diary), BTreeSet::from(["diary1", "diary2"].map(str::to_owned)));
+    assert_eq!(
+        private(&diary),
+        BTreeSet::from(["diary1", "diary2"].map(str::to_owned))
+    );
     for other in ["platform", "ledger-api", "elsewhere"] {
-        assert_eq!(private(&project(&root, other, "main")), BTreeSet::new(), "{other}");
+        assert_eq!(
+            private(&project(&root, other, "main")),
+            BTreeSet::new(),
+            "{other}"
+        );
     }
 }
 
@@ -269,7 +351,13 @@ fn a_project_that_no_scope_claims_gets_what_others_learned() {
     assert_eq!(ids(&kept_elsewhere["recent_memories"]), ["other-sqlx"]);
     let gone = context(&root, &root.path().join("no/such/ledger-api"), json!({}));
     assert_eq!(gone["project"]["scope"], "ledger-api");
-    assert!(gone["notes"].as_array().unwrap().iter().any(|note| note["kind"] == "not_available"));
+    assert!(
+        gone["notes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|note| note["kind"] == "not_available")
+    );
 }
 
 #[test]
@@ -295,14 +383,25 @@ fn a_relative_path_and_a_path_inside_a_repository_lead_to_the_project() {
     let root = three();
     let folder = project(&root, "ledger-api", "main");
     std::fs::create_dir_all(folder.join("crates/core")).unwrap();
-    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("work"))));
-    for path in ["ledger-api", "./ledger-api/crates/core", "ledger-api/crates/../crates"] {
+    let service = root.service_with(|inputs| {
+        inputs.project = Some(Setting::flag("--project", root.path().join("work")))
+    });
+    for path in [
+        "ledger-api",
+        "./ledger-api/crates/core",
+        "ledger-api/crates/../crates",
+    ] {
         let answer = call(&service, "get_context", json!({ "project_path": path })).unwrap();
         assert_eq!(answer["project"]["scope"], "ledger-api", "{path}");
     }
     let home = root.service_with(|inputs| inputs.home = Some(root.path().join("work")));
     assert_eq!(
-        call(&home, "get_context", json!({ "project_path": "~/ledger-api" })).unwrap()["project"]["name"],
+        call(
+            &home,
+            "get_context",
+            json!({ "project_path": "~/ledger-api" })
+        )
+        .unwrap()["project"]["name"],
         "ledger-api"
     );
 }

@@ -22,32 +22,50 @@ use crate::support::{Root, memory};
 fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
     let path = root.store(
         scope,
-        &[memory("m1", "first marker", json!({ "narrative": "n".repeat(narrative) }))],
+        &[memory(
+            "m1",
+            "first marker",
+            json!({ "narrative": "n".repeat(narrative) }),
+        )],
     );
-    Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = wal").unwrap();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("PRAGMA journal_mode = wal")
+        .unwrap();
     let mut other = Other::open(&path);
-    other.sql("INSERT INTO memories (id, title, status) VALUES ('m2', 'marker in the log', 'approved')");
+    other.sql(
+        "INSERT INTO memories (id, title, status) VALUES ('m2', 'marker in the log', 'approved')",
+    );
     other.kill();
     fs::remove_file(path.with_extension("db-shm")).unwrap();
     path
 }
 
 fn left(folder: &Path) -> Vec<PathBuf> {
-    let mut left: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut left: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     left.sort();
     left
 }
 
 fn end(child: &mut Child, signal: &str) -> ExitStatus {
     let id = child.id().to_string();
-    let killed = Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap();
+    let killed = Command::new("kill")
+        .args([&format!("-{signal}"), &id])
+        .status()
+        .unwrap();
     assert!(killed.success());
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "SIG{signal} does not end it");
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "SIG{signal} does not end it"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -70,8 +88,14 @@ fn copying(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Child {
             .any(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()))
     };
     while !has_file() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended and no copy was seen");
-        assert!(started.elapsed() < Duration::from_secs(20), "no copy is made");
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "it ended and no copy was seen"
+        );
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "no copy is made"
+        );
     }
     child
 }
@@ -86,7 +110,11 @@ fn nobody_else_may_read_a_copy_while_it_is_made() {
         let watcher = scope.spawn(|| {
             let mut seen = BTreeSet::new();
             while !done.load(Ordering::Relaxed) {
-                for entry in walkdir::WalkDir::new(temporary.path()).min_depth(1).into_iter().flatten() {
+                for entry in walkdir::WalkDir::new(temporary.path())
+                    .min_depth(1)
+                    .into_iter()
+                    .flatten()
+                {
                     if let Ok(metadata) = entry.metadata() {
                         seen.insert((entry.depth(), metadata.mode() & 0o777));
                     }
@@ -95,7 +123,12 @@ fn nobody_else_may_read_a_copy_while_it_is_made() {
             seen
         });
         let output = Command::new("sh")
-            .args(["-c", "umask 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ack-memory"), "--root"])
+            .args([
+                "-c",
+                "umask 0; exec \"$0\" \"$@\"",
+                env!("CARGO_BIN_EXE_ack-memory"),
+                "--root",
+            ])
             .arg(root.path())
             .args(["query", "marker"])
             .env("TMPDIR", temporary.path())
@@ -103,17 +136,29 @@ fn nobody_else_may_read_a_copy_while_it_is_made() {
             .output()
             .unwrap();
         done.store(true, Ordering::Relaxed);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         watcher.join().unwrap()
     });
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [(1, 0o700), (2, 0o600)]);
+    assert_eq!(
+        seen.into_iter().collect::<Vec<_>>(),
+        [(1, 0o700), (2, 0o600)]
+    );
 }
 
 #[test]
 fn a_server_leaves_no_copy_however_it_ends() {
     let root = Root::new();
     unfinished(&root, "one", 100);
-    for (signal, code) in [("TERM", Some(143)), ("INT", Some(130)), ("HUP", Some(129)), ("KILL", None)] {
+    for (signal, code) in [
+        ("TERM", Some(143)),
+        ("INT", Some(130)),
+        ("HUP", Some(129)),
+        ("KILL", None),
+    ] {
         let temporary = tempfile::tempdir().unwrap();
         let mut server = command(root.path());
         server.env("TMPDIR", temporary.path());
@@ -121,7 +166,11 @@ fn a_server_leaves_no_copy_however_it_ends() {
         server.initialize("2025-06-18");
         let answer = server.call("query_memories", json!({ "query": "log" }));
         assert_eq!(answer["structuredContent"]["total"], 1, "{answer}");
-        assert_eq!(left(temporary.path()), Vec::<PathBuf>::new(), "what is open has no name");
+        assert_eq!(
+            left(temporary.path()),
+            Vec::<PathBuf>::new(),
+            "what is open has no name"
+        );
         let status = end(server.child(), signal);
         assert_eq!(status.code(), code, "SIG{signal}: {status}");
         assert_eq!(left(temporary.path()), Vec::<PathBuf>::new(), "SIG{signal}");
@@ -140,7 +189,11 @@ fn a_command_that_is_ended_takes_its_half_made_copy_with_it() {
         let temporary = tempfile::tempdir().unwrap();
         let status = end(&mut copying(&root, &temporary, &arguments), signal);
         assert_eq!(status.code(), Some(code), "{arguments:?}: {status}");
-        assert_eq!(left(temporary.path()), Vec::<PathBuf>::new(), "{arguments:?}");
+        assert_eq!(
+            left(temporary.path()),
+            Vec::<PathBuf>::new(),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -149,9 +202,16 @@ fn what_a_killed_process_left_is_removed_by_the_next_one_and_nothing_else() {
     let root = Root::new();
     unfinished(&root, "one", 64 << 20);
     let temporary = tempfile::tempdir().unwrap();
-    let status = end(&mut copying(&root, &temporary, &["query", "marker"]), "KILL");
+    let status = end(
+        &mut copying(&root, &temporary, &["query", "marker"]),
+        "KILL",
+    );
     assert_eq!(status.signal(), Some(9));
-    assert_eq!(left(temporary.path()).len(), 1, "a killed process can remove nothing");
+    assert_eq!(
+        left(temporary.path()).len(),
+        1,
+        "a killed process can remove nothing"
+    );
     let make = |name: &str, mode: u32| {
         let folder = temporary.path().join(name);
         fs::DirBuilder::new().mode(mode).create(&folder).unwrap();
@@ -163,7 +223,11 @@ fn what_a_killed_process_left_is_removed_by_the_next_one_and_nothing_else() {
     let held = make("ack-memory-copies-held00", 0o700);
     let lock = fs::File::open(&held).unwrap();
     lock.lock().unwrap();
-    let mut kept = vec![held, make("ack-memory-copies-open00", 0o755), make("ack-memory-other", 0o700)];
+    let mut kept = vec![
+        held,
+        make("ack-memory-copies-open00", 0o755),
+        make("ack-memory-other", 0o700),
+    ];
     let foreign = make("ack-memory-copies-other0", 0o700);
     if std::os::unix::fs::chown(&foreign, Some(65_534), None).is_ok() {
         kept.push(foreign);

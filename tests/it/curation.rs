@@ -66,14 +66,16 @@ fn plans() -> impl Strategy<Value = Plan> {
         0..4usize,
         1..28u32,
     )
-        .prop_map(|(scope, status, successor, session, project, day)| Planned {
-            scope,
-            status,
-            successor,
-            session,
-            project,
-            day,
-        });
+        .prop_map(
+            |(scope, status, successor, session, project, day)| Planned {
+                scope,
+                status,
+                successor,
+                session,
+                project,
+                day,
+            },
+        );
     (
         proptest::collection::vec(planned, 4..24),
         proptest::collection::vec((0..24usize, 0..24usize), 0..20),
@@ -82,14 +84,16 @@ fn plans() -> impl Strategy<Value = Plan> {
         proptest::option::weighted(0.6, 0..SCOPES.len()),
         proptest::option::weighted(0.25, 0..3usize),
     )
-        .prop_map(|(memories, links, requests, changes, current, pinned)| Plan {
-            memories,
-            links,
-            requests,
-            changes,
-            current,
-            pinned,
-        })
+        .prop_map(
+            |(memories, links, requests, changes, current, pinned)| Plan {
+                memories,
+                links,
+                requests,
+                changes,
+                current,
+                pinned,
+            },
+        )
 }
 
 /// Letters only, so that near-duplicates may be folded.
@@ -122,11 +126,23 @@ fn build(plan: &Plan) -> Root {
             BROKEN => "visibilty = \"shared\"",
             _ => "",
         };
-        root.manifest(scope, &format!("paths = ['{}']\n{rest}\n", folder.display()));
+        root.manifest(
+            scope,
+            &format!("paths = ['{}']\n{rest}\n", folder.display()),
+        );
         let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-        connection.execute_batch("PRAGMA synchronous = OFF; BEGIN").unwrap();
-        connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
-        for (memory, planned) in plan.memories.iter().enumerate().filter(|(_, planned)| planned.scope == number) {
+        connection
+            .execute_batch("PRAGMA synchronous = OFF; BEGIN")
+            .unwrap();
+        connection
+            .execute_batch(ack_memory::import::write::SCHEMA)
+            .unwrap();
+        for (memory, planned) in plan
+            .memories
+            .iter()
+            .enumerate()
+            .filter(|(_, planned)| planned.scope == number)
+        {
             let mark = marker(memory);
             let common = "the nightly deployment of the payment gateway fails because the certificate chain lacks its intermediate";
             connection
@@ -188,16 +204,24 @@ fn build(plan: &Plan) -> Root {
 fn service(plan: &Plan, root: &Root) -> Service {
     root.service_with(|inputs| {
         if let Some(current) = plan.current {
-            inputs.project = Some(Setting::flag("--project", project_folder(root.path(), current)));
+            inputs.project = Some(Setting::flag(
+                "--project",
+                project_folder(root.path(), current),
+            ));
         }
-        inputs.pinned = plan.pinned.map(|scope| Setting::flag("--scope", SCOPES[scope].to_owned()));
+        inputs.pinned = plan
+            .pinned
+            .map(|scope| Setting::flag("--scope", SCOPES[scope].to_owned()));
     })
 }
 
 /// A request of any tool out of ten numbers.
 fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
-    let one = |position: usize, choices: &[Value]| choices[usize::from(bytes[position]) % choices.len()].clone();
-    let some_id = |position: usize| json!(id(usize::from(bytes[position]) % (plan.memories.len() + 2)));
+    let one = |position: usize, choices: &[Value]| {
+        choices[usize::from(bytes[position]) % choices.len()].clone()
+    };
+    let some_id =
+        |position: usize| json!(id(usize::from(bytes[position]) % (plan.memories.len() + 2)));
     let scope = one(
         1,
         &[
@@ -251,7 +275,10 @@ fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
             "focus": one(7, &[Value::Null, json!("certificate"), some_id(8)]),
         }),
     };
-    arguments.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    arguments
+        .as_object_mut()
+        .unwrap()
+        .retain(|_, value| !value.is_null());
     let tool = [
         "query_memories",
         "query_memories",
@@ -266,14 +293,22 @@ fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
 }
 
 /// Whether a request may show a memory at all, as the contract says it, and by which status filter.
-fn may_show(plan: &Plan, root: &Root, statuses: &[usize], number: usize, tool: &str, arguments: &Value) -> bool {
+fn may_show(
+    plan: &Plan,
+    root: &Root,
+    statuses: &[usize],
+    number: usize,
+    tool: &str,
+    arguments: &Value,
+) -> bool {
     let scope = plan.memories[number].scope;
     let named = arguments["scope"].as_str().and_then(|name| {
         SCOPES
             .iter()
             .position(|known| known.replace('-', "") == name.to_lowercase().replace(['-', '_'], ""))
     });
-    let asked = (0..SCOPES.len()).find(|scope| arguments["project_path"] == json!(project_folder(root.path(), *scope)));
+    let asked = (0..SCOPES.len())
+        .find(|scope| arguments["project_path"] == json!(project_folder(root.path(), *scope)));
     let readable = scope != BROKEN
         && match (plan.pinned, named) {
             (Some(pinned), _) => scope == pinned,
@@ -285,7 +320,10 @@ fn may_show(plan: &Plan, root: &Root, statuses: &[usize], number: usize, tool: &
         ("query_memories" | "get_memory", Some("all")) => StatusFilter::All,
         _ => StatusFilter::Approved,
     };
-    readable && STATUSES[statuses[number]].1.is_some_and(|status| filter.allows(status))
+    readable
+        && STATUSES[statuses[number]]
+            .1
+            .is_some_and(|status| filter.allows(status))
 }
 
 /// Takes `pending.ids` (staging ids, by contract) and `superseded_by` (see the test about it) out of an answer.
@@ -308,7 +346,14 @@ fn strip(answer: &mut Value, pending: &mut Vec<String>) {
 }
 
 /// Makes a request, checks its answer, and returns the cursor of the next page.
-fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: &'static str, arguments: &Value) -> Option<String> {
+fn check(
+    plan: &Plan,
+    root: &Root,
+    service: &Service,
+    statuses: &[usize],
+    tool: &'static str,
+    arguments: &Value,
+) -> Option<String> {
     let result = call(service, tool, arguments.clone());
     let failed = result.is_err();
     let mut answer = result.unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
@@ -335,10 +380,18 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
         }
         let forbidden: Vec<String> = if tool == "get_memory" && asked.contains(&mark) {
             // An id that was asked for is named where it is refused.
-            ["title ", "subtitle ", "fact ", "src/", "narrative ", "reviewer ", "reason "]
-                .iter()
-                .map(|field| format!("{field}{mark}"))
-                .collect()
+            [
+                "title ",
+                "subtitle ",
+                "fact ",
+                "src/",
+                "narrative ",
+                "reviewer ",
+                "reason ",
+            ]
+            .iter()
+            .map(|field| format!("{field}{mark}"))
+            .collect()
         } else {
             vec![mark]
         };
@@ -349,7 +402,9 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
             );
         }
     }
-    for (scope, session) in (0..SCOPES.len()).flat_map(|scope| (0..SESSIONS).map(move |session| (scope, session))) {
+    for (scope, session) in
+        (0..SCOPES.len()).flat_map(|scope| (0..SESSIONS).map(move |session| (scope, session)))
+    {
         let here = |(_, planned): &(usize, &Planned)| planned.scope == scope;
         let mut learned = plan
             .memories
@@ -359,7 +414,10 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
             .filter(|(_, planned)| planned.session == Some(session));
         let mark = session_mark(scope, session);
         if !learned.any(|(number, _)| may_show(plan, root, statuses, number, tool, arguments)) {
-            assert!(!text.contains(&mark), "{tool} {arguments} shows the session `{mark}`: {answer:#}");
+            assert!(
+                !text.contains(&mark),
+                "{tool} {arguments} shows the session `{mark}`: {answer:#}"
+            );
         }
         let mut rows = plan.memories.iter().enumerate().filter(here);
         if !rows.all(|(number, _)| {
@@ -374,7 +432,11 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
         }
     }
     if let Some(pinned) = plan.pinned {
-        for (number, scope) in SCOPES.iter().enumerate().filter(|(number, _)| *number != pinned) {
+        for (number, scope) in SCOPES
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| *number != pinned)
+        {
             let named = asked.to_lowercase().replace('_', "-").contains(scope);
             let folder = format!("p-{scope}");
             let elsewhere = text.replace(&folder, "");
@@ -383,10 +445,9 @@ fn check(plan: &Plan, root: &Root, service: &Service, statuses: &[usize], tool: 
                 "{tool} {arguments} names {scope} ({number}): {answer:#}"
             );
         }
-        if arguments["scope"]
-            .as_str()
-            .is_some_and(|name| !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_")) && name != SCOPES[pinned])
-        {
+        if arguments["scope"].as_str().is_some_and(|name| {
+            !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_")) && name != SCOPES[pinned]
+        }) {
             assert!(
                 failed && (answer["code"] == "scope_refused" || answer["code"] == "invalid_cursor"),
                 "{tool} {arguments} is not refused: {answer:#}"
@@ -438,7 +499,10 @@ proptest! {
 
 fn ids(answer: &Value) -> Vec<&str> {
     let results = answer["results"].as_array().unwrap();
-    results.iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+    results
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -461,23 +525,43 @@ fn a_memory_that_is_rejected_between_two_pages_or_before_it_is_fetched_is_gone()
     writer
         .execute_batch("UPDATE memories SET status = 'rejected' WHERE id IN ('m1', 'm2', 'm0')")
         .unwrap();
-    let second = call(&service, "query_memories", json!({ "limit": 2, "cursor": first["next_cursor"] })).unwrap();
+    let second = call(
+        &service,
+        "query_memories",
+        json!({ "limit": 2, "cursor": first["next_cursor"] }),
+    )
+    .unwrap();
     assert_eq!(ids(&second), ["m3", "m4"]);
-    let refused = call(&service, "get_memory", json!({ "id": "m0", "status": "all" })).unwrap_err();
+    let refused = call(
+        &service,
+        "get_memory",
+        json!({ "id": "m0", "status": "all" }),
+    )
+    .unwrap_err();
     assert_eq!(refused.code(), "memory_not_served");
     writer
         .execute_batch("UPDATE memories SET status = 'staging' WHERE id = 'm3'")
         .unwrap();
     assert_eq!(
-        call(&service, "get_memory", json!({ "id": "m3" })).unwrap_err().code(),
+        call(&service, "get_memory", json!({ "id": "m3" }))
+            .unwrap_err()
+            .code(),
         "memory_not_served"
     );
-    let timeline = call(&service, "get_memory", json!({ "id": "m4", "include": "timeline" })).unwrap();
+    let timeline = call(
+        &service,
+        "get_memory",
+        json!({ "id": "m4", "include": "timeline" }),
+    )
+    .unwrap();
     assert_eq!(timeline["timeline"]["after"], json!([]));
     writer
         .execute_batch("UPDATE memories SET status = ' Approved' WHERE id = 'm3'")
         .unwrap();
-    assert_eq!(call(&service, "get_memory", json!({ "id": "m3" })).unwrap()["id"], "m3");
+    assert_eq!(
+        call(&service, "get_memory", json!({ "id": "m3" })).unwrap()["id"],
+        "m3"
+    );
 }
 
 #[test]
@@ -485,15 +569,26 @@ fn a_row_number_that_now_belongs_to_another_memory_shows_nothing_of_it() {
     let root = Root::new();
     let path = root.store(
         "alpha",
-        &[memory("old", "Lock order", json!({})), memory("stays", "Lock timeout", json!({}))],
+        &[
+            memory("old", "Lock order", json!({})),
+            memory("stays", "Lock timeout", json!({})),
+        ],
     );
     let service = root.service();
-    assert_eq!(ids(&call(&service, "query_memories", json!({ "query": "lock" })).unwrap()).len(), 2);
+    assert_eq!(
+        ids(&call(&service, "query_memories", json!({ "query": "lock" })).unwrap()).len(),
+        2
+    );
     let writer = Connection::open(&path).unwrap();
     writer
         .execute_batch("DELETE FROM memories WHERE id = 'old'; INSERT INTO memories (rowid, id, title, status) VALUES (1, 'new', 'Lock secret', 'rejected')")
         .unwrap();
-    let answer = call(&service, "query_memories", json!({ "query": "lock", "status": "all" })).unwrap();
+    let answer = call(
+        &service,
+        "query_memories",
+        json!({ "query": "lock", "status": "all" }),
+    )
+    .unwrap();
     assert_eq!(ids(&answer), ["stays"]);
     assert!(!answer.to_string().contains("secret"));
 }
@@ -504,10 +599,26 @@ fn superseded_by_names_no_memory_that_the_request_may_not_see() {
     root.store(
         "alpha",
         &[
-            memory("a", "Retry twice", json!({ "superseded_by": "secret-staged" })),
-            memory("b", "Retry with jitter", json!({ "superseded_by": "secret-rejected" })),
-            memory("secret-staged", "Retry thrice", json!({ "status": "staging" })),
-            memory("secret-rejected", "Retry forever", json!({ "status": "rejected" })),
+            memory(
+                "a",
+                "Retry twice",
+                json!({ "superseded_by": "secret-staged" }),
+            ),
+            memory(
+                "b",
+                "Retry with jitter",
+                json!({ "superseded_by": "secret-rejected" }),
+            ),
+            memory(
+                "secret-staged",
+                "Retry thrice",
+                json!({ "status": "staging" }),
+            ),
+            memory(
+                "secret-rejected",
+                "Retry forever",
+                json!({ "status": "rejected" }),
+            ),
         ],
     );
     let service = root.service();
@@ -564,13 +675,21 @@ fn suggestions_and_lists_name_no_tag_that_only_unreviewed_memories_have() {
         let answer = call(&service, "query_memories", arguments.clone()).unwrap();
         let text = answer.to_string();
         assert!(
-            !text.contains("secret-tag") && !text.contains("secret-project\"") && !text.contains("secret-project,"),
+            !text.contains("secret-tag")
+                && !text.contains("secret-project\"")
+                && !text.contains("secret-project,"),
             "{arguments}: {answer:#}"
         );
-        assert!(!text.contains("like it: secret-project"), "{arguments}: {answer:#}");
+        assert!(
+            !text.contains("like it: secret-project"),
+            "{arguments}: {answer:#}"
+        );
     }
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
-    assert_eq!(scopes["scopes"][0]["tags"], json!([{ "tag": "postgres", "count": 1 }]));
+    assert_eq!(
+        scopes["scopes"][0]["tags"],
+        json!([{ "tag": "postgres", "count": 1 }])
+    );
 }
 
 #[test]
@@ -587,33 +706,59 @@ fn a_private_scope_is_read_only_when_it_is_current_or_named() {
     );
     let home = root.path().join("home");
     std::fs::create_dir_all(&home).unwrap();
-    root.manifest("diary", &format!("visibility = \"private\"\npaths = ['{}']", home.display()));
+    root.manifest(
+        "diary",
+        &format!("visibility = \"private\"\npaths = ['{}']", home.display()),
+    );
     let elsewhere = root.service();
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),
-        ("query_memories", json!({ "status": "all", "project": "open" })),
+        (
+            "query_memories",
+            json!({ "status": "all", "project": "open" }),
+        ),
         ("query_memories", json!({ "query": "diary" })),
         ("get_context", json!({})),
         ("list_scopes", json!({})),
-        ("get_memory", json!({ "ids": ["d1", "o1"], "status": "all" })),
+        (
+            "get_memory",
+            json!({ "ids": ["d1", "o1"], "status": "all" }),
+        ),
     ] {
         let answer = call(&elsewhere, tool, arguments.clone()).unwrap();
-        assert!(!answer.to_string().contains("secret"), "{tool} {arguments}: {answer:#}");
+        assert!(
+            !answer.to_string().contains("secret"),
+            "{tool} {arguments}: {answer:#}"
+        );
     }
     assert_eq!(
-        call(&elsewhere, "get_memory", json!({ "id": "d1" })).unwrap_err().code(),
+        call(&elsewhere, "get_memory", json!({ "id": "d1" }))
+            .unwrap_err()
+            .code(),
         "memory_not_found"
     );
     let unlisted = call(&elsewhere, "list_scopes", json!({})).unwrap();
     assert_eq!(unlisted["scopes"][0]["health"]["state"], "not_read");
     assert!(unlisted["scopes"][0].get("memory_count").is_none());
     assert_eq!(
-        call(&elsewhere, "get_memory", json!({ "id": "d1", "scope": "diary" })).unwrap()["id"],
+        call(
+            &elsewhere,
+            "get_memory",
+            json!({ "id": "d1", "scope": "diary" })
+        )
+        .unwrap()["id"],
         "d1"
     );
-    assert_eq!(call(&elsewhere, "query_memories", json!({ "scope": "Diary" })).unwrap()["total"], 1);
-    let at_home = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", home.clone())));
-    assert_eq!(call(&at_home, "query_memories", json!({ "query": "deploy" })).unwrap()["total"], 2);
+    assert_eq!(
+        call(&elsewhere, "query_memories", json!({ "scope": "Diary" })).unwrap()["total"],
+        1
+    );
+    let at_home =
+        root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", home.clone())));
+    assert_eq!(
+        call(&at_home, "query_memories", json!({ "query": "deploy" })).unwrap()["total"],
+        2
+    );
 }
 
 #[test]
@@ -639,7 +784,10 @@ fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
     let service = root.service();
     let mut read = Vec::new();
     for scope in ["typo", "cut", "kind", "folder", "link"] {
-        for arguments in [json!({ "query": "deploy" }), json!({ "query": "deploy", "scope": scope })] {
+        for arguments in [
+            json!({ "query": "deploy" }),
+            json!({ "query": "deploy", "scope": scope }),
+        ] {
             let Ok(answer) = call(&service, "query_memories", arguments) else {
                 continue;
             };
@@ -647,12 +795,21 @@ fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
                 read.push(scope);
             }
         }
-        if call(&service, "get_memory", json!({ "id": scope, "scope": scope })).is_ok() {
+        if call(
+            &service,
+            "get_memory",
+            json!({ "id": scope, "scope": scope }),
+        )
+        .is_ok()
+        {
             read.push(scope);
         }
     }
     read.dedup();
-    assert!(read.is_empty(), "these scopes were read although nobody knows who may: {read:?}");
+    assert!(
+        read.is_empty(),
+        "these scopes were read although nobody knows who may: {read:?}"
+    );
 }
 
 #[test]
@@ -665,12 +822,17 @@ fn a_pinned_server_knows_no_other_scope() {
     root.manifest("hidden-three", "nonsense = 1");
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), root.path().join("scopes/hidden-four")).unwrap();
-    let service = root.service_with(|inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "own".to_owned())));
+    let service = root.service_with(|inputs| {
+        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "own".to_owned()))
+    });
     let mut told = Vec::new();
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),
         ("query_memories", json!({ "status": "all" })),
-        ("query_memories", json!({ "query": "nothing like it", "project": "hidden" })),
+        (
+            "query_memories",
+            json!({ "query": "nothing like it", "project": "hidden" }),
+        ),
         ("query_memories", json!({ "scope": "nowhere" })),
         ("get_memory", json!({ "id": "h1" })),
         ("get_memory", json!({ "id": "o2", "scope": "own" })),
@@ -678,9 +840,13 @@ fn a_pinned_server_knows_no_other_scope() {
         ("list_scopes", json!({ "scope": "own" })),
         ("list_scopes", json!({ "scope": "nowhere" })),
         ("get_context", json!({})),
-        ("get_context", json!({ "project_path": root.scope_folder("hidden-one") })),
+        (
+            "get_context",
+            json!({ "project_path": root.scope_folder("hidden-one") }),
+        ),
     ] {
-        let mut answer = call(&service, tool, arguments.clone()).unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
+        let mut answer = call(&service, tool, arguments.clone())
+            .unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
         if let Some(project) = answer.get_mut("project") {
             *project = Value::Null;
         }
@@ -690,7 +856,14 @@ fn a_pinned_server_knows_no_other_scope() {
         }
     }
     assert!(told.is_empty(), "{}", told.join("\n"));
-    for scope in ["hidden-one", "Hidden_Two", "hidden-three", "../own", "own/../own", "nowhere"] {
+    for scope in [
+        "hidden-one",
+        "Hidden_Two",
+        "hidden-three",
+        "../own",
+        "own/../own",
+        "nowhere",
+    ] {
         for tool in ["query_memories", "list_scopes", "get_memory"] {
             let mut arguments = json!({ "scope": scope });
             if tool == "get_memory" {

@@ -15,14 +15,25 @@ use crate::support::{Root, memory};
 fn scopes(manifests: &[(&str, &str)]) -> Root {
     let root = Root::new();
     for (name, text) in manifests {
-        root.store(name, &[memory(&format!("of-{name}"), &format!("Rule of {name}"), json!({}))]);
+        root.store(
+            name,
+            &[memory(
+                &format!("of-{name}"),
+                &format!("Rule of {name}"),
+                json!({}),
+            )],
+        );
         root.manifest(name, text);
     }
     root
 }
 
 /// The current scope of a project and the rule that found it.
-fn detect_with(root: &Root, project: &Path, change: impl FnOnce(&mut Inputs)) -> (Option<String>, Option<String>) {
+fn detect_with(
+    root: &Root,
+    project: &Path,
+    change: impl FnOnce(&mut Inputs),
+) -> (Option<String>, Option<String>) {
     let service = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("--project", project.to_owned()));
         change(inputs);
@@ -34,7 +45,10 @@ fn detect_with(root: &Root, project: &Path, change: impl FnOnce(&mut Inputs)) ->
 
 fn detect(root: &Root, project: &Path) -> String {
     match detect_with(root, project, |_| {}) {
-        (Some(scope), Some(rule)) => format!("{scope} by {}", rule.replace(root.path().to_str().unwrap(), "ROOT")),
+        (Some(scope), Some(rule)) => format!(
+            "{scope} by {}",
+            rule.replace(root.path().to_str().unwrap(), "ROOT")
+        ),
         (None, None) => "none".to_owned(),
         other => panic!("{other:?}"),
     }
@@ -68,8 +82,16 @@ fn worktree(main: &Path, name: &str, place: &Path) {
     std::fs::create_dir_all(place).unwrap();
     std::fs::write(git_dir.join("HEAD"), "ref: refs/heads/feature\n").unwrap();
     std::fs::write(git_dir.join("commondir"), "../..\n").unwrap();
-    std::fs::write(git_dir.join("gitdir"), format!("{}\n", place.join(".git").display())).unwrap();
-    std::fs::write(place.join(".git"), format!("gitdir: {}\n", git_dir.display())).unwrap();
+    std::fs::write(
+        git_dir.join("gitdir"),
+        format!("{}\n", place.join(".git").display()),
+    )
+    .unwrap();
+    std::fs::write(
+        place.join(".git"),
+        format!("gitdir: {}\n", git_dir.display()),
+    )
+    .unwrap();
 }
 
 fn remote(url: &str) -> String {
@@ -94,23 +116,43 @@ fn the_rules_apply_in_their_order() {
     }
     let detected = || detect(&root, &project);
     assert_eq!(detected(), "named by scope name `named`");
-    std::fs::write(root.path().join("config.toml"), "default_scope = 'by-default'").unwrap();
+    std::fs::write(
+        root.path().join("config.toml"),
+        "default_scope = 'by-default'",
+    )
+    .unwrap();
     assert_eq!(detected(), "named by scope name `named`");
     root.manifest("by-project", "projects = ['NAMED']");
     assert_eq!(detected(), "by-project by projects `NAMED`");
     root.manifest("by-remote", "remotes = ['https://github.com/org/thing']");
-    assert_eq!(detected(), "by-remote by remotes `https://github.com/org/thing`");
-    root.manifest("by-path", &format!("paths = ['{}']", root.path().join("work").display()));
+    assert_eq!(
+        detected(),
+        "by-remote by remotes `https://github.com/org/thing`"
+    );
+    root.manifest(
+        "by-path",
+        &format!("paths = ['{}']", root.path().join("work").display()),
+    );
     assert_eq!(detected(), "by-path by paths `ROOT/work`");
-    let env = |inputs: &mut Inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "Pinned_Env".to_owned()));
+    let env = |inputs: &mut Inputs| {
+        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "Pinned_Env".to_owned()))
+    };
     assert_eq!(
         detect_with(&root, &project, env),
-        (Some("pinned-env".to_owned()), Some("environment ACK_MEM_SCOPE".to_owned()))
+        (
+            Some("pinned-env".to_owned()),
+            Some("environment ACK_MEM_SCOPE".to_owned())
+        )
     );
-    let flag = |inputs: &mut Inputs| inputs.pinned = Some(Setting::flag("--scope", "pinned-flag".to_owned()));
+    let flag = |inputs: &mut Inputs| {
+        inputs.pinned = Some(Setting::flag("--scope", "pinned-flag".to_owned()))
+    };
     assert_eq!(
         detect_with(&root, &project, flag),
-        (Some("pinned-flag".to_owned()), Some("flag --scope".to_owned()))
+        (
+            Some("pinned-flag".to_owned()),
+            Some("flag --scope".to_owned())
+        )
     );
     assert_eq!(
         detect(&root, &folder(&root, "elsewhere")),
@@ -126,7 +168,9 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
         ("ledger-api", "projects = ['ledger-apo']"),
         ("ledger-diary", "visibility = 'private'"),
     ]);
-    let service = root.service_with(|inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "ledger_apl".to_owned())));
+    let service = root.service_with(|inputs| {
+        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "ledger_apl".to_owned()))
+    });
     for (tool, arguments) in [
         ("query_memories", json!({})),
         ("query_memories", json!({ "scope": "ledger-api" })),
@@ -138,7 +182,10 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
         let body = call(&service, tool, arguments).unwrap_err().body();
         assert_eq!(body.code, "scope_not_found", "{tool}");
         let told = serde_json::to_string(&body).unwrap();
-        assert!(told.contains("ledger_apl") && told.contains("ACK_MEM_SCOPE"), "{tool}: {told}");
+        assert!(
+            told.contains("ledger_apl") && told.contains("ACK_MEM_SCOPE"),
+            "{tool}: {told}"
+        );
         assert!(!told.contains("ledger-"), "{tool}: {told}");
     }
 }
@@ -174,7 +221,11 @@ fn the_longest_path_wins_whatever_its_spelling() {
         for (name, _) in manifests {
             std::fs::remove_dir_all(root.scope_folder(name)).unwrap();
         }
-        assert_eq!(found.0.as_deref().unwrap_or("none"), expected, "{manifests:?}");
+        assert_eq!(
+            found.0.as_deref().unwrap_or("none"),
+            expected,
+            "{manifests:?}"
+        );
     };
     check(
         &[
@@ -186,18 +237,35 @@ fn the_longest_path_wins_whatever_its_spelling() {
         "b",
     );
     check(
-        &[("a", "paths = ['~/code/mono/*/ledger']"), ("b", "paths = ['~/code/mono/services']")],
+        &[
+            ("a", "paths = ['~/code/mono/*/ledger']"),
+            ("b", "paths = ['~/code/mono/services']"),
+        ],
         &service,
         "a",
     );
     check(
-        &[("a", "paths = ['~/code/**']"), ("b", "paths = ['~/code/mono/services']")],
+        &[
+            ("a", "paths = ['~/code/**']"),
+            ("b", "paths = ['~/code/mono/services']"),
+        ],
         &service,
         "a",
     );
-    check(&[("a", "paths = ['~/code/m?n[opq]']"), ("b", "paths = ['~/code']")], &service, "a");
+    check(
+        &[
+            ("a", "paths = ['~/code/m?n[opq]']"),
+            ("b", "paths = ['~/code']"),
+        ],
+        &service,
+        "a",
+    );
     check(&[("a", "paths = ['~/code/{mono,poly}']")], &service, "a");
-    check(&[("a", "paths = ['~/code/*']")], &root.path().join("home/code"), "none");
+    check(
+        &[("a", "paths = ['~/code/*']")],
+        &root.path().join("home/code"),
+        "none",
+    );
     check(
         &[("a", "paths = ['~/code/kiosk-*']")],
         &root.path().join("home/code/kiosk-web"),
@@ -210,7 +278,10 @@ fn the_longest_path_wins_whatever_its_spelling() {
     );
     check(&[("a", "paths = ['~/code/mono/']")], &service, "a");
     check(
-        &[("a", "paths = ['~']"), ("b", "paths = ['~/nowhere', '~/code/mono']")],
+        &[
+            ("a", "paths = ['~']"),
+            ("b", "paths = ['~/nowhere', '~/code/mono']"),
+        ],
         &service,
         "b",
     );
@@ -218,10 +289,22 @@ fn the_longest_path_wins_whatever_its_spelling() {
     // Through symbolic links, on either side.
     check(&[("a", "paths = ['ROOT/short/mono']")], &service, "a");
     check(&[("a", "paths = ['ROOT/short/mono/*']")], &service, "a");
-    check(&[("a", "paths = ['~/code/mono']")], &root.path().join("short/mono/services"), "a");
+    check(
+        &[("a", "paths = ['~/code/mono']")],
+        &root.path().join("short/mono/services"),
+        "a",
+    );
     // A folder that does not exist any more is still known by its path.
-    check(&[("a", "paths = ['ROOT/gone']")], &root.path().join("gone/deeper"), "a");
-    check(&[("a", "paths = ['']"), ("b", "paths = ['[']")], &service, "none");
+    check(
+        &[("a", "paths = ['ROOT/gone']")],
+        &root.path().join("gone/deeper"),
+        "a",
+    );
+    check(
+        &[("a", "paths = ['']"), ("b", "paths = ['[']")],
+        &service,
+        "none",
+    );
 }
 
 /// A scope without memories, for a manifest alone.
@@ -263,11 +346,20 @@ fn a_worktree_counts_as_its_main_repository() {
     std::fs::create_dir_all(main.join("crates/core")).unwrap();
     for place in [&tree, &tree.join("crates/core")] {
         root.store_folder_with("ledger_api", "");
-        assert_eq!(detect(&root, place), "ledger_api by scope name `ledger_api`");
+        assert_eq!(
+            detect(&root, place),
+            "ledger_api by scope name `ledger_api`"
+        );
         root.store_folder_with("by-remote", "remotes = ['github.com/org/money']");
-        assert_eq!(detect(&root, place), "by-remote by remotes `github.com/org/money`");
+        assert_eq!(
+            detect(&root, place),
+            "by-remote by remotes `github.com/org/money`"
+        );
         root.store_folder_with("by-path", &format!("paths = ['{}']", main.display()));
-        assert_eq!(detect(&root, place), "by-path by paths `ROOT/src/ledger-api`");
+        assert_eq!(
+            detect(&root, place),
+            "by-path by paths `ROOT/src/ledger-api`"
+        );
         root.store_folder_with("by-tree", &format!("paths = ['{}']", tree.display()));
         assert_eq!(
             detect_with(&root, place, |_| {}).0.as_deref().unwrap(),
@@ -280,7 +372,12 @@ fn a_worktree_counts_as_its_main_repository() {
     }
     let answer = {
         root.store("other", &[]);
-        call(&root.service(), "get_context", json!({ "project_path": tree })).unwrap()
+        call(
+            &root.service(),
+            "get_context",
+            json!({ "project_path": tree }),
+        )
+        .unwrap()
     };
     assert_eq!(answer["project"]["name"], "ledger-api");
 }
@@ -294,15 +391,30 @@ fn a_worktree_of_a_bare_repository_is_known_by_the_repository() {
             std::fs::create_dir_all(bare.join(part)).unwrap();
         }
         std::fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        std::fs::write(bare.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n").unwrap();
+        std::fs::write(
+            bare.join("config"),
+            "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+        )
+        .unwrap();
         let tree = folder(&root, &format!("trees/{name}-one"));
         let git_dir = bare.join("worktrees/one");
         std::fs::write(git_dir.join("HEAD"), "ref: refs/heads/one\n").unwrap();
         std::fs::write(git_dir.join("commondir"), "../..\n").unwrap();
-        std::fs::write(git_dir.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
-        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", git_dir.display())).unwrap();
+        std::fs::write(
+            git_dir.join("gitdir"),
+            format!("{}\n", tree.join(".git").display()),
+        )
+        .unwrap();
+        std::fs::write(
+            tree.join(".git"),
+            format!("gitdir: {}\n", git_dir.display()),
+        )
+        .unwrap();
         root.store_folder_with(name, "");
-        assert_eq!(detect(&root, &tree), format!("{name} by scope name `{name}`"));
+        assert_eq!(
+            detect(&root, &tree),
+            format!("{name} by scope name `{name}`")
+        );
     }
 }
 
@@ -331,7 +443,10 @@ fn remotes_are_equal_in_every_spelling() {
     for in_repository in spellings {
         repository(&project, &remote(in_repository));
         for in_manifest in spellings {
-            root.store_folder_with("a", &format!("remotes = ['gitlab.com/x/y', '{in_manifest}']"));
+            root.store_folder_with(
+                "a",
+                &format!("remotes = ['gitlab.com/x/y', '{in_manifest}']"),
+            );
             if detect_with(&root, &project, |_| {}).0.is_none() {
                 differ.push(format!("{in_repository} / {in_manifest}"));
             }
@@ -356,7 +471,10 @@ fn remotes_are_equal_in_every_spelling() {
     root.store_folder_with("a", "remotes = ['github.com/me/fork']");
     assert_eq!(detect(&root, &project), "a by remotes `github.com/me/fork`");
     root.store_folder_with("b", "remotes = ['github.com/org/ledger-api']");
-    assert_eq!(detect(&root, &project), "b by remotes `github.com/org/ledger-api`");
+    assert_eq!(
+        detect(&root, &project),
+        "b by remotes `github.com/org/ledger-api`"
+    );
 }
 
 #[test]
@@ -369,13 +487,19 @@ fn remotes_mean_what_the_settings_of_git_and_ssh_make_of_them() {
     let found = |in_repository: &str, in_manifest: &str| {
         repository(&project, in_repository);
         root.store_folder_with("a", &format!("remotes = ['{in_manifest}']"));
-        detect_with(&root, &project, |inputs| inputs.home = Some(home.clone())).0.is_some()
+        detect_with(&root, &project, |inputs| inputs.home = Some(home.clone()))
+            .0
+            .is_some()
     };
     let wanted = "github.com/org/ledger-api";
     let by_alias = remote("work:org/ledger-api.git");
     assert!(!found(&by_alias, wanted));
     let ssh = home.join(".ssh/config");
-    std::fs::write(&ssh, "Host work personal-*\n  HostName ssh.github.com\n  Port 443\n").unwrap();
+    std::fs::write(
+        &ssh,
+        "Host work personal-*\n  HostName ssh.github.com\n  Port 443\n",
+    )
+    .unwrap();
     assert!(found(&by_alias, wanted) && found(&by_alias, "git@work:org/ledger-api"));
     assert!(found(
         &remote("https://www.github.com/Org/ledger-api.git"),
@@ -384,15 +508,27 @@ fn remotes_mean_what_the_settings_of_git_and_ssh_make_of_them() {
     assert!(!found(&remote("git@other:org/ledger-api.git"), wanted));
     // What is no regular file is not waited for.
     std::fs::remove_file(&ssh).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&ssh).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&ssh)
+            .status()
+            .unwrap()
+            .success()
+    );
     assert!(!found(&by_alias, wanted));
     let short = remote("gh:org/ledger-api");
     assert!(!found(&short, wanted));
     let own = "[url \"git@github.com:\"]\n\tinsteadOf = gh:\n";
-    assert!(found(&format!("{short}{own}"), wanted), "the repository's own settings");
+    assert!(
+        found(&format!("{short}{own}"), wanted),
+        "the repository's own settings"
+    );
     for file in [".gitconfig", ".config/git/config"] {
         std::fs::write(home.join(file), own).unwrap();
-        assert!(found(&short, wanted) && found(&short, "gh:org/ledger-api"), "{file}");
+        assert!(
+            found(&short, wanted) && found(&short, "gh:org/ledger-api"),
+            "{file}"
+        );
         std::fs::remove_file(home.join(file)).unwrap();
     }
     // The longest beginning counts, and a manifest that knows nothing of it is right as well.
@@ -419,10 +555,17 @@ fn a_folder_is_a_remote_in_every_spelling() {
             let in_manifest = in_manifest.replace(r"\\", r"\");
             root.store_folder_with("a", &format!("remotes = ['{in_manifest}']"));
             let found = detect_with(&root, &project, |_| {}).0;
-            assert_eq!(found.as_deref(), Some("a"), "{in_repository} / {in_manifest}");
+            assert_eq!(
+                found.as_deref(),
+                Some("a"),
+                "{in_repository} / {in_manifest}"
+            );
         }
     }
-    root.store_folder_with("a", "remotes = ['c/src/ledger-api', 'src/ledger-api', 'D:/src/ledger-api']");
+    root.store_folder_with(
+        "a",
+        "remotes = ['c/src/ledger-api', 'src/ledger-api', 'D:/src/ledger-api']",
+    );
     assert_eq!(detect_with(&root, &project, |_| {}).0, None);
 }
 
@@ -436,7 +579,9 @@ fn names_are_equal_whatever_their_case_and_dashes() {
         ("Kiosk-Web", "other"),
     ] {
         assert_eq!(
-            detect_with(&root, &folder(&root, &format!("work/{project}")), |_| {}).0.as_deref(),
+            detect_with(&root, &folder(&root, &format!("work/{project}")), |_| {})
+                .0
+                .as_deref(),
             Some(expected),
             "{project}"
         );
@@ -455,9 +600,16 @@ fn names_are_equal_whatever_their_case_and_dashes() {
 #[test]
 fn a_default_scope_that_does_not_exist_is_reported() {
     let root = scopes(&[("ledger-api", "")]);
-    std::fs::write(root.path().join("config.toml"), "default_scope = 'ledger-apo'").unwrap();
+    std::fs::write(
+        root.path().join("config.toml"),
+        "default_scope = 'ledger-apo'",
+    )
+    .unwrap();
     let answer = call(&root.service(), "list_scopes", json!({})).unwrap();
-    assert!(answer["notes"].to_string().contains("ledger-apo"), "{answer:#}");
+    assert!(
+        answer["notes"].to_string().contains("ledger-apo"),
+        "{answer:#}"
+    );
 }
 
 #[test]
@@ -465,9 +617,17 @@ fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
     let outside = Root::new();
     outside.store("stolen", &[memory("x", "Deploy secret", json!({}))]);
     let root = scopes(&[("own", "")]);
-    symlink(outside.scope_folder("stolen"), root.path().join("scopes/link")).unwrap();
+    symlink(
+        outside.scope_folder("stolen"),
+        root.path().join("scopes/link"),
+    )
+    .unwrap();
     symlink(root.scope_folder("own"), root.path().join("scopes/twin")).unwrap();
-    symlink(root.path().join("nowhere"), root.path().join("scopes/dangling")).unwrap();
+    symlink(
+        root.path().join("nowhere"),
+        root.path().join("scopes/dangling"),
+    )
+    .unwrap();
     let service = root.service();
     let answer = call(&service, "query_memories", json!({ "status": "all" })).unwrap();
     assert!(!answer.to_string().contains("secret"));
@@ -479,7 +639,9 @@ fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
         .collect();
     assert_eq!(skipped, ["dangling", "link"]);
     assert_eq!(
-        call(&service, "query_memories", json!({ "scope": "link" })).unwrap_err().code(),
+        call(&service, "query_memories", json!({ "scope": "link" }))
+            .unwrap_err()
+            .code(),
         "scope_not_found"
     );
     assert_eq!(answer["searched"]["scopes"], json!(["own", "twin"]));
@@ -499,7 +661,10 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
             "a project's own",
             "projects.a = { aliases = ['b'], paths = ['~/a'], remotes = ['github.com/x/a'] }\n",
         ),
-        ("windows line ends", "description = 'd'\r\nvisibility = 'shared'\r\n"),
+        (
+            "windows line ends",
+            "description = 'd'\r\nvisibility = 'shared'\r\n",
+        ),
     ];
     let invalid = [
         (
@@ -517,8 +682,20 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
             Some("projects"),
         ),
         ("unknown word", "visibility = 'secret'\n", 1, "secret", None),
-        ("word in capitals", "visibility = 'Private'\n", 1, "Private", None),
-        ("string for a list", "projects = 'a'\n", 1, "a list of names, or a table", None),
+        (
+            "word in capitals",
+            "visibility = 'Private'\n",
+            1,
+            "Private",
+            None,
+        ),
+        (
+            "string for a list",
+            "projects = 'a'\n",
+            1,
+            "a list of names, or a table",
+            None,
+        ),
         (
             "string for aliases",
             "[projects]\na = 'b'\n",
@@ -533,10 +710,28 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
             "alias",
             Some("aliases"),
         ),
-        ("number for a string", "\ndescription = 5\n", 2, "`description`", None),
-        ("number in a list", "paths = [\n    'a=b', 5,\n]\n", 2, "`paths[1]`", None),
+        (
+            "number for a string",
+            "\ndescription = 5\n",
+            2,
+            "`description`",
+            None,
+        ),
+        (
+            "number in a list",
+            "paths = [\n    'a=b', 5,\n]\n",
+            2,
+            "`paths[1]`",
+            None,
+        ),
         ("cut off", "projects = ['a'\n", 1, "", None),
-        ("twice", "description = 'a'\ndescription = 'b'\n", 2, "description", None),
+        (
+            "twice",
+            "description = 'a'\ndescription = 'b'\n",
+            2,
+            "description",
+            None,
+        ),
         ("table", "[limits]\nresults = 5\n", 1, "limits", None),
         ("not toml", "visibility: private\n", 1, "", None),
     ];
@@ -549,7 +744,11 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
     };
     for (name, text) in valid {
         let health = problems(text);
-        assert_ne!((name, &health["state"]), (name, &json!("unavailable")), "{health}");
+        assert_ne!(
+            (name, &health["state"]),
+            (name, &json!("unavailable")),
+            "{health}"
+        );
         assert!(
             name == "every key" || health["problems"].as_array().is_none_or(Vec::is_empty),
             "{name}: {health}"
@@ -558,7 +757,10 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
     let mut poor = Vec::new();
     for (name, text, line, key, nearest) in invalid {
         let health = problems(text);
-        let message = health["problems"][0].as_str().unwrap_or_default().to_owned();
+        let message = health["problems"][0]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         assert_eq!(health["state"], "unavailable", "{name}");
         let near = nearest.is_none_or(|nearest| {
             message
@@ -569,8 +771,14 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
                 .contains(nearest)
                 || message.contains(&format!("did you mean `{nearest}`"))
         });
-        if !message.contains(&format!("line {line}:")) || !message.contains(key) || !message.contains("scope.toml") || !near {
-            poor.push(format!("{name} (line {line}, `{key}`, nearest {nearest:?}): {message}"));
+        if !message.contains(&format!("line {line}:"))
+            || !message.contains(key)
+            || !message.contains("scope.toml")
+            || !near
+        {
+            poor.push(format!(
+                "{name} (line {line}, `{key}`, nearest {nearest:?}): {message}"
+            ));
         }
         // It is the only scope, so nothing can be searched.
         let error = call(&service, "query_memories", json!({})).unwrap_err();
@@ -618,12 +826,17 @@ fn a_wrong_configuration_is_refused_with_line_and_key_and_a_right_one_is_taken()
     let mut poor = Vec::new();
     for (text, line, key, near) in invalid {
         let error = load(text).unwrap_err();
-        let SettingsError::Invalid { nearest, message, .. } = &error else {
+        let SettingsError::Invalid {
+            nearest, message, ..
+        } = &error
+        else {
             panic!("{text}: {error}")
         };
         let close = near.is_empty() || nearest.first().is_some_and(|found| found == near);
         if !message.contains(&format!("line {line}")) || !message.contains(key) || !close {
-            poor.push(format!("{text:?} (line {line}): {message}; nearest {nearest:?}"));
+            poor.push(format!(
+                "{text:?} (line {line}): {message}; nearest {nearest:?}"
+            ));
         }
         assert_eq!(error.body().code, "invalid_settings");
     }
@@ -641,22 +854,43 @@ fn a_single_database_is_the_only_scope() {
             memory("y", "Deploy draft", json!({ "status": "staging" })),
         ],
     );
-    let service = root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path.clone())));
+    let service =
+        root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path.clone())));
     let answer = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
-    assert_eq!((&answer["total"], &answer["searched"]["scopes"]), (&json!(1), &json!(["memory"])));
-    assert!(!call(&service, "list_scopes", json!({})).unwrap().to_string().contains("hidden"));
     assert_eq!(
-        call(&service, "get_memory", json!({ "id": "of-hidden" })).unwrap_err().code(),
+        (&answer["total"], &answer["searched"]["scopes"]),
+        (&json!(1), &json!(["memory"]))
+    );
+    assert!(
+        !call(&service, "list_scopes", json!({}))
+            .unwrap()
+            .to_string()
+            .contains("hidden")
+    );
+    assert_eq!(
+        call(&service, "get_memory", json!({ "id": "of-hidden" }))
+            .unwrap_err()
+            .code(),
         "memory_not_found"
     );
     assert_eq!(
-        call(&service, "get_memory", json!({ "id": "x", "scope": "memory" })).unwrap()["id"],
+        call(
+            &service,
+            "get_memory",
+            json!({ "id": "x", "scope": "memory" })
+        )
+        .unwrap()["id"],
         "x"
     );
-    let absent = root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, root.path().join("no-such.db"))));
-    let body = call(&absent, "query_memories", json!({})).unwrap_err().body();
+    let absent = root.service_with(|inputs| {
+        inputs.db = Some(Setting::variable(ENV_DB, root.path().join("no-such.db")))
+    });
+    let body = call(&absent, "query_memories", json!({}))
+        .unwrap_err()
+        .body();
     assert!(
-        body.message.starts_with("Memory database not found") && body.message.contains("no-such.db"),
+        body.message.starts_with("Memory database not found")
+            && body.message.contains("no-such.db"),
         "{}",
         body.message
     );
@@ -669,7 +903,8 @@ fn a_single_database_is_the_only_scope() {
 #[test]
 fn a_single_database_inside_a_scope_keeps_the_rules_of_its_manifest() {
     let root = scopes(&[("diary", "unreviewed = 'approved'\nvisibility = 'private'")]);
-    let connection = rusqlite::Connection::open(root.scope_folder("diary").join("memory.db")).unwrap();
+    let connection =
+        rusqlite::Connection::open(root.scope_folder("diary").join("memory.db")).unwrap();
     connection
         .execute_batch(
             "DROP TABLE memories; CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('n', 'Never reviewed')",

@@ -63,7 +63,12 @@ fn pages() -> Vec<Page> {
         "SECURITY.md",
         "encoder/MODEL_CARD.md",
     ];
-    pages.extend(others.into_iter().filter(|path| root().join(path).exists()).map(Page::at));
+    pages.extend(
+        others
+            .into_iter()
+            .filter(|path| root().join(path).exists())
+            .map(Page::at),
+    );
     pages
 }
 
@@ -82,18 +87,31 @@ fn check(what: &str, words: impl IntoIterator<Item = String>) {
     let pages = manual();
     let named = |word: &String| pages.iter().any(|page| names(&page.text, word));
     let missing: Vec<String> = words.into_iter().filter(|word| !named(word)).collect();
-    assert!(missing.is_empty(), "README.md and docs/ do not name {what}: {}", missing.join(", "));
+    assert!(
+        missing.is_empty(),
+        "README.md and docs/ do not name {what}: {}",
+        missing.join(", ")
+    );
 }
 
 /// Whether each word has its row in a table of docs/tools.md.
 #[track_caller]
 fn check_rows(what: &str, words: impl IntoIterator<Item = String>) {
     let page = Page::at("docs/tools.md");
-    let first = |line: &str| line.strip_prefix("| ")?.split(" | ").next().map(str::to_owned);
+    let first = |line: &str| {
+        line.strip_prefix("| ")?
+            .split(" | ")
+            .next()
+            .map(str::to_owned)
+    };
     let cells: Vec<String> = page.text.lines().filter_map(first).collect();
     let explained = |word: &String| cells.iter().any(|cell| cell.contains(&format!("`{word}`")));
     let missing: Vec<String> = words.into_iter().filter(|word| !explained(word)).collect();
-    assert!(missing.is_empty(), "docs/tools.md does not explain {what}: {}", missing.join(", "));
+    assert!(
+        missing.is_empty(),
+        "docs/tools.md does not explain {what}: {}",
+        missing.join(", ")
+    );
 }
 
 /// The fenced blocks of a page: language and lines.
@@ -111,7 +129,11 @@ fn blocks(page: &Page) -> Vec<(String, Vec<String>)> {
             (None, None) => {}
         }
     }
-    assert!(open.is_none(), "a block of {} is never closed", page.path.display());
+    assert!(
+        open.is_none(),
+        "a block of {} is never closed",
+        page.path.display()
+    );
     blocks
 }
 
@@ -133,7 +155,12 @@ fn the_readme_says_how_to_run_the_tests() {
 fn the_index_of_the_docs_names_every_page() {
     let index = Page::at("docs/README.md").text;
     for page in manual() {
-        let name = page.path.file_name().unwrap().to_string_lossy().into_owned();
+        let name = page
+            .path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
         assert!(
             name == "README.md" || index.contains(&format!("({name})")),
             "docs/README.md does not link {name}"
@@ -177,14 +204,25 @@ fn flags(command: &clap::Command) -> Vec<String> {
 fn the_docs_name_every_command_and_every_flag() {
     let commands = every_command();
     assert!(commands.iter().any(|(name, _)| name == "scopes add"));
-    check("these flags", commands.iter().flat_map(|(_, command)| flags(command)));
+    check(
+        "these flags",
+        commands.iter().flat_map(|(_, command)| flags(command)),
+    );
     check("these settings of every command", flags(&Cli::command()));
-    check("these commands", commands.into_iter().map(|(name, _)| format!("ack-memory {name}")));
+    check(
+        "these commands",
+        commands
+            .into_iter()
+            .map(|(name, _)| format!("ack-memory {name}")),
+    );
 }
 
 #[test]
 fn the_docs_name_every_environment_variable() {
-    check("these variables", ENVIRONMENT.map(|(name, _)| name.to_owned()));
+    check(
+        "these variables",
+        ENVIRONMENT.map(|(name, _)| name.to_owned()),
+    );
 }
 
 #[test]
@@ -264,18 +302,23 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .flat_map(|part| part.split(" && "))
         .filter_map(|part| {
             let mut words = words(part);
-            if words.first().is_some_and(|word| word == "cargo") && words.get(1).is_some_and(|word| word == "run") {
+            if words.first().is_some_and(|word| word == "cargo")
+                && words.get(1).is_some_and(|word| word == "run")
+            {
                 let dashes = words.iter().position(|word| word == "--")?;
                 words.splice(..=dashes, ["ack-memory".to_owned()]);
             }
             let called = |at: usize| {
                 // Before it are at most variables, or another program's words up to `--`.
                 let before = words.get(..at).unwrap_or_default();
-                before.iter().all(|word| word.contains('=')) || before.last().is_some_and(|word| word == "--")
+                before.iter().all(|word| word.contains('='))
+                    || before.last().is_some_and(|word| word == "--")
             };
             let named = |word: &String| word == "ack-memory" || word.ends_with("/ack-memory");
             let start = (0..words.len()).find(|at| named(&words[*at]) && called(*at))?;
-            let words = words[start..].iter().take_while(|word| ![">", "<", "2>"].contains(&word.as_str()));
+            let words = words[start..]
+                .iter()
+                .take_while(|word| ![">", "<", "2>"].contains(&word.as_str()));
             Some(words.filter_map(|word| placeholder(word)).collect())
         })
         .collect()
@@ -313,29 +356,55 @@ fn words(line: &str) -> Vec<String> {
 
 #[test]
 fn shell_lines_are_read_as_a_shell_would() {
-    let read = |line: &str| commands(line).into_iter().map(|words| words.join("/")).collect::<Vec<_>>();
+    let read = |line: &str| {
+        commands(line)
+            .into_iter()
+            .map(|words| words.join("/"))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(
         read("ack-memory query \"exit code 137\" | head"),
         ["ack-memory/query/exit code 137"]
     );
-    assert_eq!(read("$ claude mcp add ack-memory -- ack-memory serve"), ["ack-memory/serve"]);
-    assert_eq!(read("ACK_MEM_SCOPE=x ack-memory query … # why"), ["ack-memory/query"]);
+    assert_eq!(
+        read("$ claude mcp add ack-memory -- ack-memory serve"),
+        ["ack-memory/serve"]
+    );
+    assert_eq!(
+        read("ACK_MEM_SCOPE=x ack-memory query … # why"),
+        ["ack-memory/query"]
+    );
     assert_eq!(read("cargo install ack-memory"), Vec::<String>::new());
-    assert_eq!(read("cargo run --no-default-features -- demo     # first"), ["ack-memory/demo"]);
+    assert_eq!(
+        read("cargo run --no-default-features -- demo     # first"),
+        ["ack-memory/demo"]
+    );
     assert_eq!(
         read("ack-memory demo ./x && ack-memory --root ./x query [--json] -n N"),
-        ["ack-memory/demo/./x", "ack-memory/--root/./x/query/--json/-n/5"]
+        [
+            "ack-memory/demo/./x",
+            "ack-memory/--root/./x/query/--json/-n/5"
+        ]
     );
 }
 
 #[test]
 fn the_toml_in_the_docs_is_a_config_file_or_a_manifest_or_a_clients() {
     for page in pages() {
-        for (_, lines) in blocks(&page).into_iter().filter(|(language, _)| language == "toml") {
+        for (_, lines) in blocks(&page)
+            .into_iter()
+            .filter(|(language, _)| language == "toml")
+        {
             let text = lines.join("\n");
-            let value: toml::Table = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", page.path.display()));
-            let fits = toml::from_str::<ConfigFile>(&text).is_ok() || toml::from_str::<Manifest>(&text).is_ok();
-            assert!(fits || value.contains_key("mcp_servers"), "{}:\n{text}", page.path.display());
+            let value: toml::Table = toml::from_str(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{text}", page.path.display()));
+            let fits = toml::from_str::<ConfigFile>(&text).is_ok()
+                || toml::from_str::<Manifest>(&text).is_ok();
+            assert!(
+                fits || value.contains_key("mcp_servers"),
+                "{}:\n{text}",
+                page.path.display()
+            );
         }
     }
 }
@@ -343,17 +412,26 @@ fn the_toml_in_the_docs_is_a_config_file_or_a_manifest_or_a_clients() {
 #[test]
 fn the_json_in_the_docs_is_json() {
     for page in pages() {
-        for (_, lines) in blocks(&page).into_iter().filter(|(language, _)| language == "json") {
+        for (_, lines) in blocks(&page)
+            .into_iter()
+            .filter(|(language, _)| language == "json")
+        {
             let text = lines.join("\n");
-            let parsed = serde_json::from_str::<Value>(&text).map(|_| ()).or_else(|error| {
-                // Or JSON lines.
-                let lines = text.lines().filter(|line| !line.trim().is_empty());
-                lines
-                    .map(serde_json::from_str::<Value>)
-                    .try_for_each(|line| line.map(|_| ()))
-                    .map_err(|_| error)
-            });
-            assert!(parsed.is_ok(), "{}: {parsed:?}\n{text}", page.path.display());
+            let parsed = serde_json::from_str::<Value>(&text)
+                .map(|_| ())
+                .or_else(|error| {
+                    // Or JSON lines.
+                    let lines = text.lines().filter(|line| !line.trim().is_empty());
+                    lines
+                        .map(serde_json::from_str::<Value>)
+                        .try_for_each(|line| line.map(|_| ()))
+                        .map_err(|_| error)
+                });
+            assert!(
+                parsed.is_ok(),
+                "{}: {parsed:?}\n{text}",
+                page.path.display()
+            );
         }
     }
 }
@@ -419,7 +497,10 @@ fn every_link_in_the_docs_leads_somewhere() {
     let mut wrong = Vec::new();
     let mut followed = 0;
     for page in pages() {
-        for link in links(&page).into_iter().filter(|link| !link.contains("://")) {
+        for link in links(&page)
+            .into_iter()
+            .filter(|link| !link.contains("://"))
+        {
             followed += 1;
             let (path, anchor) = link
                 .split_once('#')
@@ -429,13 +510,18 @@ fn every_link_in_the_docs_leads_somewhere() {
                 _ => page.path.parent().unwrap().join(path),
             };
             let there = root().join(&target).exists();
-            let anchored = anchor.is_none_or(|anchor| there && anchors(&Page::at(&target)).contains(anchor));
+            let anchored =
+                anchor.is_none_or(|anchor| there && anchors(&Page::at(&target)).contains(anchor));
             if !there || !anchored {
                 wrong.push(format!("{}: {link}", page.path.display()));
             }
         }
     }
-    assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "these links lead nowhere:\n{}",
+        wrong.join("\n")
+    );
     assert!(followed > 100, "the docs have only {followed} links");
 }
 
@@ -452,7 +538,10 @@ fn links_and_anchors_are_found() {
 /// A text in a cell of a table: one line, no bars, and no angle brackets that would be read as HTML.
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.replace('|', "\\|").replace('<', "&lt;").trim_end_matches('.').to_owned()
+    line.replace('|', "\\|")
+        .replace('<', "&lt;")
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 /// The type of a property in a few words.
@@ -462,7 +551,11 @@ fn kind(schema: &Value, property: &Value) -> String {
         return kind(schema, definition);
     }
     if let Some(any) = property["anyOf"].as_array() {
-        let kinds: BTreeSet<String> = any.iter().map(|one| kind(schema, one)).filter(|kind| kind != "null").collect();
+        let kinds: BTreeSet<String> = any
+            .iter()
+            .map(|one| kind(schema, one))
+            .filter(|kind| kind != "null")
+            .collect();
         return kinds.into_iter().collect::<Vec<_>>().join(" or ");
     }
     let constants = property["oneOf"]
@@ -471,7 +564,11 @@ fn kind(schema: &Value, property: &Value) -> String {
         .flatten()
         .filter_map(|one| one["const"].as_str());
     let words: Vec<String> = match property["enum"].as_array() {
-        Some(words) => words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect(),
+        Some(words) => words
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|word| format!("`{word}`"))
+            .collect(),
         None => constants.map(|word| format!("`{word}`")).collect(),
     };
     if !words.is_empty() {
@@ -487,7 +584,9 @@ fn kind(schema: &Value, property: &Value) -> String {
         "object" => "table".to_owned(),
         "string" => "text".to_owned(),
         "integer" => match (property["minimum"].as_i64(), property["maximum"].as_i64()) {
-            (Some(min), Some(max)) if !described.contains(&format!("{min} to {max}")) => format!("{min} to {max}"),
+            (Some(min), Some(max)) if !described.contains(&format!("{min} to {max}")) => {
+                format!("{min} to {max}")
+            }
             _ => "whole number".to_owned(),
         },
         "number" => "number".to_owned(),
@@ -497,7 +596,10 @@ fn kind(schema: &Value, property: &Value) -> String {
     match &property["type"] {
         Value::String(name) => one(name),
         Value::Array(names) => {
-            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            let names = names
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|name| *name != "null");
             names.map(one).collect::<Vec<_>>().join(" or ")
         }
         _ => "any".to_owned(),
@@ -508,7 +610,9 @@ fn kind(schema: &Value, property: &Value) -> String {
 fn keys(reference: &str) -> String {
     let (path, pointer) = reference.split_once('#').unwrap_or((reference, ""));
     let schema: Value = serde_json::from_str(&read(&root().join(path))).unwrap();
-    let within = schema.pointer(pointer).unwrap_or_else(|| panic!("there is no {reference}"));
+    let within = schema
+        .pointer(pointer)
+        .unwrap_or_else(|| panic!("there is no {reference}"));
     let required: Vec<&str> = within["required"]
         .as_array()
         .into_iter()
@@ -523,7 +627,11 @@ fn keys(reference: &str) -> String {
         } else {
             ""
         };
-        let _ = writeln!(table, "| `{name}` | {}{must} | {meaning} |", kind(&schema, property));
+        let _ = writeln!(
+            table,
+            "| `{name}` | {}{must} | {meaning} |",
+            kind(&schema, property)
+        );
     }
     table
 }
@@ -541,9 +649,15 @@ fn filled(page: &Page) -> String {
     let mut text = String::new();
     let mut inside = false;
     for line in page.text.lines() {
-        let marker = line.strip_prefix("<!-- ").and_then(|line| line.strip_suffix(" -->"));
+        let marker = line
+            .strip_prefix("<!-- ")
+            .and_then(|line| line.strip_suffix(" -->"));
         if marker == Some("end") {
-            assert!(inside, "{}: an end without a beginning", page.path.display());
+            assert!(
+                inside,
+                "{}: an end without a beginning",
+                page.path.display()
+            );
             inside = false;
         }
         if !inside {
@@ -566,16 +680,29 @@ fn filled(page: &Page) -> String {
 fn command_line() -> String {
     fn arguments(command: &clap::Command, global: bool) -> String {
         let mut rows = String::new();
-        let hidden = |argument: &clap::Arg| argument.is_hide_set() || ["help", "version"].contains(&argument.get_id().as_str());
-        for argument in command.get_arguments().filter(|one| one.is_global_set() == global && !hidden(one)) {
-            let value = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+        let hidden = |argument: &clap::Arg| {
+            argument.is_hide_set() || ["help", "version"].contains(&argument.get_id().as_str())
+        };
+        for argument in command
+            .get_arguments()
+            .filter(|one| one.is_global_set() == global && !hidden(one))
+        {
+            let value = argument
+                .get_value_names()
+                .and_then(|names| names.first())
+                .map(ToString::to_string);
             let takes = argument.get_action().takes_values();
             let name = match (argument.get_long(), value.filter(|_| takes)) {
                 (Some(long), Some(value)) => format!("--{long} {value}"),
                 (Some(long), None) => format!("--{long}"),
-                (None, value) => value.unwrap_or_else(|| argument.get_id().to_string().to_uppercase()),
+                (None, value) => {
+                    value.unwrap_or_else(|| argument.get_id().to_string().to_uppercase())
+                }
             };
-            let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+            let short = argument
+                .get_short()
+                .map(|short| format!("`-{short}`, "))
+                .unwrap_or_default();
             let allowed: Vec<String> = argument
                 .get_possible_values()
                 .iter()
@@ -596,7 +723,12 @@ fn command_line() -> String {
                 .get_env()
                 .map(|name| format!(" [env: {}]", name.display()))
                 .unwrap_or_default();
-            let _ = writeln!(rows, "| {short}`{}` | {}{variable}{allowed} |", cell(&name), cell(&help));
+            let _ = writeln!(
+                rows,
+                "| {short}`{}` | {}{variable}{allowed} |",
+                cell(&name),
+                cell(&help)
+            );
         }
         if rows.is_empty() {
             rows
@@ -610,10 +742,17 @@ fn command_line() -> String {
         .to_owned();
     page += &arguments(&Cli::command(), true);
     for (name, command) in every_command() {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let about = command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ").trim();
-        let _ = write!(page, "## ack-memory {name}\n\n{}.\n\n```text\n{usage}\n```\n\n", cell(&about));
+        let _ = write!(
+            page,
+            "## ack-memory {name}\n\n{}.\n\n```text\n{usage}\n```\n\n",
+            cell(&about)
+        );
         page += &arguments(&command, false);
     }
     page.trim_end().to_owned() + "\n"
@@ -622,7 +761,10 @@ fn command_line() -> String {
 #[test]
 fn the_generated_parts_of_the_docs_are_up_to_date() {
     let update = std::env::var_os("UPDATE_DOCS").is_some_and(|value| value == "1");
-    let mut made: Vec<(PathBuf, String)> = manual().iter().map(|page| (page.path.clone(), filled(page))).collect();
+    let mut made: Vec<(PathBuf, String)> = manual()
+        .iter()
+        .map(|page| (page.path.clone(), filled(page)))
+        .collect();
     made.retain(|(path, _)| path != Path::new(COMMAND_LINE));
     made.push((COMMAND_LINE.into(), command_line()));
     let mut stale = Vec::new();
@@ -635,7 +777,11 @@ fn the_generated_parts_of_the_docs_are_up_to_date() {
             stale.push(path.display().to_string());
         }
     }
-    assert!(stale.is_empty(), "run with UPDATE_DOCS=1, these differ: {}", stale.join(", "));
+    assert!(
+        stale.is_empty(),
+        "run with UPDATE_DOCS=1, these differ: {}",
+        stale.join(", ")
+    );
 }
 
 #[test]
@@ -655,14 +801,21 @@ fn the_picture_shows_what_the_program_prints() {
         .args(["--check", env!("CARGO_BIN_EXE_ack-memory")])
         .output()
         .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
 }
 
 /// The crates of ours that a manifest names as dependencies.
 fn our_dependencies(manifest: &Path) -> BTreeSet<String> {
     let manifest: toml::Table = toml::from_str(&read(manifest)).unwrap();
     let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
-    let names = dependencies.into_iter().flatten().map(|(name, _)| name.clone());
+    let names = dependencies
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone());
     names.filter(|name| name.starts_with("ack-")).collect()
 }
 
@@ -672,11 +825,23 @@ fn the_table_of_crates_says_what_each_depends_on() {
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         let folder = entry.unwrap().path();
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let row = page.text.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = page
+            .text
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.unwrap_or_else(|| panic!("ARCHITECTURE.md has no row for {name}"));
         let last = row.trim_end_matches(" |").rsplit(" |").next().unwrap();
-        let written: BTreeSet<String> = last.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        assert_eq!(written, our_dependencies(&folder.join("Cargo.toml")), "ARCHITECTURE.md, {name}");
+        let written: BTreeSet<String> = last
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(
+            written,
+            our_dependencies(&folder.join("Cargo.toml")),
+            "ARCHITECTURE.md, {name}"
+        );
     }
 }
 
@@ -686,7 +851,9 @@ fn contributors_are_sent_to_files_that_exist() {
     let mut tried = 0;
     for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"].map(Page::at) {
         let inline = page.text.split('`').skip(1).step_by(2);
-        let folders = ["benches/", "crates/", "docs/", "fuzz/", "schemas/", "src/", "tests/", "tools/"];
+        let folders = [
+            "benches/", "crates/", "docs/", "fuzz/", "schemas/", "src/", "tests/", "tools/",
+        ];
         let ours = inline.filter(|word| folders.iter().any(|folder| word.starts_with(folder)));
         for path in ours.filter(|word| !word.contains(['*', ' '])) {
             tried += 1;
@@ -695,7 +862,11 @@ fn contributors_are_sent_to_files_that_exist() {
             }
         }
     }
-    assert!(wrong.is_empty(), "these do not exist:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "these do not exist:\n{}",
+        wrong.join("\n")
+    );
     assert!(tried > 15, "only {tried} paths were found");
 }
 
@@ -707,7 +878,10 @@ fn the_table_of_modules_names_each() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
-        .filter(|module| !["lib", "main"].contains(&module.as_str()) && !page.text.contains(&format!("`{module}`")))
+        .filter(|module| {
+            !["lib", "main"].contains(&module.as_str())
+                && !page.text.contains(&format!("`{module}`"))
+        })
         .collect();
     assert!(
         missing.is_empty(),

@@ -40,7 +40,11 @@ fn root() -> Root {
                 STAGING => "staging",
                 _ => "approved",
             };
-            memory(&id(number), &format!("Pool {}", marker(number)), json!({ "status": status }))
+            memory(
+                &id(number),
+                &format!("Pool {}", marker(number)),
+                json!({ "status": status }),
+            )
         })
         .collect();
     root.store("doors", &memories);
@@ -89,7 +93,8 @@ fn said() -> impl Strategy<Value = Said> {
     let case = prop_oneof![Just(TOKEN.to_lowercase()), Just(TOKEN.to_uppercase())];
     let token = prop_oneof![cut, more, before, other, case, "[ -~]{0,40}"];
     let wrong = token.prop_filter("the token itself", |token| token.trim() != TOKEN);
-    let scheme = prop_oneof![4 => Just("Bearer "), 1 => Just("bearer "), 1 => Just("Bearer"), 1 => Just("")];
+    let scheme =
+        prop_oneof![4 => Just("Bearer "), 1 => Just("bearer "), 1 => Just("Bearer"), 1 => Just("")];
     prop_oneof![
         1 => Just(Said::Nothing),
         8 => (scheme, wrong).prop_map(|(scheme, token)| Said::Header(format!("{scheme}{token}"))),
@@ -106,12 +111,26 @@ fn said() -> impl Strategy<Value = Said> {
 fn bodies() -> impl Strategy<Value = String> {
     let requests = [
         ("tools/list", json!({})),
-        ("tools/call", json!({ "name": "query_memories", "arguments": { "query": "pool" } })),
-        ("tools/call", json!({ "name": "get_memory", "arguments": { "id": id(0) } })),
-        ("resources/read", json!({ "uri": format!("memory://scope/doors/memory/{}", id(0)) })),
-        ("prompts/get", json!({ "name": "recall", "arguments": { "query": "pool" } })),
+        (
+            "tools/call",
+            json!({ "name": "query_memories", "arguments": { "query": "pool" } }),
+        ),
+        (
+            "tools/call",
+            json!({ "name": "get_memory", "arguments": { "id": id(0) } }),
+        ),
+        (
+            "resources/read",
+            json!({ "uri": format!("memory://scope/doors/memory/{}", id(0)) }),
+        ),
+        (
+            "prompts/get",
+            json!({ "name": "recall", "arguments": { "query": "pool" } }),
+        ),
     ];
-    let message = |(method, params): (&str, Value)| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let message = |(method, params): (&str, Value)| {
+        json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
+    };
     prop_oneof![
         6 => proptest::sample::select(requests.map(message).to_vec()),
         1 => "[ -~]{0,40}",
@@ -123,12 +142,17 @@ fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let accept = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nConnection: close\r\n";
     let length = body.len();
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\n{accept}{headers}Content-Length: {length}\r\n\r\n{body}");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{accept}{headers}Content-Length: {length}\r\n\r\n{body}"
+    );
     stream.write_all(request.as_bytes()).unwrap();
     let mut said = Vec::new();
     stream.read_to_end(&mut said).unwrap();
     let said = String::from_utf8_lossy(&said).into_owned();
-    let status = said.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = said
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
     (status.unwrap_or_else(|| panic!("no status: {said}")), said)
 }
 
@@ -142,11 +166,27 @@ fn over_http_nobody_is_answered_without_the_token_however_near_to_it() {
         .stderr(Stdio::null());
     let mut server = Process(server.spawn().unwrap());
     let mut url = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    BufReader::new(server.0.stdout.take().unwrap())
+        .read_line(&mut url)
+        .unwrap();
+    let address = url
+        .trim()
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp")
+        .to_owned();
 
-    let methods = proptest::sample::select(vec!["POST", "POST", "POST", "GET", "DELETE", "PUT", "OPTIONS", "HEAD"]);
-    let paths = proptest::sample::select(vec!["/mcp", "/mcp", "/mcp/", "/", "/mcp/../mcp", "//mcp", "/MCP"]);
+    let methods = proptest::sample::select(vec![
+        "POST", "POST", "POST", "GET", "DELETE", "PUT", "OPTIONS", "HEAD",
+    ]);
+    let paths = proptest::sample::select(vec![
+        "/mcp",
+        "/mcp",
+        "/mcp/",
+        "/",
+        "/mcp/../mcp",
+        "//mcp",
+        "/MCP",
+    ]);
     let in_address = proptest::bool::weighted(0.1);
     let visits = (said(), bodies(), methods, paths, in_address);
     TestRunner::new(config(400))
@@ -163,18 +203,39 @@ fn over_http_nobody_is_answered_without_the_token_however_near_to_it() {
             };
             let (status, answer) = http(&address, method, &path, &headers, &body);
             prop_assert!(status >= 400, "{}", answer);
-            prop_assert!(path != "/mcp" || method != "POST" || status == 401, "{}", answer);
-            prop_assert!(!answer.contains("mkq") && !answer.contains("query_memories"), "{}", answer);
+            prop_assert!(
+                path != "/mcp" || method != "POST" || status == 401,
+                "{}",
+                answer
+            );
+            prop_assert!(
+                !answer.contains("mkq") && !answer.contains("query_memories"),
+                "{}",
+                answer
+            );
             prop_assert!(!answer.contains(TOKEN), "the token is told: {}", answer);
             // Who says it is answered, or the rest would prove nothing.
-            let (status, _) = http(&address, "POST", "/mcp", &format!("Authorization: Bearer {TOKEN}\r\n"), "{}");
+            let (status, _) = http(
+                &address,
+                "POST",
+                "/mcp",
+                &format!("Authorization: Bearer {TOKEN}\r\n"),
+                "{}",
+            );
             prop_assert!(status != 401);
             Ok(())
         })
         .unwrap();
     let call = json!({ "name": "get_memory", "arguments": { "id": id(0) } });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }).to_string();
-    let (status, answer) = http(&address, "POST", "/mcp", &format!("Authorization: Bearer {TOKEN}\r\n"), &body);
+    let body =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }).to_string();
+    let (status, answer) = http(
+        &address,
+        "POST",
+        "/mcp",
+        &format!("Authorization: Bearer {TOKEN}\r\n"),
+        &body,
+    );
     assert!(status == 200 && answer.contains(&marker(0)), "{answer}");
 }
 
@@ -196,7 +257,16 @@ enum Line {
 fn lines() -> impl Strategy<Value = Vec<Line>> {
     let garbage = proptest::collection::vec(any::<u8>(), 0..60);
     let text = "[ -~]{0,60}".prop_map(String::into_bytes);
-    let values = proptest::sample::select(vec!["null", "[]", "{}", "7", "\"x\"", "[[]]", "{\"jsonrpc\":\"2.0\"}", "\u{feff}"]);
+    let values = proptest::sample::select(vec![
+        "null",
+        "[]",
+        "{}",
+        "7",
+        "\"x\"",
+        "[[]]",
+        "{\"jsonrpc\":\"2.0\"}",
+        "\u{feff}",
+    ]);
     let line = prop_oneof![
         4 => (0..=MEMORIES).prop_map(Line::Get),
         2 => Just(Line::Query),
@@ -210,15 +280,41 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
 
 /// The line with its end, and whether it has to be answered.
 fn written(number: usize, line: &Line) -> (Vec<u8>, bool) {
-    let request = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params }).to_string();
-    let call = |name: &str, arguments: Value| request("tools/call", json!({ "name": name, "arguments": arguments }));
+    let request = |method: &str, params: Value| {
+        json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params }).to_string()
+    };
+    let call = |name: &str, arguments: Value| {
+        request(
+            "tools/call",
+            json!({ "name": name, "arguments": arguments }),
+        )
+    };
     let (mut bytes, answered) = match line {
-        Line::Get(memory) => (call("get_memory", json!({ "id": id(*memory) })).into_bytes(), true),
-        Line::Query => (call("query_memories", json!({ "query": "pool", "limit": 50 })).into_bytes(), true),
+        Line::Get(memory) => (
+            call("get_memory", json!({ "id": id(*memory) })).into_bytes(),
+            true,
+        ),
+        Line::Query => (
+            call("query_memories", json!({ "query": "pool", "limit": 50 })).into_bytes(),
+            true,
+        ),
         Line::Failing => (call("no_such_tool", json!({})).into_bytes(), true),
-        Line::Notification => (br#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#.to_vec(), false),
-        Line::Garbage(bytes) => (bytes.iter().copied().filter(|byte| *byte != b'\n').collect(), false),
-        Line::Cut(end) => (call("get_memory", json!({ "id": id(0) })).into_bytes()[..*end].to_vec(), false),
+        Line::Notification => (
+            br#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#.to_vec(),
+            false,
+        ),
+        Line::Garbage(bytes) => (
+            bytes
+                .iter()
+                .copied()
+                .filter(|byte| *byte != b'\n')
+                .collect(),
+            false,
+        ),
+        Line::Cut(end) => (
+            call("get_memory", json!({ "id": id(0) })).into_bytes()[..*end].to_vec(),
+            false,
+        ),
     };
     bytes.push(b'\n');
     (bytes, answered)
@@ -228,13 +324,18 @@ fn written(number: usize, line: &Line) -> (Vec<u8>, bool) {
 fn check(line: &Line, answer: &Value) -> Result<(), TestCaseError> {
     let shown = &answer["result"]["structuredContent"];
     let text = answer.to_string();
-    prop_assert!(!text.contains(&marker(REJECTED)) && !text.contains(&marker(STAGING)), "{}", text);
+    prop_assert!(
+        !text.contains(&marker(REJECTED)) && !text.contains(&marker(STAGING)),
+        "{}",
+        text
+    );
     match line {
         Line::Get(number @ 0..REJECTED) => {
             prop_assert_eq!(&shown["id"], &id(*number));
             let others = (0..MEMORIES).filter(|other| other != number);
             prop_assert!(
-                text.contains(&marker(*number)) && others.map(marker).all(|other| !text.contains(&other)),
+                text.contains(&marker(*number))
+                    && others.map(marker).all(|other| !text.contains(&other)),
                 "{}",
                 text
             );
@@ -243,7 +344,11 @@ fn check(line: &Line, answer: &Value) -> Result<(), TestCaseError> {
         Line::Query => {
             let results = shown["results"].as_array().unwrap();
             prop_assert_eq!(results.len(), REJECTED);
-            prop_assert!(results.iter().all(|memory| memory["status"] == "approved"), "{}", text);
+            prop_assert!(
+                results.iter().all(|memory| memory["status"] == "approved"),
+                "{}",
+                text
+            );
         }
         _ => prop_assert!(answer.get("error").is_some(), "{}", text),
     }

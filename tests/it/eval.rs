@@ -21,7 +21,9 @@ use crate::support::{Root, outside};
 
 #[test]
 fn retrieval_reaches_its_bars_on_the_development_sets() {
-    let Some(folder) = outside("ACK_TEST_EVALS") else { return };
+    let Some(folder) = outside("ACK_TEST_EVALS") else {
+        return;
+    };
     let mut table = format!(
         "\n{:<40} {:>9} {:>5} {:>7} {:>7} {:>7} {:>7} {:>4} {:>4} {:>6}\n",
         "set / category", "mode", "n", "nDCG@10", "R@5", "R@10", "MRR@10", "leak", "bad", "noise"
@@ -60,7 +62,10 @@ fn retrieval_reaches_its_bars_on_the_development_sets() {
             }
             let all = &scores[""];
             if all.leaks > 0 || all.bad > 0 {
-                wrong.push(format!("{set} {mode:?}: leak {}, bad {}", all.leaks, all.bad));
+                wrong.push(format!(
+                    "{set} {mode:?}: leak {}, bad {}",
+                    all.leaks, all.bad
+                ));
             }
         }
         let ndcg = |scores: &BTreeMap<String, Score>, category: &str| {
@@ -102,10 +107,20 @@ impl Score {
 fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
     let documents = lines(&folder.join("docs.jsonl"));
     let questions = lines(&folder.join("queries.jsonl"));
-    let queries = parse(std::io::BufReader::new(std::fs::File::open(folder.join("queries.jsonl")).unwrap())).unwrap();
-    let by_id: HashMap<&str, &Value> = documents.iter().map(|doc| (doc["id"].as_str().unwrap(), doc)).collect();
+    let queries = parse(std::io::BufReader::new(
+        std::fs::File::open(folder.join("queries.jsonl")).unwrap(),
+    ))
+    .unwrap();
+    let by_id: HashMap<&str, &Value> = documents
+        .iter()
+        .map(|doc| (doc["id"].as_str().unwrap(), doc))
+        .collect();
     let mut roots: BTreeMap<String, (Root, Service)> = BTreeMap::new();
-    let owners = documents.iter().chain(&questions).map(owner).collect::<BTreeSet<_>>();
+    let owners = documents
+        .iter()
+        .chain(&questions)
+        .map(owner)
+        .collect::<BTreeSet<_>>();
     for owner_name in owners {
         let root = build(documents.iter().filter(|doc| owner(doc) == owner_name));
         let service = root.service();
@@ -114,23 +129,42 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
     for (query, question) in queries.iter().zip(&questions) {
         let service = &roots[&owner(question)].1;
-        let ranked = match ack_memory::eval::run(service, std::slice::from_ref(query), &[mode], &mut || {}) {
+        let ranked = match ack_memory::eval::run(
+            service,
+            std::slice::from_ref(query),
+            &[mode],
+            &mut || {},
+        ) {
             Ok(report) => report.modes[0].runs[0].clone(),
             // An owner without memories has no scopes.
-            Err(error) if matches!(error.code(), ErrorCode::NoScopes | ErrorCode::ScopeNotFound) => Run {
-                qid: query.qid.clone(),
-                ranked: Vec::new(),
-                measures: Measures::of(&[], &query.relevant.iter().map(String::as_str).collect()),
-            },
+            Err(error)
+                if matches!(error.code(), ErrorCode::NoScopes | ErrorCode::ScopeNotFound) =>
+            {
+                Run {
+                    qid: query.qid.clone(),
+                    ranked: Vec::new(),
+                    measures: Measures::of(
+                        &[],
+                        &query.relevant.iter().map(String::as_str).collect(),
+                    ),
+                }
+            }
             Err(error) => panic!("{question}: {error}"),
         };
         let distinct: BTreeSet<&str> = ranked.ranked.iter().map(String::as_str).collect();
-        let unknown = ranked.ranked.iter().filter(|id| !by_id.contains_key(id.as_str())).count();
+        let unknown = ranked
+            .ranked
+            .iter()
+            .filter(|id| !by_id.contains_key(id.as_str()))
+            .count();
         let leaks = ranked
             .ranked
             .iter()
             .filter(|id| {
-                query.forbidden.iter().flatten().any(|bad| bad == *id) || by_id.get(id.as_str()).is_some_and(|doc| !visible(doc, question))
+                query.forbidden.iter().flatten().any(|bad| bad == *id)
+                    || by_id
+                        .get(id.as_str())
+                        .is_some_and(|doc| !visible(doc, question))
             })
             .count();
         let category = query.category.clone().unwrap_or_else(|| "-".to_owned());
@@ -150,7 +184,9 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
 #[cfg(feature = "table")]
 #[test]
 fn answers_on_the_development_sets_are_the_same_with_a_table() {
-    let Some(folder) = outside("ACK_TEST_EVALS") else { return };
+    let Some(folder) = outside("ACK_TEST_EVALS") else {
+        return;
+    };
     for set in ["til-jb", "clippy", "solutions-open"] {
         let folder = folder.join("dev").join(set);
         let documents = lines(&folder.join("docs.jsonl"));
@@ -158,7 +194,9 @@ fn answers_on_the_development_sets_are_the_same_with_a_table() {
         let answers = || -> Vec<(String, Value)> {
             let service = root.service();
             let questions = lines(&folder.join("queries.jsonl"));
-            let asked = questions.iter().flat_map(|question| MODES.map(|mode| (question, mode)));
+            let asked = questions
+                .iter()
+                .flat_map(|question| MODES.map(|mode| (question, mode)));
             asked
                 .map(|(question, mode)| {
                     let request = ack_api::QueryRequest {
@@ -167,7 +205,8 @@ fn answers_on_the_development_sets_are_the_same_with_a_table() {
                         limit: Some(50),
                         ..ack_api::QueryRequest::default()
                     };
-                    let answer = serde_json::to_value(service.query_memories(&request).unwrap()).unwrap();
+                    let answer =
+                        serde_json::to_value(service.query_memories(&request).unwrap()).unwrap();
                     (format!("{set} {mode:?} {}", question["qid"]), answer)
                 })
                 .collect()
@@ -201,7 +240,9 @@ fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
                 line[key] = value.clone();
             }
         }
-        let text = scopes.entry(scope_name(document["project"].as_str().unwrap())).or_default();
+        let text = scopes
+            .entry(scope_name(document["project"].as_str().unwrap()))
+            .or_default();
         text.push_str(&line.to_string());
         text.push('\n');
     }
@@ -230,12 +271,15 @@ fn visible(document: &Value, query: &Value) -> bool {
     let filter = &query["filter"];
     let (all, any) = (texts(&filter["tags_all"]), texts(&filter["tags_any"]));
     let created = document["created_at"].as_str().unwrap_or_default();
-    let owned = query["owner"].is_null() || (owner(document) == owner(query) && document["superseded_by"].is_null());
+    let owned = query["owner"].is_null()
+        || (owner(document) == owner(query) && document["superseded_by"].is_null());
     (projects.is_empty() || projects.contains(&project))
         && owned
         && all.iter().all(|tag| tags.contains(tag))
         && (any.is_empty() || any.iter().any(|tag| tags.contains(tag)))
-        && filter["since"].as_str().is_none_or(|since| created >= since)
+        && filter["since"]
+            .as_str()
+            .is_none_or(|since| created >= since)
         && filter["until"].as_str().is_none_or(|until| created < until)
 }
 
@@ -244,7 +288,10 @@ fn owner(value: &Value) -> String {
 }
 
 fn scope_name(project: &str) -> String {
-    project.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect()
+    project
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '-' })
+        .collect()
 }
 
 fn texts(value: &Value) -> Vec<String> {
@@ -258,7 +305,8 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 fn lines(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines()
         .filter(|line| !line.trim().is_empty())
         .map(|line| serde_json::from_str(line).unwrap())

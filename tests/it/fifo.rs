@@ -23,7 +23,11 @@ fn pipe(path: &Path) {
 /// What a command says, unless it hangs.
 #[track_caller]
 fn run(command: &mut Command) -> Output {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if started.elapsed() > SECONDS {
@@ -48,7 +52,12 @@ const DOORS: [&[&str]; 7] = [
 
 fn ask(root: &Root, folder: &Path, door: &[&str]) -> Output {
     let mut command = binary();
-    command.arg("--root").arg(root.path()).arg("--project").arg(folder).args(door);
+    command
+        .arg("--root")
+        .arg(root.path())
+        .arg("--project")
+        .arg(folder)
+        .args(door);
     run(command.env("HOME", root.path().join("home")))
 }
 
@@ -60,17 +69,32 @@ fn root() -> Root {
 
 #[test]
 fn a_pipe_in_the_place_of_a_stores_file_is_named() {
-    for name in ["memory.db-journal", "memory.db-shm", "memory.db-wal", "memory.db", "scope.toml"] {
+    for name in [
+        "memory.db-journal",
+        "memory.db-shm",
+        "memory.db-wal",
+        "memory.db",
+        "scope.toml",
+    ] {
         let root = root();
         root.store("two", &[memory("n1", "second marker", json!({}))]);
         pipe(&root.scope_folder("one").join(name));
         for door in DOORS {
             let output = ask(&root, root.path(), door);
             if door[0] == "query" {
-                let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-                assert!(out.contains("second marker"), "{name}: the others answer: {out}{err}");
+                let (out, err) = (
+                    String::from_utf8_lossy(&output.stdout),
+                    String::from_utf8_lossy(&output.stderr),
+                );
+                assert!(
+                    out.contains("second marker"),
+                    "{name}: the others answer: {out}{err}"
+                );
                 if name != "memory.db" {
-                    assert!(out.contains(name) && out.contains("a named pipe"), "{name}: {out}{err}");
+                    assert!(
+                        out.contains(name) && out.contains("a named pipe"),
+                        "{name}: {out}{err}"
+                    );
                 }
             }
         }
@@ -84,18 +108,28 @@ fn a_pipe_in_the_place_of_settings_is_named() {
     for door in DOORS {
         let output = ask(&root, root.path(), door);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("config.toml") && said.contains("a named pipe"), "{door:?}: {said}");
+        assert!(
+            said.contains("config.toml") && said.contains("a named pipe"),
+            "{door:?}: {said}"
+        );
     }
     let token = root.path().join("token");
     pipe(&token);
     let mut command = binary();
-    command.args(["serve", "--http", "127.0.0.1:0", "--token-file"]).arg(&token);
+    command
+        .args(["serve", "--http", "127.0.0.1:0", "--token-file"])
+        .arg(&token);
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(1));
     pipe(&root.path().join("home/.gemini/settings.json"));
     let mut command = binary();
-    let output = run(command.args(["connect", "gemini", "--yes"]).env("HOME", root.path().join("home")));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("a named pipe"), "{output:?}");
+    let output = run(command
+        .args(["connect", "gemini", "--yes"])
+        .env("HOME", root.path().join("home")));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("a named pipe"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -135,11 +169,18 @@ fn a_pipe_among_a_projects_files_keeps_no_session_waiting() {
         }
         std::fs::create_dir_all(root.path().join("home")).unwrap();
         pipe(&folder.join(name));
-        for door in [&["context"] as &[&str], &["hook", "session-start"], &["query", "marker"]] {
+        for door in [
+            &["context"] as &[&str],
+            &["hook", "session-start"],
+            &["query", "marker"],
+        ] {
             let output = ask(&root, &folder.join("sub"), door);
             assert!(output.status.success(), "{name} {door:?}: {output:?}");
             let out = String::from_utf8_lossy(&output.stdout);
-            assert!(door[0] == "hook" || out.contains("first marker"), "{name} {door:?}: {out}");
+            assert!(
+                door[0] == "hook" || out.contains("first marker"),
+                "{name} {door:?}: {out}"
+            );
         }
     }
 }
@@ -170,7 +211,11 @@ fn a_linked_worktree_whose_own_folder_holds_a_pipe_is_no_repository() {
     let private = root.path().join("work/main/.git/worktrees/linked");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::create_dir_all(&private).unwrap();
-    std::fs::write(folder.join(".git"), format!("gitdir: {}\n", private.display())).unwrap();
+    std::fs::write(
+        folder.join(".git"),
+        format!("gitdir: {}\n", private.display()),
+    )
+    .unwrap();
     pipe(&private.join("HEAD"));
     let output = ask(&root, &folder, &["context"]);
     assert!(output.status.success(), "{output:?}");

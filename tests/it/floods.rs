@@ -118,7 +118,10 @@ fn mebibytes(pid: u32, figure: &str) -> Option<u64> {
 fn stays_small(pid: u32, what: &str) {
     if let (Some(most), Some(own)) = (mebibytes(pid, "VmHWM"), mebibytes(pid, "RssAnon")) {
         println!("{what}: {most} MiB at most, {own} of its own now");
-        assert!(most < MOST_MEMORY && own < MOST_MEMORY / 2, "{what}: {most} MiB at most, {own} now");
+        assert!(
+            most < MOST_MEMORY && own < MOST_MEMORY / 2,
+            "{what}: {most} MiB at most, {own} now"
+        );
     }
 }
 
@@ -129,7 +132,12 @@ fn more_requests_than_can_be_answered_wait_in_the_client() {
     let mut server = Flooded::start(&Root::samples());
     for turn in 0..3 {
         let pings: String = (0..20_000)
-            .map(|number| format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}}\n", turn * 20_000 + number))
+            .map(|number| {
+                format!(
+                    "{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}}\n",
+                    turn * 20_000 + number
+                )
+            })
             .collect();
         server.flood(pings.as_bytes(), 20_000);
     }
@@ -149,7 +157,12 @@ fn more_requests_than_can_be_answered_wait_in_the_client() {
 #[test]
 fn requests_of_one_id_are_answered_one_after_the_other() {
     let mut server = Flooded::start(&Root::samples());
-    server.flood("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n".repeat(500).as_bytes(), 500);
+    server.flood(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
+            .repeat(500)
+            .as_bytes(),
+        500,
+    );
     let list = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"list_scopes\"}}\n";
     server.flood(list.repeat(20).as_bytes(), 20);
 }
@@ -166,13 +179,27 @@ fn a_line_of_very_many_values_takes_no_more_memory_than_a_short_one() {
     for element in ["0,", "[],", "{\"a\":0},", "\"\","] {
         server.flood(line(element, 4_000_000).as_bytes(), 1);
         let said = server.said();
-        assert_eq!((&said["error"]["code"], &said["id"]), (&json!(-32600), &json!(7)), "{said}");
-        assert!(said["error"]["message"].as_str().unwrap().contains("values"), "{said}");
+        assert_eq!(
+            (&said["error"]["code"], &said["id"]),
+            (&json!(-32600), &json!(7)),
+            "{said}"
+        );
+        assert!(
+            said["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("values"),
+            "{said}"
+        );
         // Longer than any message: not even its id is known.
         server.flood(line(element, 15_000_000).as_bytes(), 1);
         assert_eq!(server.said()["id"], Value::Null);
     }
-    for text in ["[".repeat(4_000_000), "{\"a\":".repeat(800_000), "9".repeat(4_000_000)] {
+    for text in [
+        "[".repeat(4_000_000),
+        "{\"a\":".repeat(800_000),
+        "9".repeat(4_000_000),
+    ] {
         server.flood(format!("{text}\n").as_bytes(), 1);
         assert!(server.said()["error"]["code"].is_i64());
     }
@@ -196,7 +223,11 @@ fn a_client_that_does_not_read_is_not_read_either() {
         writeln!(input, "{hello}").unwrap();
         for id in 1..3_000 {
             // It ends with the server.
-            let _ = writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" }));
+            let _ = writeln!(
+                input,
+                "{}",
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })
+            );
             told.store(id > 500, Ordering::Relaxed);
         }
     });
@@ -206,7 +237,10 @@ fn a_client_that_does_not_read_is_not_read_either() {
     }
     std::thread::sleep(Duration::from_secs(1));
     stays_small(child.id(), "a client that does not read");
-    assert!(!writer.is_finished(), "everything was read although nothing could be answered");
+    assert!(
+        !writer.is_finished(),
+        "everything was read although nothing could be answered"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
     drop((writer, output));
@@ -227,7 +261,12 @@ fn the_end_of_standard_input_is_seen_while_nothing_is_read_from_it() {
     .unwrap();
     // Some 500 kB of answers, which fit into no pipe, and requests that all fit.
     for id in 1..600 {
-        writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })).unwrap();
+        writeln!(
+            input,
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })
+        )
+        .unwrap();
     }
     std::thread::sleep(Duration::from_secs(1));
     drop(input);
@@ -250,7 +289,10 @@ fn every_text_argument_has_a_limit_and_is_refused_at_once_beyond_it() {
     let service = root.service();
     let long = "a long name ".repeat(100_000);
     let mut tried = 0;
-    for (tool, name) in ack_memory::mcp::tools(&Toolset::default()).iter().zip(TOOLS) {
+    for (tool, name) in ack_memory::mcp::tools(&Toolset::default())
+        .iter()
+        .zip(TOOLS)
+    {
         assert_eq!(tool.name, name);
         for (argument, schema) in tool.input_schema["properties"].as_object().unwrap() {
             let kind = schema["type"].to_string();
@@ -262,10 +304,24 @@ fn every_text_argument_has_a_limit_and_is_refused_at_once_beyond_it() {
             let started = Instant::now();
             let error = call(&service, name, json!({ argument: value })).unwrap_err();
             let body = serde_json::to_string(&error.body()).unwrap();
-            assert_eq!(error.code(), "invalid_argument", "{name} {argument}: {body}");
-            assert!(body.contains("bytes long") || body.contains("one of"), "{name} {argument}: {body}");
-            assert!(body.len() < 1_000, "{name} {argument}: {} bytes", body.len());
-            assert!(started.elapsed() < Duration::from_secs(2), "{name} {argument}");
+            assert_eq!(
+                error.code(),
+                "invalid_argument",
+                "{name} {argument}: {body}"
+            );
+            assert!(
+                body.contains("bytes long") || body.contains("one of"),
+                "{name} {argument}: {body}"
+            );
+            assert!(
+                body.len() < 1_000,
+                "{name} {argument}: {} bytes",
+                body.len()
+            );
+            assert!(
+                started.elapsed() < Duration::from_secs(2),
+                "{name} {argument}"
+            );
             tried += 1;
         }
     }
@@ -279,14 +335,23 @@ fn resources_prompts_and_completions_take_no_endless_names() {
     let long = "x".repeat(1 << 20);
     let template = json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
     for (method, params) in [
-        ("resources/read", json!({ "uri": format!("memory://scope/{long}") })),
+        (
+            "resources/read",
+            json!({ "uri": format!("memory://scope/{long}") }),
+        ),
         (
             "resources/read",
             json!({ "uri": format!("memory://scope/ledger-api/memory/{long}") }),
         ),
         ("resources/read", json!({ "uri": long })),
-        ("prompts/get", json!({ "name": "recall", "arguments": { "query": long } })),
-        ("prompts/get", json!({ "name": "curate_pending", "arguments": { "scope": long } })),
+        (
+            "prompts/get",
+            json!({ "name": "recall", "arguments": { "query": long } }),
+        ),
+        (
+            "prompts/get",
+            json!({ "name": "curate_pending", "arguments": { "scope": long } }),
+        ),
         ("prompts/get", json!({ "name": long })),
         ("tools/call", json!({ "name": long, "arguments": {} })),
         (
@@ -297,8 +362,16 @@ fn resources_prompts_and_completions_take_no_endless_names() {
         let started = Instant::now();
         let answer = server.request(method, params);
         assert!(answer.get("error").is_some(), "{method}: {answer}");
-        assert!(answer.to_string().len() < 2_000, "{method}: {} bytes", answer.to_string().len());
-        assert!(started.elapsed() < Duration::from_secs(5), "{method}: {:?}", started.elapsed());
+        assert!(
+            answer.to_string().len() < 2_000,
+            "{method}: {} bytes",
+            answer.to_string().len()
+        );
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "{method}: {:?}",
+            started.elapsed()
+        );
     }
     server.ping();
 }
@@ -321,14 +394,25 @@ fn a_name_that_nobody_has_is_compared_with_each_name_once() {
     call(&service, "query_memories", json!({ "limit": 1 })).unwrap();
     let unknown = "another-project-with-as-long-a-name-".repeat(5);
     let started = Instant::now();
-    let answer = call(&service, "query_memories", json!({ "project": unknown, "tags": vec![unknown; 40] })).unwrap();
+    let answer = call(
+        &service,
+        "query_memories",
+        json!({ "project": unknown, "tags": vec![unknown; 40] }),
+    )
+    .unwrap();
     assert_eq!(answer["results"], json!([]));
     assert!(
-        answer["suggestions"].to_string().contains("No memory was learned in project"),
+        answer["suggestions"]
+            .to_string()
+            .contains("No memory was learned in project"),
         "{answer}"
     );
     // Compared with the name of every memory this took half a minute, in a release build.
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 // Requests that are taken back, and those that take too long.
@@ -359,19 +443,38 @@ fn a_request_that_takes_too_long_is_answered_by_its_deadline() {
     std::fs::write(root.path().join("config.toml"), "[limits]\nseconds = 1\n").unwrap();
     let words: Vec<String> = (0..150).map(|word| format!("word{word}")).collect();
     let memories: Vec<Value> = (0..40_000)
-        .map(|number| memory(&format!("m{number}"), &words.join(" "), json!({ "narrative": words.join(" ") })))
+        .map(|number| {
+            memory(
+                &format!("m{number}"),
+                &words.join(" "),
+                json!({ "narrative": words.join(" ") }),
+            )
+        })
         .collect();
     bulk(&root, "large", &memories);
-    root.store("small", &[memory("s1", "A memory of the small scope", json!({}))]);
+    root.store(
+        "small",
+        &[memory("s1", "A memory of the small scope", json!({}))],
+    );
     let mut server = Server::initialized(root.path());
     // Its index takes longer than that to read.
     let started = Instant::now();
-    let error = server.fail("query_memories", json!({ "query": "word7", "scope": "large" }));
+    let error = server.fail(
+        "query_memories",
+        json!({ "query": "word7", "scope": "large" }),
+    );
     assert_eq!(error.code, "deadline_exceeded", "{error:?}");
     assert!(error.message.contains("1 second") && error.hint.unwrap().contains("[limits] seconds"));
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
     // Others are answered meanwhile.
-    let answer = server.call("query_memories", json!({ "query": "small", "scope": "small" }));
+    let answer = server.call(
+        "query_memories",
+        json!({ "query": "small", "scope": "small" }),
+    );
     assert_eq!(answer["structuredContent"]["results"][0]["id"], "s1");
 }
 
@@ -396,8 +499,15 @@ impl Http {
             .spawn()
             .unwrap();
         let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut url)
+            .unwrap();
+        let address = url
+            .trim()
+            .trim_start_matches("http://")
+            .trim_end_matches("/mcp")
+            .parse()
+            .unwrap();
         Self {
             child,
             address,
@@ -444,7 +554,10 @@ fn narrow(runtime: &tokio::runtime::Runtime, address: SocketAddr) -> std::io::Re
 fn clients_without_a_token_that_never_read_keep_nobody_out() {
     let root = Root::samples();
     let http = Http::start(&root);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(400);
     let refused = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".repeat(10);
     let slow = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".to_owned();
@@ -453,7 +566,9 @@ fn clients_without_a_token_that_never_read_keep_nobody_out() {
     // Some hundred connections that ask for more than they ever read.
     let mut held: Vec<TcpStream> = Vec::new();
     for _ in 0..300 {
-        let Ok(mut stream) = narrow(&runtime, http.address) else { continue };
+        let Ok(mut stream) = narrow(&runtime, http.address) else {
+            continue;
+        };
         (0..50).all(|_| stream.write(health.as_bytes()).is_ok());
         held.push(stream);
     }
@@ -462,7 +577,9 @@ fn clients_without_a_token_that_never_read_keep_nobody_out() {
         scope.spawn(|| {
             let mut others = std::collections::VecDeque::new();
             while !over.load(Ordering::Relaxed) {
-                let Ok(mut stream) = narrow(&runtime, http.address) else { continue };
+                let Ok(mut stream) = narrow(&runtime, http.address) else {
+                    continue;
+                };
                 let _ = stream.write([&health, &refused, &slow][others.len() % 3].as_bytes());
                 others.push_back(stream);
                 if others.len() > 200 {
@@ -474,9 +591,15 @@ fn clients_without_a_token_that_never_read_keep_nobody_out() {
         let asked: Vec<(Duration, String)> = (0..20).map(|_| http.ask(&list)).collect();
         over.store(true, Ordering::Relaxed);
         let slowest = asked.iter().map(|(took, _)| *took).max().unwrap();
-        println!("{} connections that never read; the slowest answer took {slowest:?}", held.len());
+        println!(
+            "{} connections that never read; the slowest answer took {slowest:?}",
+            held.len()
+        );
         for (took, said) in &asked {
-            assert!(said.starts_with("HTTP/1.1 200") && said.contains("ledger-api"), "{said}");
+            assert!(
+                said.starts_with("HTTP/1.1 200") && said.contains("ledger-api"),
+                "{said}"
+            );
             assert!(*took < Duration::from_secs(2), "{took:?}");
         }
     });
@@ -518,15 +641,25 @@ fn a_host_or_origin_with_anything_beside_host_and_port_is_refused() {
     let ask = |target: &str, headers: &str| {
         let mut stream = TcpStream::connect(http.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").unwrap();
+        write!(
+            stream,
+            "GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"
+        )
+        .unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
-        said.split_whitespace().nth(1).unwrap_or_default().to_owned()
+        said.split_whitespace()
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned()
     };
     let port = http.address.port();
     assert_eq!(ask("/health", "Host: localhost\r\n"), "200");
     assert_eq!(
-        ask("/health", &format!("Host: LocalHost:{port}\r\nOrigin: http://localhost:{port}\r\n")),
+        ask(
+            "/health",
+            &format!("Host: LocalHost:{port}\r\nOrigin: http://localhost:{port}\r\n")
+        ),
         "200"
     );
     assert_eq!(ask("http://localhost/health", "Host: localhost\r\n"), "200");
@@ -541,12 +674,36 @@ fn a_host_or_origin_with_anything_beside_host_and_port_is_refused() {
         "localhost,evil.example",
     ] {
         let status = ask("/health", &format!("Host: {host}\r\n"));
-        assert!(["400", "403"].contains(&status.as_str()), "{host}: {status}");
-        let status = ask("/health", &format!("Host: {host}\r\nOrigin: http://{host}\r\n"));
-        assert!(["400", "403"].contains(&status.as_str()), "{host}: {status}");
+        assert!(
+            ["400", "403"].contains(&status.as_str()),
+            "{host}: {status}"
+        );
+        let status = ask(
+            "/health",
+            &format!("Host: {host}\r\nOrigin: http://{host}\r\n"),
+        );
+        assert!(
+            ["400", "403"].contains(&status.as_str()),
+            "{host}: {status}"
+        );
     }
-    assert_eq!(ask("/health", "Host: localhost\r\nHost: localhost\r\n"), "400");
-    assert_eq!(ask("http://x@localhost/health", "Host: localhost\r\n"), "403");
-    assert_eq!(ask("http://evil.example/health", "Host: localhost\r\n"), "403");
-    assert_eq!(ask("/health", "Host: 127.0.0.1\r\nOrigin: http://x@127.0.0.1\r\n"), "403");
+    assert_eq!(
+        ask("/health", "Host: localhost\r\nHost: localhost\r\n"),
+        "400"
+    );
+    assert_eq!(
+        ask("http://x@localhost/health", "Host: localhost\r\n"),
+        "403"
+    );
+    assert_eq!(
+        ask("http://evil.example/health", "Host: localhost\r\n"),
+        "403"
+    );
+    assert_eq!(
+        ask(
+            "/health",
+            "Host: 127.0.0.1\r\nOrigin: http://x@127.0.0.1\r\n"
+        ),
+        "403"
+    );
 }

@@ -17,13 +17,19 @@ fn with_surface(root: &Root, set: &str) -> Server {
 fn ids(answer: &Value) -> Vec<&str> {
     assert_ne!(answer["isError"], true, "{answer}");
     let results = answer["structuredContent"]["results"].as_array().unwrap();
-    results.iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+    results
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect()
 }
 
 fn fetched(answer: &Value) -> Vec<&str> {
     assert_ne!(answer["isError"], true, "{answer}");
     let memories = answer["structuredContent"]["memories"].as_array().unwrap();
-    memories.iter().map(|memory| memory["id"].as_str().unwrap()).collect()
+    memories
+        .iter()
+        .map(|memory| memory["id"].as_str().unwrap())
+        .collect()
 }
 
 fn one(answer: &Value) -> &str {
@@ -48,12 +54,42 @@ fn observed() -> Root {
         )
         .unwrap();
     let rows = [
-        (10942, "bugfix", "Fixed auth token expiration", "2025-11-16T14:15:22Z"),
-        (11130, "discovery", "The session store is redis", "2025-11-17T15:40:00Z"),
-        (11131, "feature", "Added JWT authentication", "2025-11-17T15:48:45Z"),
-        (11132, "decision", "Refresh tokens are rotated", "2025-11-17T16:00:00Z"),
-        (11140, "change", "Renamed the database migration", "2025-11-18T09:00:00Z"),
-        (11150, "change, later", "A type with a comma in its name", "2025-11-20T09:00:00Z"),
+        (
+            10942,
+            "bugfix",
+            "Fixed auth token expiration",
+            "2025-11-16T14:15:22Z",
+        ),
+        (
+            11130,
+            "discovery",
+            "The session store is redis",
+            "2025-11-17T15:40:00Z",
+        ),
+        (
+            11131,
+            "feature",
+            "Added JWT authentication",
+            "2025-11-17T15:48:45Z",
+        ),
+        (
+            11132,
+            "decision",
+            "Refresh tokens are rotated",
+            "2025-11-17T16:00:00Z",
+        ),
+        (
+            11140,
+            "change",
+            "Renamed the database migration",
+            "2025-11-18T09:00:00Z",
+        ),
+        (
+            11150,
+            "change, later",
+            "A type with a comma in its name",
+            "2025-11-20T09:00:00Z",
+        ),
     ];
     for (id, kind, title, at) in rows {
         let epoch = at.parse::<jiff::Timestamp>().unwrap().as_millisecond();
@@ -72,12 +108,20 @@ fn observed() -> Root {
 fn claude_mem_search_then_timeline_then_get_observations() {
     let root = observed();
     let mut server = with_surface(&root, "claude-mem");
-    let index = server.call("search", json!({ "query": "authentication", "limit": 20, "project": "my-project" }));
+    let index = server.call(
+        "search",
+        json!({ "query": "authentication", "limit": 20, "project": "my-project" }),
+    );
     assert_eq!(ids(&index)[0], "obs-11131");
     let older = json!({ "query": "authentication", "format": "index", "limit": 30, "project": "my-project" });
     assert_eq!(ids(&server.call("search", older)), ids(&index));
     // The number as their tables show it, with their mark, as a text, and as we show it.
-    for anchor in [json!(11131), json!("11131"), json!("#11131"), json!("obs-11131")] {
+    for anchor in [
+        json!(11131),
+        json!("11131"),
+        json!("#11131"),
+        json!("obs-11131"),
+    ] {
         let arguments = json!({ "anchor": anchor, "depth_before": 3, "depth_after": 3, "project": "my-project" });
         let around = server.call("timeline", arguments);
         assert_eq!(one(&around), "obs-11131", "{anchor}");
@@ -98,7 +142,10 @@ fn claude_mem_search_then_timeline_then_get_observations() {
         json!(["#11131", "#10942"]),
         json!(["obs-11131", 10942]),
     ] {
-        let full = server.call("get_observations", json!({ "ids": pick, "orderBy": "date_desc" }));
+        let full = server.call(
+            "get_observations",
+            json!({ "ids": pick, "orderBy": "date_desc" }),
+        );
         assert_eq!(fetched(&full), ["obs-11131", "obs-10942"], "{pick}");
         assert_eq!(full["structuredContent"]["missing"], Value::Null, "{full}");
     }
@@ -120,17 +167,30 @@ fn claude_mem_searches_by_types_and_days() {
     };
     let bugs = json!({ "query": "token", "type": "observations", "obs_type": "bugfix", "limit": 20, "project": "my-project" });
     assert_eq!(sorted(bugs), ["obs-10942"]);
-    for several in ["bugfix,decision", "bugfix, decision", "Bugfix,decision,refactor"] {
+    for several in [
+        "bugfix,decision",
+        "bugfix, decision",
+        "Bugfix,decision,refactor",
+    ] {
         let arguments = json!({ "type": "observations", "obs_type": several, "limit": 50, "orderBy": "relevance" });
         assert_eq!(sorted(arguments), ["obs-10942", "obs-11132"], "{several}");
     }
     // What a store calls by a name with a comma is found by that name, beside what is called by its parts.
-    assert_eq!(sorted(json!({ "obs_type": "change, later" })), ["obs-11140", "obs-11150"]);
-    assert_eq!(sorted(json!({ "obs_type": "refactor,security_note" })), Vec::<String>::new());
+    assert_eq!(
+        sorted(json!({ "obs_type": "change, later" })),
+        ["obs-11140", "obs-11150"]
+    );
+    assert_eq!(
+        sorted(json!({ "obs_type": "refactor,security_note" })),
+        Vec::<String>::new()
+    );
     let week = json!({
         "type": "observations", "dateStart": "2025-11-17", "dateEnd": "2025-11-18", "limit": 100, "offset": 0, "project": "my-project",
     });
-    assert_eq!(sorted(week), ["obs-11130", "obs-11131", "obs-11132", "obs-11140"]);
+    assert_eq!(
+        sorted(week),
+        ["obs-11130", "obs-11131", "obs-11132", "obs-11140"]
+    );
     let epochs = json!({ "dateStart": 1_763_251_200_000_i64, "dateEnd": 1_763_337_599_000_i64, "orderBy": "date_asc" });
     assert_eq!(sorted(epochs), ["obs-10942"]);
 }
@@ -163,7 +223,10 @@ fn episodic_memory_search_then_read() {
     let both = server.call("search", concepts);
     assert_eq!(ids(&both)[0], "m-1");
     for hit in ids(&found) {
-        let read = server.call("read", json!({ "path": hit, "startLine": 1, "endLine": 100 }));
+        let read = server.call(
+            "read",
+            json!({ "path": hit, "startLine": 1, "endLine": 100 }),
+        );
         assert_eq!(one(&read), hit);
         assert!(read["structuredContent"]["timeline"].is_object());
     }
@@ -187,19 +250,34 @@ fn siftcoder_search_then_get_why_and_timeline() {
         ],
     );
     let mut server = with_surface(&root, "siftcoder");
-    let found = server.call("mem_search", json!({ "query": "caching strategy: in-memory cache", "k": 5 }));
+    let found = server.call(
+        "mem_search",
+        json!({ "query": "caching strategy: in-memory cache", "k": 5 }),
+    );
     assert_eq!(ids(&found)[0], "142");
-    let pattern = server.call("mem_search", json!({ "query": "paginated query", "kind": "pattern", "k": 5 }));
+    let pattern = server.call(
+        "mem_search",
+        json!({ "query": "paginated query", "kind": "pattern", "k": 5 }),
+    );
     assert_eq!(ids(&pattern)[0], "143");
-    assert_eq!(fetched(&server.call("mem_get", json!({ "ids": [142] }))), ["142"]);
+    assert_eq!(
+        fetched(&server.call("mem_get", json!({ "ids": [142] }))),
+        ["142"]
+    );
     for id in [json!("142"), json!(142), json!("summary:142")] {
         assert_eq!(one(&server.call("mem_get", json!({ "id": id }))), "142");
         assert_eq!(one(&server.call("mem_why", json!({ "id": id }))), "142");
         let around = server.call("mem_timeline", json!({ "id": id, "before": 3, "after": 3 }));
         assert_eq!(one(&around), "142");
-        assert_eq!(around["structuredContent"]["timeline"]["after"][0]["id"], "143");
+        assert_eq!(
+            around["structuredContent"]["timeline"]["after"][0]["id"],
+            "143"
+        );
     }
-    assert_eq!(one(&server.call("mem_timeline", json!({ "near_id": 142, "window": 10 }))), "142");
+    assert_eq!(
+        one(&server.call("mem_timeline", json!({ "near_id": 142, "window": 10 }))),
+        "142"
+    );
     let why = json!({ "kind": "summary", "id": "142", "depth": 3 });
     assert_eq!(one(&server.call("mem_why", why)), "142");
     // Without any id, it says which there are.
@@ -219,15 +297,25 @@ fn an_id_that_begins_like_a_mark_is_found_all_the_same() {
         ],
     );
     let mut sift = with_surface(&root, "siftcoder");
-    assert_eq!(one(&sift.call("mem_get", json!({ "id": "summary:9" }))), "summary:9");
+    assert_eq!(
+        one(&sift.call("mem_get", json!({ "id": "summary:9" }))),
+        "summary:9"
+    );
     let both = sift.call("mem_get", json!({ "ids": ["summary:9", 7, "5"] }));
     assert_eq!(fetched(&both), ["summary:9", "7"]);
     assert_eq!(both["structuredContent"]["missing"][0]["id"], "5");
     let mut mem = with_surface(&root, "claude-mem");
     for given in [json!("7"), json!(7)] {
-        assert_eq!(one(&mem.call("timeline", json!({ "anchor": given }))), "7", "{given}");
+        assert_eq!(
+            one(&mem.call("timeline", json!({ "anchor": given }))),
+            "7",
+            "{given}"
+        );
     }
-    assert_eq!(one(&mem.call("timeline", json!({ "anchor": "#12" }))), "#12");
+    assert_eq!(
+        one(&mem.call("timeline", json!({ "anchor": "#12" }))),
+        "#12"
+    );
     let unknown = mem.fail("timeline", json!({ "anchor": "#13" }));
     assert_eq!(unknown.code, "memory_not_found");
 }
@@ -243,7 +331,11 @@ fn sifs_search_then_find_related_in_both_generations() {
                 "Sessions are locked while they are renewed",
                 json!({ "files": ["src/auth/session.rs"] }),
             ),
-            memory("m-2", "The token is checked twice", json!({ "files": ["src/auth/token.rs"] })),
+            memory(
+                "m-2",
+                "The token is checked twice",
+                json!({ "files": ["src/auth/token.rs"] }),
+            ),
         ],
     );
     let mut server = with_surface(&root, "sifs");

@@ -118,7 +118,10 @@ fn a_learning_that_two_sessions_told_in_other_words_is_shown_once() {
             ),
             (
                 "The login test is flaky because the container's clock is behind",
-                &["When tokens are checked they are not valid yet", "Host clock must be synchronised"],
+                &[
+                    "When tokens are checked they are not valid yet",
+                    "Host clock must be synchronised",
+                ],
             ),
         ),
     ];
@@ -174,14 +177,19 @@ fn what_differs_in_a_name_a_number_a_negation_or_an_opposite_is_shown_twice_howe
             "After three deployments the limit of the pool was reached",
         ),
     ];
-    let folded: Vec<_> = retold.iter().filter(|told| is_one(POOL, (told.0, &[told.1, told.2]))).collect();
+    let folded: Vec<_> = retold
+        .iter()
+        .filter(|told| is_one(POOL, (told.0, &[told.1, told.2])))
+        .collect();
     assert!(folded.is_empty(), "folded although they differ: {folded:?}");
 }
 
 #[test]
 fn nearly_the_same_text_is_shown_twice_where_one_word_stands_against_the_other() {
     let text = |word: &'static str| -> String {
-        format!("Run the schema check {word} the deployment of the payment gateway so that the nightly build finds broken tables")
+        format!(
+            "Run the schema check {word} the deployment of the payment gateway so that the nightly build finds broken tables"
+        )
     };
     assert!(is_one((&text("before"), &[]), (&text("before"), &[])));
     assert!(!is_one((&text("before"), &[]), (&text("after"), &[])));
@@ -192,7 +200,10 @@ fn nearly_the_same_text_is_shown_twice_where_one_word_stands_against_the_other()
     };
     let told = |word: &'static str, other: &'static str| {
         let (one, other) = (facts(word), facts(other));
-        is_one(("Build cache of staging", &[&one[0]]), ("Build cache of staging", &[&other[0]]))
+        is_one(
+            ("Build cache of staging", &[&one[0]]),
+            ("Build cache of staging", &[&other[0]]),
+        )
     };
     assert!(told("enabled", "enabled"));
     assert!(!told("enabled", "disabled"));
@@ -200,11 +211,23 @@ fn nearly_the_same_text_is_shown_twice_where_one_word_stands_against_the_other()
 
 #[test]
 fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
-    let Some(folder) = outside("ACK_TEST_EVALS") else { return };
+    let Some(folder) = outside("ACK_TEST_EVALS") else {
+        return;
+    };
     let encoder = Encoder::embedded().unwrap();
-    for set in ["til-jb", "clippy", "solutions-open", "precisionmembench", "devbench"] {
-        let text = std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
-        let documents: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for set in [
+        "til-jb",
+        "clippy",
+        "solutions-open",
+        "precisionmembench",
+        "devbench",
+    ] {
+        let text =
+            std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
+        let documents: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         let memories: Vec<_> = documents.iter().map(record).collect();
         let mut analyzer = Analyzer::default();
         let codes: Vec<Option<QuantizedVector>> = memories
@@ -216,7 +239,12 @@ fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
         let (mut near, mut folded) = (0, Vec::new());
         for (number, code) in codes.iter().enumerate() {
             let Some(code) = code else { continue };
-            for (other, cosine) in vectors.cosines(code).into_iter().enumerate().skip(number + 1) {
+            for (other, cosine) in vectors
+                .cosines(code)
+                .into_iter()
+                .enumerate()
+                .skip(number + 1)
+            {
                 if cosine >= MIN_REWORDED_COSINE {
                     near += 1;
                     if is_reworded(&memories[number], &memories[other]) {
@@ -234,12 +262,21 @@ fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
 /// tags and without the heaviest words that it can lose and still be nearly the same.
 #[test]
 fn what_is_nearly_the_same_text_lies_nearer_than_the_bound_below_which_words_are_not_compared() {
-    let Some(folder) = outside("ACK_TEST_EVALS") else { return };
+    let Some(folder) = outside("ACK_TEST_EVALS") else {
+        return;
+    };
     let encoder = Encoder::embedded().unwrap();
     let mut analyzer = Analyzer::default();
     let mut cosines: Vec<f32> = Vec::new();
-    for set in ["til-jb", "clippy", "solutions-open", "precisionmembench", "devbench"] {
-        let text = std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
+    for set in [
+        "til-jb",
+        "clippy",
+        "solutions-open",
+        "precisionmembench",
+        "devbench",
+    ] {
+        let text =
+            std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
         for line in text.lines() {
             let memory = record(&serde_json::from_str(line).unwrap());
             let whole = Signature::of(&memory);
@@ -249,7 +286,8 @@ fn what_is_nearly_the_same_text_lies_nearer_than_the_bound_below_which_words_are
             }) else {
                 continue;
             };
-            let mut code = |memory: &Memory| analyzer.analyze(memory, Some(encoder)).quantized_vector();
+            let mut code =
+                |memory: &Memory| analyzer.analyze(memory, Some(encoder)).quantized_vector();
             if let (Some(one), Some(other)) = (code(&memory), code(&other)) {
                 cosines.push(one.cosine(&other));
             }
@@ -274,7 +312,10 @@ fn without(memory: &Memory, encoder: &Encoder, share: f64) -> Memory {
             .weight(word.trim_matches(|letter: char| !letter.is_alphanumeric()))
             .unwrap_or_default()
     };
-    let mut words: Vec<(f32, &str)> = distinct.into_iter().map(|word| (weight(word), word)).collect();
+    let mut words: Vec<(f32, &str)> = distinct
+        .into_iter()
+        .map(|word| (weight(word), word))
+        .collect();
     words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     #[expect(
         clippy::cast_possible_truncation,
@@ -284,7 +325,10 @@ fn without(memory: &Memory, encoder: &Encoder, share: f64) -> Memory {
     )]
     words.truncate((words.len() as f64 * share) as usize);
     let lost: HashSet<&str> = words.into_iter().map(|(_, word)| word).collect();
-    let kept: Vec<&str> = body.split_whitespace().filter(|word| !lost.contains(word)).collect();
+    let kept: Vec<&str> = body
+        .split_whitespace()
+        .filter(|word| !lost.contains(word))
+        .collect();
     Memory {
         narrative: Some(kept.join(" ")),
         concepts: Vec::new(),
@@ -297,7 +341,10 @@ fn record(document: &Value) -> Memory {
     let text = |key: &str| document[key].as_str().map(str::to_owned);
     let list = |key: &str| -> Vec<String> {
         let values = document[key].as_array().into_iter().flatten();
-        values.filter_map(Value::as_str).map(str::to_owned).collect()
+        values
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     };
     Memory {
         id: text("id").unwrap(),

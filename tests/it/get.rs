@@ -135,13 +135,22 @@ fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
     ] {
         root.store(
             &format!("scope-{id}"),
-            &[memory(id, "A title that stays secret", json!({ "status": status }))],
+            &[memory(
+                id,
+                "A title that stays secret",
+                json!({ "status": status }),
+            )],
         );
     }
     let service = root.service();
     let mut wrong = Vec::new();
     for (id, filter) in [("s", "approved"), ("a", "staging"), ("p", "staging")] {
-        let error = call(&service, "get_memory", json!({ "id": id, "status": filter })).unwrap_err();
+        let error = call(
+            &service,
+            "get_memory",
+            json!({ "id": id, "status": filter }),
+        )
+        .unwrap_err();
         assert_eq!(error.code(), "memory_not_served", "{id}");
         let hint = error.hint().unwrap();
         let advised = hint
@@ -150,8 +159,14 @@ fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
             .and_then(|rest| rest.split('"').next())
             .unwrap_or_default()
             .to_owned();
-        if let Err(error) = call(&service, "get_memory", json!({ "id": id, "status": advised })) {
-            wrong.push(format!("{id}: status \"{advised}\" was advised, but {error}"));
+        if let Err(error) = call(
+            &service,
+            "get_memory",
+            json!({ "id": id, "status": advised }),
+        ) {
+            wrong.push(format!(
+                "{id}: status \"{advised}\" was advised, but {error}"
+            ));
         }
         if id != "s" && hint.contains("nobody has approved") {
             wrong.push(format!("{id} is approved, and the hint says: {hint}"));
@@ -161,7 +176,12 @@ fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     for id in ["r", "u"] {
         for filter in ["approved", "staging", "all"] {
-            let error = call(&service, "get_memory", json!({ "id": id, "status": filter })).unwrap_err();
+            let error = call(
+                &service,
+                "get_memory",
+                json!({ "id": id, "status": filter }),
+            )
+            .unwrap_err();
             assert_eq!(error.code(), "memory_not_served", "{id}");
             assert!(error.hint().unwrap().contains("never served"));
         }
@@ -171,7 +191,14 @@ fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
 #[test]
 fn a_staged_memory_is_refused_with_the_argument_that_shows_it() {
     let root = Root::new();
-    root.store("alpha", &[memory("s", "A title that stays secret", json!({ "status": "staging" }))]);
+    root.store(
+        "alpha",
+        &[memory(
+            "s",
+            "A title that stays secret",
+            json!({ "status": "staging" }),
+        )],
+    );
     insta::assert_json_snapshot!(call(&root.service(), "get_memory", json!({ "id": "s" })).unwrap_err().body(), @r#"
 {
   "code": "memory_not_served",
@@ -184,7 +211,10 @@ fn a_staged_memory_is_refused_with_the_argument_that_shows_it() {
 #[test]
 fn a_status_that_is_no_known_word_is_not_called_rejected() {
     let root = Root::new();
-    root.store("alpha", &[memory("u", "A title", json!({ "status": "reviewed" }))]);
+    root.store(
+        "alpha",
+        &[memory("u", "A title", json!({ "status": "reviewed" }))],
+    );
     let error = call(&root.service(), "get_memory", json!({ "id": "u" })).unwrap_err();
     assert!(
         !error.hint().unwrap().contains("curator rejected"),
@@ -206,7 +236,12 @@ fn an_unknown_id_names_the_nearest_that_may_be_shown() {
         ],
     );
     let service = root.service();
-    let near = |arguments: Value| call(&service, "get_memory", arguments).unwrap_err().body().nearest;
+    let near = |arguments: Value| {
+        call(&service, "get_memory", arguments)
+            .unwrap_err()
+            .body()
+            .nearest
+    };
     assert_eq!(near(json!({ "id": "ack_abc_003" })), ["ack_abc_001"]);
     assert_eq!(
         near(json!({ "id": "ack_abc_003", "status": "all" })),
@@ -220,10 +255,15 @@ fn the_scope_of_the_current_project_comes_first_where_two_hold_the_id() {
     let root = Root::new();
     root.store("alpha", &[memory("same", "From alpha", json!({}))]);
     root.store("beta", &[memory("same", "From beta", json!({}))]);
-    root.store("gamma", &[memory("same", "From gamma", json!({ "status": "staging" }))]);
+    root.store(
+        "gamma",
+        &[memory("same", "From gamma", json!({ "status": "staging" }))],
+    );
     let in_project = |name: &str| {
         call(
-            &root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join(name)))),
+            &root.service_with(|inputs| {
+                inputs.project = Some(Setting::flag("--project", root.path().join(name)))
+            }),
             "get_memory",
             json!({ "id": "same" }),
         )
@@ -238,7 +278,12 @@ fn the_scope_of_the_current_project_comes_first_where_two_hold_the_id() {
         "a memory that may be shown goes before one that may not"
     );
     assert_eq!(
-        call(&root.service(), "get_memory", json!({ "id": "same", "scope": "beta" })).unwrap()["title"],
+        call(
+            &root.service(),
+            "get_memory",
+            json!({ "id": "same", "scope": "beta" })
+        )
+        .unwrap()["title"],
         "From beta"
     );
 }
@@ -267,7 +312,12 @@ fn every_id_that_a_search_shows_can_be_fetched() {
         .collect();
     root.store("alpha", &memories);
     let service = root.service();
-    let answer = call(&service, "query_memories", json!({ "limit": 50, "max_tokens": 20_000 })).unwrap();
+    let answer = call(
+        &service,
+        "query_memories",
+        json!({ "limit": 50, "max_tokens": 20_000 }),
+    )
+    .unwrap();
     assert_eq!(names(&answer["results"]).len(), ids.len());
     let lost: Vec<&str> = names(&answer["results"])
         .into_iter()
@@ -298,19 +348,35 @@ fn a_timeline_holds_real_neighbours_within_the_session_the_project_or_the_scope(
     bulk(&root, "alpha", &memories);
     let service = root.service();
     let timeline = |id: &str, status: &str| {
-        call(&service, "get_memory", json!({ "id": id, "status": status, "include": "timeline" })).unwrap()["timeline"].clone()
+        call(
+            &service,
+            "get_memory",
+            json!({ "id": id, "status": status, "include": "timeline" }),
+        )
+        .unwrap()["timeline"]
+            .clone()
     };
     let five = timeline("s5", "approved");
     assert_eq!(
-        (five["within"].as_str().unwrap(), names(&five["before"]), names(&five["after"])),
+        (
+            five["within"].as_str().unwrap(),
+            names(&five["before"]),
+            names(&five["after"])
+        ),
         ("session", vec!["s1", "s2", "s3"], vec!["s6", "s7", "s8"])
     );
     assert_eq!(names(&timeline("s5", "all")["before"]), ["s2", "s3", "s4"]);
     let first = timeline("s1", "approved");
-    assert_eq!((names(&first["before"]).len(), names(&first["after"])), (0, vec!["s2", "s3", "s5"]));
+    assert_eq!(
+        (names(&first["before"]).len(), names(&first["after"])),
+        (0, vec!["s2", "s3", "s5"])
+    );
     let project = timeline("p1", "approved");
     assert_eq!(
-        (project["within"].as_str().unwrap(), names(&project["before"])),
+        (
+            project["within"].as_str().unwrap(),
+            names(&project["before"])
+        ),
         ("project", vec!["s7", "s8", "s9"])
     );
     let scope = timeline("q1", "approved");
@@ -323,10 +389,20 @@ fn a_timeline_holds_real_neighbours_within_the_session_the_project_or_the_scope(
 #[test]
 fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
     let root = Root::new();
-    let mut memories: Vec<Value> = (0..8).map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({}))).collect();
-    memories.push(memory("hidden", "Hidden node", json!({ "status": "staging" })));
+    let mut memories: Vec<Value> = (0..8)
+        .map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({})))
+        .collect();
+    memories.push(memory(
+        "hidden",
+        "Hidden node",
+        json!({ "status": "staging" }),
+    ));
     memories.push(memory("beyond", "Beyond the hidden node", json!({})));
-    memories.push(memory("older", "Replaced", json!({ "superseded_by": "n0" })));
+    memories.push(memory(
+        "older",
+        "Replaced",
+        json!({ "superseded_by": "n0" }),
+    ));
     let writer = bulk(&root, "alpha", &memories);
     for (from, to) in [
         ("n0", "n1"),
@@ -341,7 +417,10 @@ fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
         ("n0", "nowhere"),
     ] {
         writer
-            .execute("INSERT INTO memory_links VALUES (?1, ?2, 'derived_from', 'tool', 0.5)", (from, to))
+            .execute(
+                "INSERT INTO memory_links VALUES (?1, ?2, 'derived_from', 'tool', 0.5)",
+                (from, to),
+            )
             .unwrap();
     }
     let links = |status: &str| {
@@ -398,31 +477,69 @@ fn a_timeline_reaches_as_far_and_within_what_is_asked_for() {
     let service = root.service();
     let ask = |rest: Value| {
         let mut arguments = json!({ "id": "m30" });
-        arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        arguments
+            .as_object_mut()
+            .unwrap()
+            .extend(rest.as_object().unwrap().clone());
         call(&service, "get_memory", arguments).unwrap()
     };
     let sides = |answer: &Value| {
         let timeline = &answer["timeline"];
-        let ids = |side: &str| names(&timeline[side]).into_iter().map(str::to_owned).collect::<Vec<_>>();
-        (timeline["within"].as_str().unwrap().to_owned(), ids("before"), ids("after"))
+        let ids = |side: &str| {
+            names(&timeline[side])
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        (
+            timeline["within"].as_str().unwrap().to_owned(),
+            ids("before"),
+            ids("after"),
+        )
     };
     // To ask for neighbours is to ask for the timeline.
     let (within, before, after) = sides(&ask(json!({ "before": 1, "after": 2 })));
     assert_eq!(
         (within.as_str(), before, after),
-        ("session", vec!["m29".to_owned()], vec!["m32".to_owned(), "m33".to_owned()])
+        (
+            "session",
+            vec!["m29".to_owned()],
+            vec!["m32".to_owned(), "m33".to_owned()]
+        )
     );
-    let (within, before, after) = sides(&ask(json!({ "timeline_within": "project", "before": 20, "after": 20 })));
-    assert_eq!((within.as_str(), before.len(), after.len()), ("project", 20, 18), "{after:?}");
+    let (within, before, after) = sides(&ask(
+        json!({ "timeline_within": "project", "before": 20, "after": 20 }),
+    ));
+    assert_eq!(
+        (within.as_str(), before.len(), after.len()),
+        ("project", 20, 18),
+        "{after:?}"
+    );
     assert_eq!((before[0].as_str(), before[19].as_str()), ("m10", "m29"));
     assert_eq!(after.last().unwrap(), "m49", "the project ends there");
     assert!(!after.contains(&"m31".to_owned()), "nobody approved it");
-    let (within, before, after) = sides(&ask(json!({ "timeline_within": "scope", "before": 0, "after": 20 })));
-    assert_eq!((within.as_str(), before.len(), after.last().unwrap().as_str()), ("scope", 0, "m51"));
-    let (_, _, after) = sides(&ask(json!({ "timeline_within": "scope", "after": 20, "status": "all" })));
+    let (within, before, after) = sides(&ask(
+        json!({ "timeline_within": "scope", "before": 0, "after": 20 }),
+    ));
+    assert_eq!(
+        (
+            within.as_str(),
+            before.len(),
+            after.last().unwrap().as_str()
+        ),
+        ("scope", 0, "m51")
+    );
+    let (_, _, after) = sides(&ask(
+        json!({ "timeline_within": "scope", "after": 20, "status": "all" }),
+    ));
     assert_eq!((after[0].as_str(), after.len()), ("m31", 20));
     // What was chosen is not replaced by something else.
-    let lone = call(&service, "get_memory", json!({ "id": "m40", "timeline_within": "session" })).unwrap();
+    let lone = call(
+        &service,
+        "get_memory",
+        json!({ "id": "m40", "timeline_within": "session" }),
+    )
+    .unwrap();
     assert_eq!(sides(&lone), ("session".to_owned(), vec![], vec![]));
     let note = lone["notes"][0]["message"].as_str().unwrap();
     assert!(note.contains("belongs to no session"), "{note}");
@@ -432,7 +549,10 @@ fn a_timeline_reaches_as_far_and_within_what_is_asked_for() {
         (json!({ "timeline_within": "day" }), "timeline_within"),
     ] {
         let mut with_id = json!({ "id": "m30" });
-        with_id.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        with_id
+            .as_object_mut()
+            .unwrap()
+            .extend(arguments.as_object().unwrap().clone());
         let error = call(&service, "get_memory", with_id).unwrap_err().body();
         assert_eq!(
             (error.code.as_str(), error.argument.as_deref()),
@@ -447,14 +567,26 @@ fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
     let mut memories: Vec<Value> = (0..12)
         .map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({})))
         .collect();
-    memories.push(memory("hidden", "Hidden node", json!({ "status": "staging" })));
-    memories.push(memory("secret", "Secret node", json!({ "status": "rejected" })));
-    memories.extend((0..130).map(|n| memory(&format!("leaf{n}"), &format!("Leaf {n}0"), json!({}))));
+    memories.push(memory(
+        "hidden",
+        "Hidden node",
+        json!({ "status": "staging" }),
+    ));
+    memories.push(memory(
+        "secret",
+        "Secret node",
+        json!({ "status": "rejected" }),
+    ));
+    memories
+        .extend((0..130).map(|n| memory(&format!("leaf{n}"), &format!("Leaf {n}0"), json!({}))));
     memories.push(memory("hub", "Hub", json!({})));
     let writer = bulk(&root, "alpha", &memories);
     let link = |from: &str, to: &str, kind: &str| {
         writer
-            .execute("INSERT INTO memory_links VALUES (?1, ?2, ?3, 'tool', 0.5)", (from, to, kind))
+            .execute(
+                "INSERT INTO memory_links VALUES (?1, ?2, ?3, 'tool', 0.5)",
+                (from, to, kind),
+            )
             .unwrap();
     };
     for n in 0..10 {
@@ -469,15 +601,25 @@ fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
     let service = root.service();
     let ask = |rest: Value| {
         let mut arguments = json!({ "include": ["links"] });
-        arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        arguments
+            .as_object_mut()
+            .unwrap()
+            .extend(rest.as_object().unwrap().clone());
         call(&service, "get_memory", arguments)
     };
     let walk = |rest: Value| {
         let answer = ask(rest).unwrap();
         let list = answer["links"].as_array().cloned().unwrap_or_default();
-        let deepest = list.iter().map(|link| link["depth"].as_u64().unwrap()).max().unwrap_or_default();
+        let deepest = list
+            .iter()
+            .map(|link| link["depth"].as_u64().unwrap())
+            .max()
+            .unwrap_or_default();
         let notes = answer["notes"].as_array().cloned().unwrap_or_default();
-        let notes: Vec<String> = notes.iter().map(|note| note["message"].as_str().unwrap().to_owned()).collect();
+        let notes: Vec<String> = notes
+            .iter()
+            .map(|note| note["message"].as_str().unwrap().to_owned())
+            .collect();
         (list.len(), deepest, notes)
     };
     let (count, deepest, notes) = walk(json!({ "id": "n0" }));
@@ -497,27 +639,39 @@ fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
     assert_eq!((count, notes), (0, vec![]));
     // A kind that only this store has, in any case, alone or among others.
     assert_eq!(walk(json!({ "id": "n0", "kind": ["imports"] })).0, 1);
-    assert_eq!(walk(json!({ "id": "n0", "kind": "imports, derived_from", "depth": 1 })).0, 2);
+    assert_eq!(
+        walk(json!({ "id": "n0", "kind": "imports, derived_from", "depth": 1 })).0,
+        2
+    );
     let (count, _, notes) = walk(json!({ "id": "hub" }));
     assert_eq!(count, 100);
     assert!(notes[0].contains("only 100 links of `hub`"), "{notes:?}");
-    let unknown = ask(json!({ "id": "n0", "kind": "derived" })).unwrap_err().body();
+    let unknown = ask(json!({ "id": "n0", "kind": "derived" }))
+        .unwrap_err()
+        .body();
     assert_eq!(
         (unknown.argument.as_deref(), unknown.nearest.as_slice()),
         (Some("kind"), &["derived_from".to_owned()][..])
     );
     let named = unknown.message;
-    assert!(named.contains("contradicts, derived_from, imports, related, supersedes"), "{named}");
+    assert!(
+        named.contains("contradicts, derived_from, imports, related, supersedes"),
+        "{named}"
+    );
     assert!(
         !named.contains("whispers"),
         "a kind that only hidden memories have is none: {named}"
     );
     assert_eq!(
-        ask(json!({ "id": "n0", "kind": "whispers" })).unwrap_err().code(),
+        ask(json!({ "id": "n0", "kind": "whispers" }))
+            .unwrap_err()
+            .code(),
         "invalid_argument"
     );
     for depth in [0, 9] {
-        let error = ask(json!({ "id": "n0", "depth": depth })).unwrap_err().body();
+        let error = ask(json!({ "id": "n0", "depth": depth }))
+            .unwrap_err()
+            .body();
         assert_eq!(error.argument.as_deref(), Some("depth"), "{error:?}");
     }
 }
@@ -525,14 +679,23 @@ fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
 #[test]
 fn history_is_told_oldest_first() {
     let root = Root::new();
-    let writer = bulk(&root, "alpha", &[memory("a", "One", json!({})), memory("b", "Two", json!({}))]);
+    let writer = bulk(
+        &root,
+        "alpha",
+        &[memory("a", "One", json!({})), memory("b", "Two", json!({}))],
+    );
     writer
         .execute_batch(
             "INSERT INTO curation_log VALUES ('a', 'approve', 'staging', 'approved', 'checked', 'ines', '2026-01-02T00:00:00Z'),
              ('a', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z'), ('b', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z')",
         )
         .unwrap();
-    let answer = call(&root.service(), "get_memory", json!({ "id": "a", "include": ["history"] })).unwrap();
+    let answer = call(
+        &root.service(),
+        "get_memory",
+        json!({ "id": "a", "include": ["history"] }),
+    )
+    .unwrap();
     insta::assert_json_snapshot!(json!({ "history": answer["history"] }), @r#"
 {
   "history": [
@@ -592,7 +755,11 @@ fn an_answer_is_bounded_in_tokens_whatever_is_included() {
         json!({ "id": "m000", "include": ["history"] }),
         json!({ "ids": (0..20).map(|n| format!("m{n:03}")).collect::<Vec<_>>(), "include": ["timeline"] }),
     ] {
-        let cost = text::tokens(&call(&service, "get_memory", arguments.clone()).unwrap().to_string());
+        let cost = text::tokens(
+            &call(&service, "get_memory", arguments.clone())
+                .unwrap()
+                .to_string(),
+        );
         if cost > 12_500 {
             over.push(format!("{cost} tokens for {arguments}"));
         }

@@ -53,16 +53,29 @@ impl Http {
     }
 
     fn with(root: &Path, arguments: &[&str], change: impl FnOnce(&mut Command)) -> Self {
-        let home = tempfile::Builder::new().prefix("ack-home-").tempdir().unwrap();
+        let home = tempfile::Builder::new()
+            .prefix("ack-home-")
+            .tempdir()
+            .unwrap();
         let mut command = command(root, home.path(), arguments);
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut url)
+            .unwrap();
         let url = url.trim().to_owned();
-        let Some(address) = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp")) else {
+        let Some(address) = url
+            .strip_prefix("http://")
+            .and_then(|rest| rest.strip_suffix("/mcp"))
+        else {
             let mut errors = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+            child
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut errors)
+                .unwrap();
             panic!("no address but {url:?}: {errors}");
         };
         Self {
@@ -88,7 +101,10 @@ impl Http {
 
     #[track_caller]
     fn request(&self, method: &str, params: Value) -> Value {
-        let (status, body) = self.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }), &[]);
+        let (status, body) = self.post(
+            &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }),
+            &[],
+        );
         assert_eq!(status, 200, "{method}: {body}");
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{method}: {error}: {body}"))
     }
@@ -106,9 +122,15 @@ impl Http {
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
             "io.modelcontextprotocol/clientCapabilities": {},
         });
-        let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        let mut headers = vec![
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", method),
+        ];
         headers.extend(named.as_deref().map(|name| ("Mcp-Name", name)));
-        let (status, body) = self.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }), &headers);
+        let (status, body) = self.post(
+            &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }),
+            &headers,
+        );
         assert_eq!(status, 200, "{method}: {body}");
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{method}: {error}: {body}"))
     }
@@ -129,7 +151,12 @@ impl Http {
         kill(&self.child, name);
         let status = wait(&mut self.child);
         let mut errors = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut errors)
+            .unwrap();
         (started.elapsed(), status, errors)
     }
 }
@@ -149,7 +176,13 @@ fn agent() -> ureq::Agent {
         .into()
 }
 
-fn post(agent: &ureq::Agent, url: &str, token: Option<&str>, body: &[u8], headers: &[(&str, &str)]) -> (u16, String) {
+fn post(
+    agent: &ureq::Agent,
+    url: &str,
+    token: Option<&str>,
+    body: &[u8],
+    headers: &[(&str, &str)],
+) -> (u16, String) {
     let mut request = agent
         .post(url)
         .header("Accept", "application/json, text/event-stream")
@@ -166,7 +199,9 @@ fn post(agent: &ureq::Agent, url: &str, token: Option<&str>, body: &[u8], header
 }
 
 fn kill(child: &Child, name: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), &child.id().to_string()])
+        .status();
     assert!(status.unwrap().success());
 }
 
@@ -216,11 +251,16 @@ fn both_eras_are_answered_as_over_standard_input() {
     let hello = http.request("initialize", client);
     assert_eq!(hello["result"]["serverInfo"]["name"], "ack-memory");
     assert_eq!(hello["result"]["protocolVersion"], "2025-11-25");
-    let (status, body) = http.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), &[]);
+    let (status, body) = http.post(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        &[],
+    );
     assert_eq!((status, body.as_str()), (202, ""));
     let discovered = http.stateless("server/discover", json!({}));
     assert!(
-        discovered["result"]["supportedVersions"].to_string().contains("2026-07-28"),
+        discovered["result"]["supportedVersions"]
+            .to_string()
+            .contains("2026-07-28"),
         "{discovered}"
     );
     for (method, params) in [
@@ -229,15 +269,27 @@ fn both_eras_are_answered_as_over_standard_input() {
             "tools/call",
             json!({ "name": "query_memories", "arguments": { "query": "deadlock" } }),
         ),
-        ("tools/call", json!({ "name": "get_memory", "arguments": { "id": "nothing" } })),
-        ("tools/call", json!({ "name": "list_scopes", "arguments": {} })),
+        (
+            "tools/call",
+            json!({ "name": "get_memory", "arguments": { "id": "nothing" } }),
+        ),
+        (
+            "tools/call",
+            json!({ "name": "list_scopes", "arguments": {} }),
+        ),
         (
             "tools/call",
             json!({ "name": "get_context", "arguments": { "project_path": "/nowhere/ledger-api" } }),
         ),
         ("resources/list", json!({})),
-        ("resources/read", json!({ "uri": "memory://scope/ledger-api" })),
-        ("prompts/get", json!({ "name": "curate_pending", "arguments": {} })),
+        (
+            "resources/read",
+            json!({ "uri": "memory://scope/ledger-api" }),
+        ),
+        (
+            "prompts/get",
+            json!({ "name": "curate_pending", "arguments": {} }),
+        ),
     ] {
         let wanted = stdio.request(method, params.clone());
         assert_eq!(
@@ -247,8 +299,14 @@ fn both_eras_are_answered_as_over_standard_input() {
         );
         let mut result = http.stateless(method, params.clone())["result"].clone();
         let result = result.as_object_mut().unwrap();
-        result.retain(|key, _| !["resultType", "ttlMs", "cacheScope", "_meta"].contains(&key.as_str()));
-        assert_eq!(&Value::Object(result.clone()), &wanted["result"], "{method} {params}");
+        result.retain(|key, _| {
+            !["resultType", "ttlMs", "cacheScope", "_meta"].contains(&key.as_str())
+        });
+        assert_eq!(
+            &Value::Object(result.clone()),
+            &wanted["result"],
+            "{method} {params}"
+        );
     }
     let (took, status, _) = http.signal("TERM");
     assert_eq!(status.code(), Some(0));
@@ -271,12 +329,22 @@ fn only_a_whole_token_opens_and_health_tells_nothing() {
         assert_eq!(status, 401, "{wrong:?}: {body}");
         assert!(!body.contains(SECRET) && !body.contains("tools"), "{body}");
     }
-    let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", http.address);
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n",
+        http.address
+    );
     let said = http.raw(&head);
-    assert!(said.to_lowercase().contains("www-authenticate: bearer"), "{said}");
+    assert!(
+        said.to_lowercase().contains("www-authenticate: bearer"),
+        "{said}"
+    );
     http.token = Some(SECRET.to_owned());
     assert_eq!(http.post(&call, &[]).0, 200);
-    let mut health = http.agent.get(http.url.replace("/mcp", "/health")).call().unwrap();
+    let mut health = http
+        .agent
+        .get(http.url.replace("/mcp", "/health"))
+        .call()
+        .unwrap();
     assert_eq!(health.headers()["cache-control"], "no-store");
     let health: Value = serde_json::from_str(&health.body_mut().read_to_string().unwrap()).unwrap();
     assert_eq!(
@@ -293,9 +361,16 @@ fn a_token_is_made_at_first_use_kept_for_its_owner_and_never_shown() {
     let file = kept(http.home.path());
     let token = std::fs::read_to_string(&file).unwrap().trim().to_owned();
     assert_eq!(token.len(), 43, "32 random bytes");
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(
-        std::fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777,
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(
+        std::fs::metadata(file.parent().unwrap())
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
         0o700
     );
     let alone: Vec<_> = std::fs::read_dir(file.parent().unwrap()).unwrap().collect();
@@ -324,14 +399,21 @@ fn a_token_is_made_at_first_use_kept_for_its_owner_and_never_shown() {
     let kept_home = std::mem::replace(&mut http.home, tempfile::tempdir().unwrap());
     let (_, status, said) = http.signal("INT");
     assert_eq!(status.code(), Some(0));
-    assert!(said.contains("made just now") && !said.contains(&token), "{said}");
+    assert!(
+        said.contains("made just now") && !said.contains(&token),
+        "{said}"
+    );
     let shown = format!(
         "claude mcp add --transport http ack-memory {url} --header \"Authorization: Bearer $(cat '{}')\"",
         file.display()
     );
     assert!(said.contains(&shown), "{said}");
     drop(kept_home);
-    assert_eq!(before, fingerprint(root.path()), "the server wrote under its root");
+    assert_eq!(
+        before,
+        fingerprint(root.path()),
+        "the server wrote under its root"
+    );
 }
 
 #[test]
@@ -343,13 +425,20 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let path = file.to_str().unwrap();
     // The flag goes before the environment.
-    let http = Http::with(root.path(), &["--http", "127.0.0.1:0", "--token-file", path], |command| {
-        command.env("ACK_MEM_TOKEN", "another-secret-than-that");
-    });
+    let http = Http::with(
+        root.path(),
+        &["--http", "127.0.0.1:0", "--token-file", path],
+        |command| {
+            command.env("ACK_MEM_TOKEN", "another-secret-than-that");
+        },
+    );
     http.request("tools/list", json!({}));
     assert!(!kept(http.home.path()).exists());
     let (_, _, said) = http.signal("TERM");
-    assert!(said.contains("others may read the token") && said.contains("chmod 600"), "{said}");
+    assert!(
+        said.contains("others may read the token") && said.contains("chmod 600"),
+        "{said}"
+    );
     for (content, reason) in [
         ("", "is empty"),
         ("short", "at least 16"),
@@ -358,16 +447,31 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
         std::fs::write(&file, content).unwrap();
         for token in [None, Some(content).filter(|content| !content.is_empty())] {
             let from_file: &[&str] = &["--http", "127.0.0.1:0", "--token-file", path];
-            let arguments = if token.is_some() { &from_file[..2] } else { from_file };
+            let arguments = if token.is_some() {
+                &from_file[..2]
+            } else {
+                from_file
+            };
             let output = refused(root.path(), arguments, token);
             let said = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{said}");
-            assert!(said.contains(reason) && said.contains("at least 16 visible"), "{said}");
+            assert!(
+                said.contains(reason) && said.contains("at least 16 visible"),
+                "{said}"
+            );
             assert!(content.is_empty() || !said.contains(content), "{said}");
         }
     }
-    let output = refused(root.path(), &["--http", "127.0.0.1:0", "--token-file", "/nowhere/token"], None);
-    assert!(text(&output.stderr).contains("/nowhere/token"), "{}", text(&output.stderr));
+    let output = refused(
+        root.path(),
+        &["--http", "127.0.0.1:0", "--token-file", "/nowhere/token"],
+        None,
+    );
+    assert!(
+        text(&output.stderr).contains("/nowhere/token"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -375,7 +479,13 @@ fn another_host_or_origin_is_turned_away_before_anything_else() {
     let root = Root::samples();
     let http = Http::with(
         root.path(),
-        &["--http", "127.0.0.1:0", "--no-token", "--allow-host", "memory.example"],
+        &[
+            "--http",
+            "127.0.0.1:0",
+            "--no-token",
+            "--allow-host",
+            "memory.example",
+        ],
         |_| {},
     );
     let own = http.address.to_string();
@@ -425,14 +535,26 @@ fn wrong_messages_and_methods_get_an_answer_that_says_why() {
     let send = |body: &[u8]| post(&http.agent, &http.url, Some(SECRET), body, &[]);
     for (body, status, code) in [
         ("{nope", 400, Some(-32700)),
-        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", 400, Some(-32600)),
-        ("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":7}", 400, Some(-32600)),
+        (
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            400,
+            Some(-32600),
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":7}",
+            400,
+            Some(-32600),
+        ),
         (
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{}}",
             400,
             Some(-32602),
         ),
-        ("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nobody/knows\"}", 202, None),
+        (
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nobody/knows\"}",
+            202,
+            None,
+        ),
         ("{\"jsonrpc\":\"2.0\",\"method\":7}", 202, None),
         ("", 202, None),
         (
@@ -452,18 +574,42 @@ fn wrong_messages_and_methods_get_an_answer_that_says_why() {
     assert!(status == 200 || status == 404, "{status}");
     assert!(body.contains("-32601"), "{body}");
     let authorization = format!("Bearer {SECRET}");
-    for (url, status, allowed) in [(http.url.clone(), 405, Some("POST")), (http.url.replace("/mcp", "/"), 404, None)] {
-        let mut answer = http.agent.get(&url).header("Authorization", &authorization).call().unwrap();
+    for (url, status, allowed) in [
+        (http.url.clone(), 405, Some("POST")),
+        (http.url.replace("/mcp", "/"), 404, None),
+    ] {
+        let mut answer = http
+            .agent
+            .get(&url)
+            .header("Authorization", &authorization)
+            .call()
+            .unwrap();
         let body = answer.body_mut().read_to_string().unwrap();
         assert_eq!(answer.status().as_u16(), status, "{body}");
-        assert_eq!(answer.headers().get("allow").map(|allow| allow.to_str().unwrap()), allowed);
+        assert_eq!(
+            answer
+                .headers()
+                .get("allow")
+                .map(|allow| allow.to_str().unwrap()),
+            allowed
+        );
         assert!(
             serde_json::from_str::<Value>(&body).unwrap()["error"]["message"].is_string(),
             "{body}"
         );
     }
-    let mut answer = http.agent.delete(&http.url).header("Authorization", &authorization).call().unwrap();
-    assert_eq!(answer.status().as_u16(), 405, "{}", answer.body_mut().read_to_string().unwrap());
+    let mut answer = http
+        .agent
+        .delete(&http.url)
+        .header("Authorization", &authorization)
+        .call()
+        .unwrap();
+    assert_eq!(
+        answer.status().as_u16(),
+        405,
+        "{}",
+        answer.body_mut().read_to_string().unwrap()
+    );
     // A body that is too long is refused before it is sent.
     let said = http.raw(&format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: {authorization}\r\nContent-Length: 5000000\r\n\r\n",
@@ -484,7 +630,10 @@ fn several_clients_at_once_are_each_answered_and_see_new_rows() {
     let started = Instant::now();
     std::thread::scope(|scope| {
         for client in 0..12 {
-            let (url, body) = (&http.url, call(["deadlock", "docker", "pnpm lockfile"][client % 3]));
+            let (url, body) = (
+                &http.url,
+                call(["deadlock", "docker", "pnpm lockfile"][client % 3]),
+            );
             scope.spawn(move || {
                 let agent = agent();
                 let first = post(&agent, url, Some(SECRET), body.as_bytes(), &[]);
@@ -498,7 +647,13 @@ fn several_clients_at_once_are_each_answered_and_see_new_rows() {
     });
     println!("252 calls of 12 clients: {:?}", started.elapsed());
     root.store("music", &[memory("m-1", "Tune the xylophone", json!({}))]);
-    let (_, found) = post(&http.agent, &http.url, Some(SECRET), call("xylophone").as_bytes(), &[]);
+    let (_, found) = post(
+        &http.agent,
+        &http.url,
+        Some(SECRET),
+        call("xylophone").as_bytes(),
+        &[],
+    );
     assert!(found.contains("m-1"), "{found}");
 }
 
@@ -506,12 +661,20 @@ fn several_clients_at_once_are_each_answered_and_see_new_rows() {
 fn a_signal_lets_what_is_under_way_finish_and_idle_connections_go() {
     let root = Root::new();
     let rows: Vec<Value> = (0..4_000)
-        .map(|row| memory(&format!("m-{row}"), &format!("Memory {row} about lock{}", row % 97), json!({})))
+        .map(|row| {
+            memory(
+                &format!("m-{row}"),
+                &format!("Memory {row} about lock{}", row % 97),
+                json!({}),
+            )
+        })
         .collect();
     {
         let path = root.scope_folder("load").join("memory.db");
         let mut connection = rusqlite::Connection::open(path).unwrap();
-        connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
+        connection
+            .execute_batch(ack_memory::import::write::SCHEMA)
+            .unwrap();
         let transaction = connection.transaction().unwrap();
         crate::support::insert(&transaction, &rows);
         transaction.commit().unwrap();
@@ -524,7 +687,13 @@ fn a_signal_lets_what_is_under_way_finish_and_idle_connections_go() {
         let url = http.url.clone();
         let under_way = std::thread::spawn(move || {
             let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "query_memories", "arguments": { "query": "lock5" } } });
-            post(&agent(), &url, Some(SECRET), body.to_string().as_bytes(), &[])
+            post(
+                &agent(),
+                &url,
+                Some(SECRET),
+                body.to_string().as_bytes(),
+                &[],
+            )
         });
         std::thread::sleep(Duration::from_millis(60));
         let address = http.address;
@@ -534,7 +703,10 @@ fn a_signal_lets_what_is_under_way_finish_and_idle_connections_go() {
         assert_eq!(answered, 200, "{body}");
         println!("SIG{signal}: ended after {took:?}");
         assert!(took < Duration::from_secs(8), "{took:?}");
-        assert!(TcpStream::connect(address).is_err(), "somebody still listens");
+        assert!(
+            TcpStream::connect(address).is_err(),
+            "somebody still listens"
+        );
     }
 }
 
@@ -544,7 +716,10 @@ fn what_cannot_be_served_says_what_to_do() {
     let output = refused(root.path(), &["--http", "0.0.0.0:0", "--no-token"], None);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("without a token is refused") && said.contains("127.0.0.1"), "{said}");
+    assert!(
+        said.contains("without a token is refused") && said.contains("127.0.0.1"),
+        "{said}"
+    );
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = refused(root.path(), &["--http", &address, "--no-token"], None);
@@ -554,7 +729,11 @@ fn what_cannot_be_served_says_what_to_do() {
         said.contains(&format!("`{address}` is in use")) && said.contains("--http 127.0.0.1:PORT"),
         "{said}"
     );
-    let output = refused(root.path(), &["--json", "--http", &address, "--no-token"], None);
+    let output = refused(
+        root.path(),
+        &["--json", "--http", &address, "--no-token"],
+        None,
+    );
     let body: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(body["code"], "cannot_serve");
     // An address that is none of this machine's (RFC 5737 keeps it for examples).
@@ -572,7 +751,12 @@ fn what_cannot_be_served_says_what_to_do() {
         &["--http", "0", "--no-token", "--token-file", "x"],
     ] {
         let output = refused(root.path(), wrong, None);
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", text(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{wrong:?}: {}",
+            text(&output.stderr)
+        );
     }
 }
 
@@ -581,15 +765,28 @@ fn with_json_a_program_learns_where_the_server_is() {
     let root = Root::samples();
     let home = tempfile::tempdir().unwrap();
     for (arguments, token_file) in [
-        (["--json", "--http", "0"].as_slice(), json!(kept(home.path()).to_str().unwrap())),
-        (&["--json", "--http", "localhost:0", "--no-token"], Value::Null),
+        (
+            ["--json", "--http", "0"].as_slice(),
+            json!(kept(home.path()).to_str().unwrap()),
+        ),
+        (
+            &["--json", "--http", "localhost:0", "--no-token"],
+            Value::Null,
+        ),
     ] {
-        let mut child = command(root.path(), home.path(), arguments).spawn().unwrap();
+        let mut child = command(root.path(), home.path(), arguments)
+            .spawn()
+            .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(ready["token_file"], token_file, "{ready}");
-        let health = agent().get(ready["health"].as_str().unwrap()).call().unwrap();
+        let health = agent()
+            .get(ready["health"].as_str().unwrap())
+            .call()
+            .unwrap();
         assert_eq!(health.status().as_u16(), 200);
         assert!(ready["url"].as_str().unwrap().ends_with("/mcp"), "{ready}");
         kill(&child, "TERM");

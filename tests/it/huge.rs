@@ -17,14 +17,24 @@ fn store(mebibytes: usize) -> Root {
         "one",
         &[
             memory("huge", "A huge marker", json!({ "facts": ["kept"] })),
-            memory("small", "A small marker", json!({ "narrative": "few words" })),
+            memory(
+                "small",
+                "A small marker",
+                json!({ "narrative": "few words" }),
+            ),
         ],
     );
     let connection = Connection::open(&path).unwrap();
     // 16 bytes a time.
-    let text = format!("replace(hex(zeroblob({})), '00', 'sixteen letters ')", mebibytes << 16);
+    let text = format!(
+        "replace(hex(zeroblob({})), '00', 'sixteen letters ')",
+        mebibytes << 16
+    );
     connection
-        .execute(&format!("UPDATE memories SET narrative = 'zebra ' || {text} WHERE id = 'huge'"), [])
+        .execute(
+            &format!("UPDATE memories SET narrative = 'zebra ' || {text} WHERE id = 'huge'"),
+            [],
+        )
         .unwrap();
     root
 }
@@ -35,7 +45,11 @@ fn a_large_value_is_cut_and_its_row_is_told() {
     let service = root.service();
     let answer = service.query_memories(&words("zebra")).unwrap();
     assert_eq!(ids(&answer), ["huge"], "its beginning is found");
-    assert!(noted(&answer, NoteKind::RepairedValues), "{:?}", answer.notes);
+    assert!(
+        noted(&answer, NoteKind::RepairedValues),
+        "{:?}",
+        answer.notes
+    );
     let answer = service.query_memories(&words("marker")).unwrap();
     assert_eq!(answer.total, 2);
     let whole = got(&service, "huge");
@@ -43,14 +57,26 @@ fn a_large_value_is_cut_and_its_row_is_told() {
     // A change of something else in such a row is seen.
     let writer = Connection::open(root.scope_folder("one").join("memory.db")).unwrap();
     writer
-        .execute("UPDATE memories SET title = 'giraffe' WHERE id = 'huge'", [])
+        .execute(
+            "UPDATE memories SET title = 'giraffe' WHERE id = 'huge'",
+            [],
+        )
         .unwrap();
-    assert_eq!(ids(&service.query_memories(&words("giraffe")).unwrap()), ["huge"]);
+    assert_eq!(
+        ids(&service.query_memories(&words("giraffe")).unwrap()),
+        ["huge"]
+    );
     writer
-        .execute("UPDATE memories SET status = 'rejected' WHERE id = 'huge'", [])
+        .execute(
+            "UPDATE memories SET status = 'rejected' WHERE id = 'huge'",
+            [],
+        )
         .unwrap();
     assert!(ids(&service.query_memories(&words("giraffe")).unwrap()).is_empty());
-    assert_eq!(get(&service, "huge").unwrap_err().code(), "memory_not_served");
+    assert_eq!(
+        get(&service, "huge").unwrap_err().code(),
+        "memory_not_served"
+    );
 }
 
 #[test]
@@ -62,7 +88,10 @@ fn a_value_that_no_memory_should_hold_takes_no_memory() {
         server.initialize("2025-06-18");
         for (tool, arguments) in [
             ("query_memories", json!({ "query": "marker" })),
-            ("get_memory", json!({ "id": "huge", "include": ["timeline", "history", "links"] })),
+            (
+                "get_memory",
+                json!({ "id": "huge", "include": ["timeline", "history", "links"] }),
+            ),
             ("list_scopes", json!({})),
             ("get_context", json!({})),
         ] {
@@ -73,12 +102,23 @@ fn a_value_that_no_memory_should_hold_takes_no_memory() {
             }
         }
         let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        peak.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() >> 10
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
+        peak.trim()
+            .trim_end_matches(" kB")
+            .trim()
+            .parse::<u64>()
+            .unwrap()
+            >> 10
     };
     let (little, much) = (peak(&store(0)), peak(&store(200)));
     println!("peak: {little} MiB, with a value of 200 MiB {much} MiB");
-    assert!(much < little + 60, "{much} MiB where it takes {little} without the value");
+    assert!(
+        much < little + 60,
+        "{much} MiB where it takes {little} without the value"
+    );
 }
 
 #[test]
@@ -103,17 +143,30 @@ fn reading_beside_a_writer_leaves_no_memory_taken() {
                 "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
             ));
             let answer = server.call("query_memories", json!({ "query": "marker" }));
-            assert_eq!(answer["structuredContent"]["total"], number + 2, "{mode}: {answer}");
+            assert_eq!(
+                answer["structuredContent"]["total"],
+                number + 2,
+                "{mode}: {answer}"
+            );
         }
         let map = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", server.id())).unwrap();
         // Clean pages are those of the binary: whether they are shared depends on what else runs.
         let private = map.lines().filter(|line| line.starts_with("Private_Dirty"));
         private
-            .map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap())
+            .map(|line| {
+                line.split_whitespace()
+                    .nth(1)
+                    .unwrap()
+                    .parse::<u64>()
+                    .unwrap()
+            })
             .sum::<u64>()
             >> 10
     };
     let (without, with) = (taken("delete"), taken("wal"));
     println!("private memory: {without} MiB, beside a writer with a log {with} MiB");
-    assert!(with < without + 12, "{with} MiB where it is {without} without a log");
+    assert!(
+        with < without + 12,
+        "{with} MiB where it is {without} without a log"
+    );
 }

@@ -20,7 +20,10 @@ struct Case {
 impl Case {
     fn new() -> Self {
         Self {
-            folder: tempfile::Builder::new().prefix("ack-test-").tempdir().unwrap(),
+            folder: tempfile::Builder::new()
+                .prefix("ack-test-")
+                .tempdir()
+                .unwrap(),
         }
     }
 
@@ -52,8 +55,12 @@ impl Case {
     /// Id, title and status of every row, by id.
     fn rows(&self) -> Vec<(String, String, String)> {
         let store = self.store();
-        let mut statement = store.prepare("SELECT id, title, status FROM memories ORDER BY id").unwrap();
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        let mut statement = store
+            .prepare("SELECT id, title, status FROM memories ORDER BY id")
+            .unwrap();
+        let rows = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .unwrap();
         rows.map(Result::unwrap).collect()
     }
 }
@@ -88,7 +95,11 @@ fn a_new_scope_is_made_and_its_memories_wait_for_review_unless_the_line_says_oth
     assert_eq!(counts(&report), (4, 0, 0, 0));
     assert_eq!(report["created"], true);
     let found = |status: &str| {
-        let answer = ack(&case.root(), &["query", "xylophone", "--status", status, "--json"]).json();
+        let answer = ack(
+            &case.root(),
+            &["query", "xylophone", "--status", status, "--json"],
+        )
+        .json();
         let mut ids: Vec<String> = answer["results"]
             .as_array()
             .unwrap()
@@ -109,7 +120,11 @@ fn a_new_scope_is_made_and_its_memories_wait_for_review_unless_the_line_says_oth
     assert_eq!(left, ["memory.db"], "nothing but the store");
     let log: i64 = case
         .store()
-        .query_row("SELECT count(*) FROM curation_log WHERE action = 'import'", [], |row| row.get(0))
+        .query_row(
+            "SELECT count(*) FROM curation_log WHERE action = 'import'",
+            [],
+            |row| row.get(0),
+        )
         .unwrap();
     assert_eq!(log, 4);
 }
@@ -145,7 +160,11 @@ fn a_repeated_import_adds_nothing_and_derived_ids_are_stable() {
     ]);
     assert_eq!(counts(&case.report(&text, &[])), (4, 0, 0, 0));
     let rows = case.rows();
-    assert!(rows.iter().all(|(id, ..)| id == "own" || id.starts_with("ack_")), "{rows:?}");
+    assert!(
+        rows.iter()
+            .all(|(id, ..)| id == "own" || id.starts_with("ack_")),
+        "{rows:?}"
+    );
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(counts(&case.report(&text, &[])), (0, 0, 4, 0));
     assert_eq!(counts(&case.report(&text, &["--update"])), (0, 0, 4, 0));
@@ -162,16 +181,25 @@ fn a_repeated_import_adds_nothing_and_derived_ids_are_stable() {
 #[test]
 fn one_bad_line_of_a_thousand_means_that_nothing_is_written_not_even_a_folder() {
     let case = Case::new();
-    let mut all: Vec<Value> = (0..1000).map(|number| json!({ "title": format!("Memory {number}") })).collect();
+    let mut all: Vec<Value> = (0..1000)
+        .map(|number| json!({ "title": format!("Memory {number}") }))
+        .collect();
     all[499] = json!({ "title": "x", "status": "active" });
     let text = lines(&all);
     case.file(&text);
     let before = fingerprint(case.folder.path());
     let error = case.import(&text, &[]).fails(1);
     assert!(error.contains("line 500: `status` is `active`"), "{error}");
-    assert!(error.contains("1 of 1000 lines") && error.contains("--skip-refused"), "{error}");
+    assert!(
+        error.contains("1 of 1000 lines") && error.contains("--skip-refused"),
+        "{error}"
+    );
     let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
-    assert_eq!(after, before.into_keys().collect::<Vec<_>>(), "a folder or file was left");
+    assert_eq!(
+        after,
+        before.into_keys().collect::<Vec<_>>(),
+        "a folder or file was left"
+    );
     let report = case.report(&text, &["--skip-refused"]);
     assert_eq!(counts(&report), (999, 0, 0, 1));
     assert_eq!(report["refused"][0]["line"], 500);
@@ -182,10 +210,21 @@ fn one_bad_line_of_a_thousand_means_that_nothing_is_written_not_even_a_folder() 
 fn an_existing_store_is_left_as_it_is_when_a_line_is_bad() {
     let root = Root::samples();
     let file = root.path().join("lines.jsonl");
-    std::fs::write(&file, lines(&[json!({ "title": "Good" }), json!({ "titel": "Bad" })])).unwrap();
+    std::fs::write(
+        &file,
+        lines(&[json!({ "title": "Good" }), json!({ "titel": "Bad" })]),
+    )
+    .unwrap();
     let before = fingerprint(&root.path().join("scopes"));
-    let error = ack(root.path(), &["import", "--scope", "platform", file.to_str().unwrap()]).fails(1);
-    assert!(error.contains("line 2") && error.contains("did you mean `title`"), "{error}");
+    let error = ack(
+        root.path(),
+        &["import", "--scope", "platform", file.to_str().unwrap()],
+    )
+    .fails(1);
+    assert!(
+        error.contains("line 2") && error.contains("did you mean `title`"),
+        "{error}"
+    );
     assert_eq!(fingerprint(&root.path().join("scopes")), before);
 }
 
@@ -207,13 +246,18 @@ fn each_refused_line_is_named_with_its_reason() {
         (11, "`id` is `ab`"),
         (12, "not a JSON object"),
     ] {
-        let reason = error.lines().find(|text| text.starts_with(&format!("line {line}: ")));
+        let reason = error
+            .lines()
+            .find(|text| text.starts_with(&format!("line {line}: ")));
         assert!(
             reason.is_some_and(|reason| reason.contains(parts)),
             "line {line}: {parts} is not in {reason:?}"
         );
     }
-    assert!(!error.contains("line 1:") && !error.contains("line 2:"), "{error}");
+    assert!(
+        !error.contains("line 1:") && !error.contains("line 2:"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -221,7 +265,14 @@ fn a_long_account_is_cut_and_the_rest_counted() {
     let case = Case::new();
     let text = "{}\n".repeat(100);
     let error = case.import(text, &[]).fails(1);
-    assert_eq!(error.lines().filter(|line| line.starts_with("line ")).count(), 20, "{error}");
+    assert_eq!(
+        error
+            .lines()
+            .filter(|line| line.starts_with("line "))
+            .count(),
+        20,
+        "{error}"
+    );
     assert!(error.contains("and 80 more"), "{error}");
 }
 
@@ -229,8 +280,8 @@ fn a_long_account_is_cut_and_the_rest_counted() {
 fn with_json_an_error_is_nothing_but_the_error_body() {
     let case = Case::new();
     let error = case.import("{}\n", &["--json"]).fails(1);
-    let body: ack_api::ErrorBody =
-        serde_json::from_str(&error).unwrap_or_else(|problem| panic!("standard error is no error body ({problem}): {error}"));
+    let body: ack_api::ErrorBody = serde_json::from_str(&error)
+        .unwrap_or_else(|problem| panic!("standard error is no error body ({problem}): {error}"));
     assert_eq!(body.code, "import_refused");
 }
 
@@ -238,7 +289,10 @@ fn with_json_an_error_is_nothing_but_the_error_body() {
 fn changed_content_is_refused_and_replaced_with_update() {
     let case = Case::new();
     case.import(
-        lines(&[json!({ "id": "a", "title": "One" }), json!({ "id": "b", "title": "Two" })]),
+        lines(&[
+            json!({ "id": "a", "title": "One" }),
+            json!({ "id": "b", "title": "Two" }),
+        ]),
         &[],
     )
     .ok();
@@ -247,7 +301,10 @@ fn changed_content_is_refused_and_replaced_with_update() {
         json!({ "id": "b", "title": "Two" }),
     ]);
     let error = case.import(&changed, &[]).fails(1);
-    assert!(error.contains("line 1") && error.contains("--update"), "{error}");
+    assert!(
+        error.contains("line 1") && error.contains("--update"),
+        "{error}"
+    );
     assert_eq!(case.rows()[0].1, "One");
     assert_eq!(counts(&case.report(&changed, &["--update"])), (0, 1, 1, 0));
     assert_eq!(case.rows()[0].1, "One, corrected");
@@ -266,15 +323,22 @@ fn a_dry_run_writes_nothing() {
 
     case.import(&text, &[]).ok();
     let before = fingerprint(&case.root());
-    let more = lines(&[json!({ "id": "a", "title": "Changed" }), json!({ "title": "More" })]);
-    assert_eq!(counts(&case.report(&more, &["--dry-run", "--update"])), (1, 1, 0, 0));
+    let more = lines(&[
+        json!({ "id": "a", "title": "Changed" }),
+        json!({ "title": "More" }),
+    ]);
+    assert_eq!(
+        counts(&case.report(&more, &["--dry-run", "--update"])),
+        (1, 1, 0, 0)
+    );
     assert_eq!(fingerprint(&case.root()), before);
 }
 
 #[test]
 fn a_dry_run_does_not_touch_a_store_with_a_write_ahead_log() {
     let case = Case::new();
-    case.import(lines(&[json!({ "id": "a", "title": "One" })]), &[]).ok();
+    case.import(lines(&[json!({ "id": "a", "title": "One" })]), &[])
+        .ok();
     left_behind(&case.root().join("scopes/new/memory.db"), |connection| {
         connection
             .execute_batch("PRAGMA journal_mode = WAL; INSERT INTO memories (id, title, status) VALUES ('b', 'Two', 'approved');")
@@ -282,7 +346,10 @@ fn a_dry_run_does_not_touch_a_store_with_a_write_ahead_log() {
     });
     let before = fingerprint(&case.root());
     let report = case.report(
-        lines(&[json!({ "id": "b", "title": "Two, changed" }), json!({ "title": "More" })]),
+        lines(&[
+            json!({ "id": "b", "title": "Two, changed" }),
+            json!({ "title": "More" }),
+        ]),
         &["--dry-run", "--update"],
     );
     assert_eq!(counts(&report), (1, 1, 0, 0));
@@ -315,7 +382,11 @@ fn a_store_of_another_program_is_refused_and_not_touched() {
     let file = root.path().join("lines.jsonl");
     std::fs::write(&file, lines(&[json!({ "title": "One" })])).unwrap();
     let before = fingerprint(&root.path().join("scopes"));
-    let error = ack(root.path(), &["import", "--scope", "theirs", file.to_str().unwrap()]).fails(1);
+    let error = ack(
+        root.path(),
+        &["import", "--scope", "theirs", file.to_str().unwrap()],
+    )
+    .fails(1);
     assert!(
         error.contains("claude-mem store") && error.contains(path.to_str().unwrap()),
         "{error}"
@@ -329,10 +400,20 @@ fn a_scope_whose_store_lies_elsewhere_gets_the_rows_there_or_none() {
     let root = Root::new();
     root.manifest("linked", "store = \"elsewhere/store.db\"\n");
     let file = root.path().join("lines.jsonl");
-    std::fs::write(&file, lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })])).unwrap();
-    let outcome = ack(root.path(), &["import", "--scope", "linked", file.to_str().unwrap()]);
+    std::fs::write(
+        &file,
+        lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })]),
+    )
+    .unwrap();
+    let outcome = ack(
+        root.path(),
+        &["import", "--scope", "linked", file.to_str().unwrap()],
+    );
     if outcome.code == Some(0) {
-        let answer = ack(root.path(), &["query", "xylophone", "--in-scope", "linked", "--json"]);
+        let answer = ack(
+            root.path(),
+            &["query", "xylophone", "--in-scope", "linked", "--json"],
+        );
         assert_eq!(
             answer.code,
             Some(0),
@@ -340,7 +421,12 @@ fn a_scope_whose_store_lies_elsewhere_gets_the_rows_there_or_none() {
             outcome.out,
             answer.err
         );
-        assert_eq!(answer.json()["total"], 1, "imported, and nobody finds it: {}", outcome.out);
+        assert_eq!(
+            answer.json()["total"],
+            1,
+            "imported, and nobody finds it: {}",
+            outcome.out
+        );
     } else {
         assert!(!root.path().join("scopes/linked/memory.db").exists());
     }
@@ -370,9 +456,15 @@ fn what_a_curator_decided_meanwhile_stays() {
 #[test]
 fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
     let case = Case::new();
-    case.import(lines(&[json!({ "id": "a", "title": "Will be approved" })]), &[]).ok();
+    case.import(
+        lines(&[json!({ "id": "a", "title": "Will be approved" })]),
+        &[],
+    )
+    .ok();
     case.store()
-        .execute_batch("UPDATE memories SET status = 'approved', reviewed_by = 'ines' WHERE id = 'a'")
+        .execute_batch(
+            "UPDATE memories SET status = 'approved', reviewed_by = 'ines' WHERE id = 'a'",
+        )
         .unwrap();
     case.import(
         lines(&[json!({ "id": "a", "title": "Was approved, with a better title" })]),
@@ -380,7 +472,10 @@ fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
     )
     .ok();
     let (_, title, status) = case.rows().remove(0);
-    assert_eq!((title.as_str(), status.as_str()), ("Was approved, with a better title", "approved"));
+    assert_eq!(
+        (title.as_str(), status.as_str()),
+        ("Was approved, with a better title", "approved")
+    );
 }
 
 #[test]
@@ -406,13 +501,20 @@ fn standard_input_is_read_with_a_dash() {
         b"{\"title\":\"One\"}\n{\"title\":\"Two\"}",
     )
     .json();
-    assert_eq!(counts(&out), (2, 0, 0, 0), "the last line needs no line end");
+    assert_eq!(
+        counts(&out),
+        (2, 0, 0, 0),
+        "the last line needs no line end"
+    );
 }
 
 #[test]
 fn byte_order_mark_carriage_returns_and_blank_lines_are_no_trouble() {
     let case = Case::new();
-    let report = case.report("\u{feff}{\"title\":\"One\"}\r\n\r\n   \n\t{\"title\":\"Two\"}  \r\n\n", &[]);
+    let report = case.report(
+        "\u{feff}{\"title\":\"One\"}\r\n\r\n   \n\t{\"title\":\"Two\"}  \r\n\n",
+        &[],
+    );
     assert_eq!(counts(&report), (2, 0, 0, 0));
     let titles: Vec<String> = case.rows().into_iter().map(|(_, title, _)| title).collect();
     assert!(
@@ -433,13 +535,20 @@ fn an_empty_file_imports_nothing() {
 #[test]
 fn bytes_that_are_no_text_and_lines_that_are_too_long_are_refused_by_number() {
     let case = Case::new();
-    let mut bytes = b"{\"title\":\"One\"}\n{\"title\":\"\xff\xfe\"}\n{\"title\":\"long\",\"body\":\"".to_vec();
+    let mut bytes =
+        b"{\"title\":\"One\"}\n{\"title\":\"\xff\xfe\"}\n{\"title\":\"long\",\"body\":\"".to_vec();
     bytes.extend(std::iter::repeat_n(b'a', 9 << 20));
     bytes.extend(b"\"}\n{\"title\":\"Two\"}\n");
     let report = case.report(&bytes, &["--skip-refused"]);
     assert_eq!(counts(&report), (2, 0, 0, 2));
-    assert_eq!(report["refused"][0], json!({ "line": 2, "reason": "not UTF-8" }));
-    assert_eq!(report["refused"][1], json!({ "line": 3, "reason": "longer than 8 MB" }));
+    assert_eq!(
+        report["refused"][0],
+        json!({ "line": 2, "reason": "not UTF-8" })
+    );
+    assert_eq!(
+        report["refused"][1],
+        json!({ "line": 3, "reason": "longer than 8 MB" })
+    );
 }
 
 #[test]
@@ -447,14 +556,25 @@ fn a_line_that_stands_twice_counts_once_and_an_id_with_two_contents_is_refused()
     let case = Case::new();
     let twice = json!({ "id": "a", "title": "One" });
     let report = case.report(
-        lines(&[twice.clone(), twice.clone(), json!({ "title": "x" }), json!({ "title": "x" })]),
+        lines(&[
+            twice.clone(),
+            twice.clone(),
+            json!({ "title": "x" }),
+            json!({ "title": "x" }),
+        ]),
         &[],
     );
     assert_eq!(counts(&report), (2, 0, 0, 0));
     let error = case
-        .import(lines(&[twice, json!({ "id": "a", "title": "Two" })]), &["--update"])
+        .import(
+            lines(&[twice, json!({ "id": "a", "title": "Two" })]),
+            &["--update"],
+        )
         .fails(1);
-    assert!(error.contains("line 2") && error.contains("line 1"), "{error}");
+    assert!(
+        error.contains("line 2") && error.contains("line 1"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -463,7 +583,11 @@ fn a_file_or_a_name_that_cannot_be_used_is_named() {
     let file = case.file(lines(&[json!({ "title": "One" })]));
     let file = file.to_str().unwrap();
     let import = |scope: &str, file: &str| ack(&case.root(), &["import", "--scope", scope, file]);
-    assert!(import("new", "no-such-file.jsonl").fails(1).contains("no-such-file.jsonl"));
+    assert!(
+        import("new", "no-such-file.jsonl")
+            .fails(1)
+            .contains("no-such-file.jsonl")
+    );
     let folder = case.folder.path().to_str().unwrap().to_owned();
     assert!(import("new", &folder).fails(2).contains(&folder));
     for name in ["../x", "a/b", ".x", "..", "a b", ""] {
@@ -472,7 +596,11 @@ fn a_file_or_a_name_that_cannot_be_used_is_named() {
     }
     assert!(!case.root().exists(), "nothing was made");
     assert!(!case.folder.path().join("x").exists());
-    let error = run(binary().arg("--root").arg(case.root()).args(["import", file])).fails(2);
+    let error = run(binary()
+        .arg("--root")
+        .arg(case.root())
+        .args(["import", file]))
+    .fails(2);
     assert!(error.contains("--scope"), "{error}");
 }
 
@@ -481,16 +609,31 @@ fn a_file_or_a_name_that_cannot_be_used_is_named() {
 #[test]
 fn a_running_server_sees_imported_memories_at_once() {
     let case = Case::new();
-    case.import(lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })]), &[])
-        .ok();
+    case.import(
+        lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })]),
+        &[],
+    )
+    .ok();
     let mut server = Server::initialized(&case.root());
-    let mut total = || server.call("query_memories", json!({ "query": "xylophone" }))["structuredContent"]["total"].clone();
+    let mut total = || {
+        server.call("query_memories", json!({ "query": "xylophone" }))["structuredContent"]["total"]
+            .clone()
+    };
     assert_eq!(total(), 1);
-    case.import(lines(&[json!({ "title": "Oil the xylophone", "status": "approved" })]), &[])
-        .ok();
+    case.import(
+        lines(&[json!({ "title": "Oil the xylophone", "status": "approved" })]),
+        &[],
+    )
+    .ok();
     assert_eq!(total(), 2);
-    let file = case.file(lines(&[json!({ "title": "Another xylophone", "status": "approved" })]));
-    ack(&case.root(), &["import", "--scope", "second", file.to_str().unwrap()]).ok();
+    let file = case.file(lines(&[
+        json!({ "title": "Another xylophone", "status": "approved" }),
+    ]));
+    ack(
+        &case.root(),
+        &["import", "--scope", "second", file.to_str().unwrap()],
+    )
+    .ok();
     assert_eq!(total(), 3);
 }
 
@@ -524,12 +667,18 @@ fn two_imports_at_once_lose_nothing_that_they_report() {
         if output.status.success() {
             reported.push(number);
         } else {
-            println!("import {number} failed: {}", String::from_utf8_lossy(&output.stderr));
+            println!(
+                "import {number} failed: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
     }
     let rows = case.rows();
     for number in &reported {
-        let there = rows.iter().filter(|(id, ..)| id.starts_with(&format!("{number}-"))).count();
+        let there = rows
+            .iter()
+            .filter(|(id, ..)| id.starts_with(&format!("{number}-")))
+            .count();
         assert_eq!(there, 50, "import {number} said that it was done");
     }
     assert_eq!(rows.len(), reported.len() * 50, "a failed import left rows");
@@ -557,7 +706,9 @@ fn an_import_that_is_killed_leaves_nothing_or_everything() {
         let case = Case::new();
         let before = if existing {
             case.import(
-                lines(&[json!({ "id": "first", "title": "Memory of before", "status": "approved" })]),
+                lines(&[
+                    json!({ "id": "first", "title": "Memory of before", "status": "approved" }),
+                ]),
                 &[],
             )
             .ok();
@@ -617,7 +768,9 @@ fn an_import_waits_for_a_reader() {
     let path = root.store("new", &[memory("a", "Tune the xylophone", json!({}))]);
     let reader = std::thread::spawn(move || {
         let reader = Connection::open(&path).unwrap();
-        reader.execute_batch("BEGIN; SELECT * FROM memories;").unwrap();
+        reader
+            .execute_batch("BEGIN; SELECT * FROM memories;")
+            .unwrap();
         std::thread::sleep(Duration::from_millis(800));
         reader.execute_batch("COMMIT").unwrap();
     });
@@ -625,7 +778,11 @@ fn an_import_waits_for_a_reader() {
     let file = root.path().join("lines.jsonl");
     std::fs::write(&file, lines(&[json!({ "title": "Oil the xylophone" })])).unwrap();
     // A rollback-journal store cannot be written while somebody reads it: the import waits.
-    ack(root.path(), &["import", "--scope", "new", file.to_str().unwrap()]).ok();
+    ack(
+        root.path(),
+        &["import", "--scope", "new", file.to_str().unwrap()],
+    )
+    .ok();
     reader.join().unwrap();
 }
 
@@ -651,10 +808,24 @@ fn what_an_import_makes_is_for_its_owner_alone() {
     std::fs::create_dir(&other).unwrap();
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).unwrap();
     let file = case.file(&line);
-    ack(&case.root(), &["import", "--scope", "other", file.to_str().unwrap()]).ok();
-    assert_eq!((mode(&other), mode(&other.join("memory.db"))), (0o755, 0o600));
+    ack(
+        &case.root(),
+        &["import", "--scope", "other", file.to_str().unwrap()],
+    )
+    .ok();
+    assert_eq!(
+        (mode(&other), mode(&other.join("memory.db"))),
+        (0o755, 0o600)
+    );
     let store = scope.join("memory.db");
-    let added = ["scopes", "add", "third", "--store", store.to_str().unwrap(), "--yes"];
+    let added = [
+        "scopes",
+        "add",
+        "third",
+        "--store",
+        store.to_str().unwrap(),
+        "--yes",
+    ];
     ack(&case.root(), &added).ok();
     assert_eq!(mode(&case.root().join("scopes/third")), 0o700);
 }

@@ -28,11 +28,16 @@ impl Random {
     /// A word: one of the trade, or a made one; frequent ones more often.
     fn word(&mut self) -> String {
         const WORDS: [&str; 16] = [
-            "deploy", "timeout", "cache", "lock", "thread", "config", "build", "retry", "query", "server", "memory", "token", "docker",
-            "branch", "schema", "queue",
+            "deploy", "timeout", "cache", "lock", "thread", "config", "build", "retry", "query",
+            "server", "memory", "token", "docker", "branch", "schema", "queue",
         ];
-        const SYLLABLES: [&str; 12] = ["ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver"];
-        let rank = self.below(3_000).min(self.below(3_000)).min(self.below(3_000));
+        const SYLLABLES: [&str; 12] = [
+            "ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver",
+        ];
+        let rank = self
+            .below(3_000)
+            .min(self.below(3_000))
+            .min(self.below(3_000));
         WORDS.get(rank).map_or_else(
             || {
                 let (a, b, c) = (rank % 12, rank / 12 % 12, rank / 144 % 24);
@@ -43,7 +48,10 @@ impl Random {
     }
 
     fn text(&mut self, words: usize) -> String {
-        (0..words).map(|_| self.word()).collect::<Vec<_>>().join(" ")
+        (0..words)
+            .map(|_| self.word())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -87,7 +95,8 @@ fn both(root: &Root) -> (Service, Service) {
 }
 
 fn query(service: &Service, arguments: &Value) -> Value {
-    call(service, "query_memories", arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {error}"))
+    call(service, "query_memories", arguments.clone())
+        .unwrap_or_else(|error| panic!("{arguments}: {error}"))
 }
 
 /// What is shown of each result, and how it scored.
@@ -145,7 +154,8 @@ fn a_large_scope_answers_from_its_table_as_one_in_memory_does() {
         for question in questions() {
             let (found, expected) = (query(&searching, &question), query(&holding, &question));
             assert_eq!(results(&found), results(&expected), "{what}: {question}");
-            let hidden = |answer: &Value| answer["hidden"]["by_status"].as_u64().unwrap_or_default() > 0;
+            let hidden =
+                |answer: &Value| answer["hidden"]["by_status"].as_u64().unwrap_or_default() > 0;
             if question["mode"] != "semantic" && question.get("like").is_none() {
                 assert_eq!(hidden(&found), hidden(&expected), "{what}: {question}");
             }
@@ -181,13 +191,24 @@ fn a_large_scope_answers_from_its_table_as_one_in_memory_does() {
     for (question, first) in [
         (json!({ "query": "E99999" }), "new"),
         (json!({ "query": "zeppelin helium" }), "m00010"),
-        (json!({ "query": "airship balloon gas", "mode": "semantic", "limit": 1 }), "new"),
+        (
+            json!({ "query": "airship balloon gas", "mode": "semantic", "limit": 1 }),
+            "new",
+        ),
     ] {
         assert_eq!(ids(&query(&searching, &question))[0], first, "{question}");
     }
     for gone in ["E04711", "E00042"] {
-        let answer = query(&searching, &json!({ "query": gone, "mode": "lexical", "status": "all" }));
-        assert!(!ids(&answer).iter().any(|id| id == "m04711" || id == "m00042"), "{gone}: {answer}");
+        let answer = query(
+            &searching,
+            &json!({ "query": gone, "mode": "lexical", "status": "all" }),
+        );
+        assert!(
+            !ids(&answer)
+                .iter()
+                .any(|id| id == "m04711" || id == "m00042"),
+            "{gone}: {answer}"
+        );
     }
 }
 
@@ -196,7 +217,9 @@ fn a_table_is_given_indexes_where_it_is_searched_and_nowhere_else() {
     let root = Root::new();
     let _store = bulk(&root, "alpha", &memories());
     build(&root);
-    let indexes = root.path().join("scopes/alpha/lance/memories.lance/_indices");
+    let indexes = root
+        .path()
+        .join("scopes/alpha/lance/memories.lance/_indices");
     assert!(!indexes.exists(), "all of it is held in memory");
     let problems = |service: &Service| {
         let answer = call(service, "list_scopes", json!({})).unwrap();
@@ -204,7 +227,10 @@ fn a_table_is_given_indexes_where_it_is_searched_and_nowhere_else() {
     };
     let (searching, _) = both(&root);
     let said = problems(&searching).to_string();
-    assert!(said.contains("`ack-memory index --scope alpha` makes them"), "{said}");
+    assert!(
+        said.contains("`ack-memory index --scope alpha` makes them"),
+        "{said}"
+    );
     let answer = query(&searching, &json!({ "query": "retry queue" }));
     assert!(
         !answer["results"].as_array().unwrap().is_empty(),
@@ -213,8 +239,14 @@ fn a_table_is_given_indexes_where_it_is_searched_and_nowhere_else() {
     searched(&root, build);
     assert!(indexes.is_dir());
     let (searching, _) = both(&root);
-    let answer = query(&searching, &json!({ "query": "retry queue", "mode": "hybrid" }));
-    assert!(answer["notes"].to_string().contains("best_matches_only"), "{answer}");
+    let answer = query(
+        &searching,
+        &json!({ "query": "retry queue", "mode": "hybrid" }),
+    );
+    assert!(
+        answer["notes"].to_string().contains("best_matches_only"),
+        "{answer}"
+    );
     assert!(
         problems(&searching).as_array().is_none_or(Vec::is_empty),
         "{}",
@@ -235,8 +267,14 @@ fn filters_never_cost_results_of_a_large_scope() {
             json!({ "project": "nobody" }),
         ] {
             let mut question = json!({ "query": "deploy the server config with a token", "mode": mode, "limit": 30, "max_tokens": 20_000 });
-            question.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
-            let (found, expected) = (ids(&query(&searching, &question)), ids(&query(&holding, &question)));
+            question
+                .as_object_mut()
+                .unwrap()
+                .extend(filter.as_object().unwrap().clone());
+            let (found, expected) = (
+                ids(&query(&searching, &question)),
+                ids(&query(&holding, &question)),
+            );
             assert_eq!(found, expected, "{question}");
         }
     }
@@ -286,17 +324,31 @@ fn a_filter_that_leads_away_from_the_best_matches_still_fills_its_page() {
     searched(&root, build);
     let searching = searched(&root, Root::service);
     for mode in ["hybrid", "lexical", "semantic"] {
-        let question = json!({ "query": "zeppelin helium", "mode": mode, "limit": 50, "max_tokens": 20_000 });
+        let question =
+            json!({ "query": "zeppelin helium", "mode": mode, "limit": 50, "max_tokens": 20_000 });
         let answer = query(&searching, &question);
-        assert!(answer["notes"].to_string().contains("best_matches_only"), "{mode}: {answer}");
+        assert!(
+            answer["notes"].to_string().contains("best_matches_only"),
+            "{mode}: {answer}"
+        );
         // The table can decide the first one by itself, and not the second one.
-        for filter in [json!({ "project": "servers" }), json!({ "files": ["src/servers/*.rs"] })] {
+        for filter in [
+            json!({ "project": "servers" }),
+            json!({ "files": ["src/servers/*.rs"] }),
+        ] {
             let mut within = question.clone();
-            within.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
+            within
+                .as_object_mut()
+                .unwrap()
+                .extend(filter.as_object().unwrap().clone());
             let answer = query(&searching, &within);
             let found = ids(&answer);
             assert_eq!(found.len(), 50, "{within}: {answer}");
-            assert_eq!(found.first().map(String::as_str), Some("m20001"), "{within}");
+            assert_eq!(
+                found.first().map(String::as_str),
+                Some("m20001"),
+                "{within}"
+            );
             let odd = |id: &String| id.trim_start_matches('m').parse::<usize>().unwrap() % 2 == 1;
             assert!(found.iter().all(odd), "{within}: {found:?}");
         }
@@ -344,7 +396,9 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 
 /// Cuts every file under a folder to half.
 fn truncate(folder: &std::path::Path) {
-    let files = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap);
+    let files = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .map(Result::unwrap);
     for entry in files.filter(|entry| entry.file_type().is_file()) {
         let length = entry.metadata().unwrap().len();
         std::fs::File::options()

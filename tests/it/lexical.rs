@@ -28,7 +28,14 @@ fn found(service: &Service, words: &str) -> Vec<String> {
 /// Identifiers of every kind, each with the words it is made of.
 fn identifiers() -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
-    let nouns = ["LOCKFILE", "REGISTRY", "PEER", "TARBALL", "WORKSPACE", "INTEGRITY"];
+    let nouns = [
+        "LOCKFILE",
+        "REGISTRY",
+        "PEER",
+        "TARBALL",
+        "WORKSPACE",
+        "INTEGRITY",
+    ];
     let ends = ["OUTDATED", "MISSING", "BROKEN", "UNEXPECTED"];
     for noun in nouns {
         for end in ends {
@@ -78,13 +85,23 @@ fn identifiers() -> Vec<(&'static str, String)> {
     ] {
         all.push(("flag", flag.to_owned()));
     }
-    for version in ["1.2.3", "1.2.4", "v2.0.1", "v2.1.0", "18.2.0-rc.1", "3.46.1"] {
+    for version in [
+        "1.2.3",
+        "1.2.4",
+        "v2.0.1",
+        "v2.1.0",
+        "18.2.0-rc.1",
+        "3.46.1",
+    ] {
         all.push(("version", version.to_owned()));
     }
     for one in ["fetch", "render", "parse"] {
         for two in ["User", "Account", "Ledger"] {
             all.push(("camel case", format!("{one}{two}Profile")));
-            all.push(("snake case", format!("{one}_{}_profile", two.to_lowercase())));
+            all.push((
+                "snake case",
+                format!("{one}_{}_profile", two.to_lowercase()),
+            ));
         }
     }
     all
@@ -115,7 +132,11 @@ fn store() -> (Root, Vec<(&'static str, String, String)>) {
         let id = format!("target-{number:03}");
         let filler = "The cause was found after a long search through the logs of the staging cluster, and the fix went out the same day. ";
         let target = match number % 4 {
-            0 => memory(&id, &format!("What to do about {identifier}"), json!({ "narrative": filler })),
+            0 => memory(
+                &id,
+                &format!("What to do about {identifier}"),
+                json!({ "narrative": filler }),
+            ),
             1 => memory(
                 &id,
                 &format!("A failure on Monday {number}0"),
@@ -166,15 +187,19 @@ fn hit_at_one(what: &str, query: impl Fn(&str) -> String) {
     for (kind, identifier, id) in &targets {
         let ids = found(&service, &query(identifier));
         if ids.first() != Some(id) {
-            let rank = ids
-                .iter()
-                .position(|found| found == id)
-                .map_or_else(|| "nowhere".to_owned(), |place| format!("rank {}", place + 1));
+            let rank = ids.iter().position(|found| found == id).map_or_else(
+                || "nowhere".to_owned(),
+                |place| format!("rank {}", place + 1),
+            );
             missed.push(format!("{kind} `{identifier}` ({id}): {rank}"));
         }
     }
     let (hit, all) = (targets.len() - missed.len(), targets.len());
-    assert!(missed.is_empty(), "{what}: hit@1 is {hit} of {all}\n{}", missed.join("\n"));
+    assert!(
+        missed.is_empty(),
+        "{what}: hit@1 is {hit} of {all}\n{}",
+        missed.join("\n")
+    );
 }
 
 #[test]
@@ -185,19 +210,27 @@ fn a_bare_identifier_finds_the_memory_that_holds_it_first() {
 #[test]
 fn an_identifier_inside_a_sentence_finds_the_memory_that_holds_it_first() {
     hit_at_one("sentence", |identifier| {
-        format!("Since this morning our pipeline stops with {identifier}. Has anyone met this before?")
+        format!(
+            "Since this morning our pipeline stops with {identifier}. Has anyone met this before?"
+        )
     });
 }
 
 #[test]
 fn an_identifier_in_quotes_or_brackets_finds_the_memory_that_holds_it_first() {
-    hit_at_one("quoted", |identifier| format!("error[\"{identifier}\"]: (see `{identifier}`)"));
+    hit_at_one("quoted", |identifier| {
+        format!("error[\"{identifier}\"]: (see `{identifier}`)")
+    });
 }
 
 #[test]
 fn an_identifier_between_typographic_quotes_or_in_another_script_finds_its_memory_first() {
-    hit_at_one("typographic quotes", |identifier| format!("the log says ‘{identifier}’"));
-    hit_at_one("Japanese", |identifier| format!("本番環境で{identifier}が出て止まる"));
+    hit_at_one("typographic quotes", |identifier| {
+        format!("the log says ‘{identifier}’")
+    });
+    hit_at_one("Japanese", |identifier| {
+        format!("本番環境で{identifier}が出て止まる")
+    });
 }
 
 #[test]
@@ -207,7 +240,9 @@ fn a_path_with_a_line_number_finds_the_memory_about_the_file_first() {
     let missed: Vec<&str> = targets
         .iter()
         .filter(|(kind, ..)| *kind == "path")
-        .filter(|(_, path, id)| found(&service, &format!("thread panicked at {path}:42:7")).first() != Some(id))
+        .filter(|(_, path, id)| {
+            found(&service, &format!("thread panicked at {path}:42:7")).first() != Some(id)
+        })
         .map(|(_, path, _)| path.as_str())
         .collect();
     assert!(missed.is_empty(), "{missed:?}");
@@ -216,7 +251,9 @@ fn a_path_with_a_line_number_finds_the_memory_about_the_file_first() {
 #[test]
 fn an_identifier_deep_in_a_long_text_comes_before_texts_that_only_share_its_words() {
     let root = Root::new();
-    let filler = "The cause was found after a long search through the logs of the staging cluster. ".repeat(30);
+    let filler =
+        "The cause was found after a long search through the logs of the staging cluster. "
+            .repeat(30);
     let mut memories = vec![memory(
         "target",
         "A failure on Monday",
@@ -231,7 +268,9 @@ fn an_identifier_deep_in_a_long_text_comes_before_texts_that_only_share_its_word
     }));
     bulk(&root, "alpha", &memories);
     assert_eq!(
-        found(&root.service(), "ERR_PNPM_OUTDATED_LOCKFILE").first().map(String::as_str),
+        found(&root.service(), "ERR_PNPM_OUTDATED_LOCKFILE")
+            .first()
+            .map(String::as_str),
         Some("target")
     );
 }
@@ -242,7 +281,11 @@ fn query_syntax_of_other_engines_is_plain_text() {
     root.store(
         "alpha",
         &[
-            memory("a", "Lock order of accounts", json!({ "narrative": "AND OR NOT NEAR" })),
+            memory(
+                "a",
+                "Lock order of accounts",
+                json!({ "narrative": "AND OR NOT NEAR" }),
+            ),
             memory("b", "Unrelated", json!({})),
         ],
     );
@@ -286,7 +329,11 @@ fn query_syntax_of_other_engines_is_plain_text() {
         "NEAR(lock order, 5)",
     ] {
         let ids = found(&service, words);
-        let expected = if words.contains("DROP") { &["b"][..0] } else { &["a"][..] };
+        let expected = if words.contains("DROP") {
+            &["b"][..0]
+        } else {
+            &["a"][..]
+        };
         assert_eq!(ids, expected, "{words}");
     }
 }
@@ -325,7 +372,11 @@ fn words_of_every_script_are_found() {
             memory("french", "Échec de la déconnexion à l'arrêt", json!({})),
             memory("korean", "데이터베이스 연결 오류", json!({})),
             memory("greek", "Σφάλμα σύνδεσης στη βάση", json!({})),
-            memory("english", "Database connection pool is exhausted", json!({})),
+            memory(
+                "english",
+                "Database connection pool is exhausted",
+                json!({}),
+            ),
         ],
     );
     let service = root.service();
@@ -456,9 +507,20 @@ fn a_misspelt_word_is_not_taken_for_words_that_only_unreviewed_memories_hold() {
     let root = Root::new();
     let mut memories = vec![memory("a", "About serialization", json!({}))];
     memories.extend(
-        ["serializatioz", "serializatiom", "serializatiov", "serializatioa"]
-            .iter()
-            .map(|word| memory(word, &format!("About {word}"), json!({ "status": "staging" }))),
+        [
+            "serializatioz",
+            "serializatiom",
+            "serializatiov",
+            "serializatioa",
+        ]
+        .iter()
+        .map(|word| {
+            memory(
+                word,
+                &format!("About {word}"),
+                json!({ "status": "staging" }),
+            )
+        }),
     );
     root.store("alpha", &memories);
     assert_eq!(found(&root.service(), "serializatiox"), ["a"]);

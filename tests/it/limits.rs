@@ -20,7 +20,9 @@ fn large() -> Root {
         let mut connection = Connection::open(root.store(scope, &[])).unwrap();
         let transaction = connection.transaction().unwrap();
         for row in 0..850 {
-            let words: Vec<String> = (0..150).map(|word| format!("w{row:03}x{word:03}")).collect();
+            let words: Vec<String> = (0..150)
+                .map(|word| format!("w{row:03}x{word:03}"))
+                .collect();
             let (id, title) = (format!("{scope}-{row}"), format!("Memory {row} of {scope}"));
             transaction
                 .execute(
@@ -76,8 +78,14 @@ fn indexes_that_were_not_used_for_the_longest_time_are_given_up_and_answers_stay
         ask(&service, Some(scope), row);
     }
     let [first, second, third] = held(&service);
-    assert!(first + second <= BOUND && second + third <= BOUND, "two fit: {first} {second}");
-    assert!(second + third + second > BOUND, "three do not: {second} {third}");
+    assert!(
+        first + second <= BOUND && second + third <= BOUND,
+        "two fit: {first} {second}"
+    );
+    assert!(
+        second + third + second > BOUND,
+        "three do not: {second} {third}"
+    );
 
     // The next request finds three, and only what was used last stays beside what it needs.
     ask(&service, Some("third"), 11);
@@ -89,7 +97,10 @@ fn indexes_that_were_not_used_for_the_longest_time_are_given_up_and_answers_stay
     ask(&service, Some("first"), 13);
     ask(&service, Some("first"), 14);
     let [first, second, third] = held(&service);
-    assert!(first > 0 && second > 0 && third == 0, "{first} {second} {third}");
+    assert!(
+        first > 0 && second > 0 && third == 0,
+        "{first} {second} {third}"
+    );
 
     // A request that needs all of them has all of them.
     ask(&service, None, 15);
@@ -106,7 +117,15 @@ fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
     std::thread::scope(|threads| {
         for (number, scope) in SCOPES.iter().enumerate() {
             let service = &service;
-            threads.spawn(move || (0..6).for_each(|turn| ask(service, (turn % 2 == 0).then_some(*scope), number * 6 + turn)));
+            threads.spawn(move || {
+                (0..6).for_each(|turn| {
+                    ask(
+                        service,
+                        (turn % 2 == 0).then_some(*scope),
+                        number * 6 + turn,
+                    )
+                })
+            });
         }
     });
     ask(&service, Some("first"), 20);
@@ -118,7 +137,13 @@ fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
 fn an_index_stays_as_large_as_its_store_however_often_rows_change() {
     let root = Root::new();
     let memories: Vec<_> = (0..100)
-        .map(|n| memory(&format!("m{n}"), &format!("The first title of {n}"), json!({})))
+        .map(|n| {
+            memory(
+                &format!("m{n}"),
+                &format!("The first title of {n}"),
+                json!({}),
+            )
+        })
         .collect();
     let writer = bulk(&root, "busy", &memories);
     let service = root.service();

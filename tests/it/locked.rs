@@ -55,7 +55,11 @@ fn sorted(answer: &QueryResponse) -> Vec<String> {
 fn at_once(service: &Service) -> QueryResponse {
     let started = Instant::now();
     asked(service);
-    assert!(started.elapsed() < Duration::from_secs(2), "the first: {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "the first: {:?}",
+        started.elapsed()
+    );
     let started = Instant::now();
     let answer = asked(service);
     std::thread::scope(|scope| {
@@ -82,8 +86,15 @@ fn a_store_that_was_read_before_it_was_locked_is_answered_with_a_note() {
         let before = fingerprint(root.path());
         let answer = at_once(&service);
         assert_eq!(sorted(&answer), ["m1", "m2"], "{mode}");
-        assert!(answer.results.iter().all(|hit| !hit.title.contains("torn")), "{mode}");
-        let locks: Vec<_> = answer.notes.iter().filter(|note| note.kind == NoteKind::StoreLocked).collect();
+        assert!(
+            answer.results.iter().all(|hit| !hit.title.contains("torn")),
+            "{mode}"
+        );
+        let locks: Vec<_> = answer
+            .notes
+            .iter()
+            .filter(|note| note.kind == NoteKind::StoreLocked)
+            .collect();
         assert_eq!(locks.len(), 1, "{mode}: {:?}", answer.notes);
         assert_eq!(locks[0].scope.as_deref(), Some("one"));
         assert_eq!(
@@ -95,12 +106,19 @@ fn a_store_that_was_read_before_it_was_locked_is_answered_with_a_note() {
                 .count(),
             1
         );
-        assert_eq!(get(&service, "m3").unwrap_err().code(), "memory_not_served", "{mode}");
+        assert_eq!(
+            get(&service, "m3").unwrap_err().code(),
+            "memory_not_served",
+            "{mode}"
+        );
         assert_eq!(fingerprint(root.path()), before, "{mode}");
         other.sql("ROLLBACK");
         let answer = asked(&service);
         assert_eq!(sorted(&answer), ["m1", "m2"], "{mode}");
-        assert!(!noted(&answer, NoteKind::StoreLocked), "{mode}: the lock is gone");
+        assert!(
+            !noted(&answer, NoteKind::StoreLocked),
+            "{mode}: the lock is gone"
+        );
         other.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm1'");
         assert_eq!(sorted(&asked(&service)), ["m2"], "{mode}");
     }
@@ -116,7 +134,10 @@ fn what_a_writer_has_spilled_into_a_locked_store_is_not_told() {
             "PRAGMA journal_mode = {mode}; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;
              UPDATE memories SET title = 'torn ' || id, status = 'approved', narrative = hex(zeroblob(200000))"
         ));
-        assert!(std::fs::metadata(&path).unwrap().len() > 400_000, "the writer did not spill");
+        assert!(
+            std::fs::metadata(&path).unwrap().len() > 400_000,
+            "the writer did not spill"
+        );
         for service in [&service, &root.service()] {
             let before = fingerprint(root.path());
             let answer = at_once(service);
@@ -129,7 +150,11 @@ fn what_a_writer_has_spilled_into_a_locked_store_is_not_told() {
         }
         other.sql("COMMIT");
         let answer = asked(&service);
-        assert_eq!(sorted(&answer), ["m1", "m2", "m3"], "{mode}: committed, found at once: {answer:?}");
+        assert_eq!(
+            sorted(&answer),
+            ["m1", "m2", "m3"],
+            "{mode}: committed, found at once: {answer:?}"
+        );
         assert!(!noted(&answer, NoteKind::StoreLocked));
     }
 }
@@ -144,7 +169,11 @@ fn where_nobody_can_tell_what_was_committed_the_lock_is_the_error_at_once() {
         let refused = || service.query_memories(&words("marker")).unwrap_err();
         let started = Instant::now();
         assert_eq!(refused().code(), "store_locked");
-        assert!(started.elapsed() < Duration::from_secs(2), "the first: {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_secs(2),
+            "the first: {:?}",
+            started.elapsed()
+        );
         let started = Instant::now();
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -166,7 +195,9 @@ fn a_writer_that_keeps_its_lock_between_commits_hides_none_of_them() {
     for mode in ["delete", "truncate", "persist"] {
         let (root, path, service) = read(mode);
         let mut other = Other::open(&path);
-        other.sql(&format!("PRAGMA journal_mode = {mode}; PRAGMA locking_mode = exclusive"));
+        other.sql(&format!(
+            "PRAGMA journal_mode = {mode}; PRAGMA locking_mode = exclusive"
+        ));
         for number in 0..3 {
             other.sql(&format!(
                 "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
@@ -181,7 +212,10 @@ fn a_writer_that_keeps_its_lock_between_commits_hides_none_of_them() {
         }
         other.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm1'");
         for service in [&service, &root.service()] {
-            assert!(!sorted(&at_once(service)).contains(&"m1".to_owned()), "{mode}");
+            assert!(
+                !sorted(&at_once(service)).contains(&"m1".to_owned()),
+                "{mode}"
+            );
         }
     }
 }
@@ -195,7 +229,9 @@ fn many_threads_read_beside_a_writer_that_keeps_its_log_to_itself() {
         let (_root, path, service) = read("wal");
         let mut other = Other::open(&path);
         other.sql(open);
-        other.sql("INSERT INTO memories (id, title, status) VALUES ('base', 'the first row', 'approved')");
+        other.sql(
+            "INSERT INTO memories (id, title, status) VALUES ('base', 'the first row', 'approved')",
+        );
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             let readers: Vec<_> = (0..6)
@@ -233,7 +269,9 @@ fn many_threads_read_beside_a_writer_that_keeps_its_log_to_itself() {
 fn going_through_a_store_holds_back_no_checkpoint() {
     let (_root, path, service) = read("wal");
     let mut other = Other::open(&path);
-    other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'a marker in the log', 'approved')");
+    other.sql(
+        "INSERT INTO memories (id, title, status) VALUES ('m4', 'a marker in the log', 'approved')",
+    );
     let log = path.with_extension("db-wal");
     let scopes = service.registry.discover().scopes;
     let mut rows = 0;
@@ -243,15 +281,25 @@ fn going_through_a_store_holds_back_no_checkpoint() {
             snapshot.scan(&mut |_| {
                 rows += 1;
                 // In the middle of the reading: another commit, and a log that is emptied.
-                other.sql(&format!("INSERT INTO memories (id, title) VALUES ('late{rows}', 'late')"));
+                other.sql(&format!(
+                    "INSERT INTO memories (id, title) VALUES ('late{rows}', 'late')"
+                ));
                 assert!(std::fs::metadata(&log).unwrap().len() > 0);
                 other.sql("PRAGMA wal_checkpoint(TRUNCATE)");
-                assert_eq!(std::fs::metadata(&log).unwrap().len(), 0, "the checkpoint was held back");
+                assert_eq!(
+                    std::fs::metadata(&log).unwrap().len(),
+                    0,
+                    "the checkpoint was held back"
+                );
                 Ok(())
             })
         })
         .unwrap();
     assert_eq!(rows, 4, "one state, that of the beginning");
     let found = hits(&service, &QueryRequest { ..everything() });
-    assert_eq!(found.len(), 3 + 4, "what came meanwhile is found afterwards");
+    assert_eq!(
+        found.len(),
+        3 + 4,
+        "what came meanwhile is found afterwards"
+    );
 }

@@ -33,8 +33,16 @@ fn many(scopes: usize) -> Root {
 
 fn two(number: usize) -> [Value; 2] {
     [
-        memory(&format!("a{number}"), "The payout job retries a locked database", json!({})),
-        memory(&format!("b{number}"), "Invoices are rounded half to even", json!({})),
+        memory(
+            &format!("a{number}"),
+            "The payout job retries a locked database",
+            json!({}),
+        ),
+        memory(
+            &format!("b{number}"),
+            "Invoices are rounded half to even",
+            json!({}),
+        ),
     ]
 }
 
@@ -42,7 +50,11 @@ fn two(number: usize) -> [Value; 2] {
 /// more than tokenizers count.
 fn tokens(answer: &impl Serialize) -> usize {
     let json = serde_json::to_string(answer).unwrap();
-    if json.len() < 600 { json.len() / 3 } else { text::tokens(&json) }
+    if json.len() < 600 {
+        json.len() / 3
+    } else {
+        text::tokens(&json)
+    }
 }
 
 fn ids(service: &Service, query: &str) -> Vec<String> {
@@ -65,7 +77,9 @@ fn answers_keep_their_bound_with_many_scopes() {
     }
     let service = root.service();
     for bound in [200, 800, 4_000] {
-        let bound_of = |answer: usize, what: &str| assert!(answer <= bound, "{what}: {answer} of {bound} tokens");
+        let bound_of = |answer: usize, what: &str| {
+            assert!(answer <= bound, "{what}: {answer} of {bound} tokens")
+        };
         let max_tokens = i64::try_from(bound).ok();
         let query = QueryRequest {
             query: Some("payout database".to_owned()),
@@ -74,7 +88,10 @@ fn answers_keep_their_bound_with_many_scopes() {
         };
         let answer = service.query_memories(&query).unwrap();
         assert!(!answer.results.is_empty());
-        bound_of(tokens(&answer), &format!("query_memories {}", json!(answer)));
+        bound_of(
+            tokens(&answer),
+            &format!("query_memories {}", json!(answer)),
+        );
         let listed = answer.searched.scopes.len() as u64 + answer.searched.more_scopes;
         assert_eq!(listed, 300, "every scope that was searched is counted");
         let skipped = answer.searched.skipped.len() as u64 + answer.searched.more_skipped;
@@ -83,7 +100,10 @@ fn answers_keep_their_bound_with_many_scopes() {
             max_tokens,
             ..ContextRequest::default()
         };
-        bound_of(tokens(&service.get_context(&context).unwrap()), "get_context");
+        bound_of(
+            tokens(&service.get_context(&context).unwrap()),
+            "get_context",
+        );
         let scopes = ListScopesRequest {
             max_tokens,
             ..ListScopesRequest::default()
@@ -92,7 +112,11 @@ fn answers_keep_their_bound_with_many_scopes() {
         assert_eq!(answer.total, Some(340));
         // The first scope of a page is there whatever it takes.
         bound_of(
-            tokens(&answer).min(if answer.scopes.len() == 1 { bound } else { usize::MAX }),
+            tokens(&answer).min(if answer.scopes.len() == 1 {
+                bound
+            } else {
+                usize::MAX
+            }),
             "list_scopes",
         );
     }
@@ -101,7 +125,10 @@ fn answers_keep_their_bound_with_many_scopes() {
         ..GetRequest::default()
     };
     let error = service.get_memory(&missing).unwrap_err();
-    assert!(serde_json::to_string(&error.body()).unwrap().len() < 2_000, "{error}");
+    assert!(
+        serde_json::to_string(&error.body()).unwrap().len() < 2_000,
+        "{error}"
+    );
 }
 
 #[test]
@@ -118,30 +145,54 @@ fn the_list_of_scopes_has_pages_that_lose_nothing() {
         let page = service.list_scopes(&request).unwrap();
         pages += 1;
         names.extend(page.scopes.iter().map(|scope| scope.name.clone()));
-        assert!(page.scopes.iter().all(|scope| scope.memory_count == Some(2)));
-        let Some(cursor) = page.next_cursor else { break };
+        assert!(
+            page.scopes
+                .iter()
+                .all(|scope| scope.memory_count == Some(2))
+        );
+        let Some(cursor) = page.next_cursor else {
+            break;
+        };
         request.cursor = Some(cursor);
     }
     let expected: Vec<String> = (0..120).map(|number| format!("s{number:04}")).collect();
     assert_eq!(names, expected);
     assert!(pages > 3, "{pages} pages");
     request.cursor = Some("no cursor".to_owned());
-    assert_eq!(service.list_scopes(&request).unwrap_err().code(), "invalid_cursor");
+    assert_eq!(
+        service.list_scopes(&request).unwrap_err().code(),
+        "invalid_cursor"
+    );
 }
 
 /// A store that was at rest for a while is vouched for by its metadata; each way of changing it must show all the same.
 #[test]
 fn a_store_at_rest_that_changes_is_seen_by_the_next_question() {
     let root = Root::new();
-    let plain = root.store("plain", &[memory("p1", "Payout jobs retry twice", json!({}))]);
-    let log = root.store("log", &[memory("w1", "Payout logs rotate at midnight", json!({}))]);
+    let plain = root.store(
+        "plain",
+        &[memory("p1", "Payout jobs retry twice", json!({}))],
+    );
+    let log = root.store(
+        "log",
+        &[memory("w1", "Payout logs rotate at midnight", json!({}))],
+    );
     let writer = Connection::open(&log).unwrap();
     writer.pragma_update(None, "journal_mode", "wal").unwrap();
     insert(&writer, &[memory("w2", "A second payout", json!({}))]);
-    let replaced = root.store("replaced", &[memory("r1", "Payout tables were replaced", json!({}))]);
+    let replaced = root.store(
+        "replaced",
+        &[memory("r1", "Payout tables were replaced", json!({}))],
+    );
     let elsewhere = [
-        root.store("z-first", &[memory("l1", "Payout links are signed", json!({}))]),
-        root.store("z-second", &[memory("l2", "Invoices link to a payout", json!({}))]),
+        root.store(
+            "z-first",
+            &[memory("l1", "Payout links are signed", json!({}))],
+        ),
+        root.store(
+            "z-second",
+            &[memory("l2", "Invoices link to a payout", json!({}))],
+        ),
     ];
     let link = root.scope_folder("linked").join("memory.db");
     fs::create_dir_all(link.parent().unwrap()).unwrap();
@@ -153,16 +204,39 @@ fn a_store_at_rest_that_changes_is_seen_by_the_next_question() {
     // The first look after that is remembered, the second one relies on it.
     for _ in 0..3 {
         let found: BTreeSet<String> = ids(&service, "payout").into_iter().collect();
-        assert!(found.contains("p1") && found.contains("w2") && found.contains("r1"), "{found:?}");
+        assert!(
+            found.contains("p1") && found.contains("w2") && found.contains("r1"),
+            "{found:?}"
+        );
     }
     let write = |path: &std::path::Path, id: &str| {
         let connection = Connection::open(path).unwrap();
-        insert(&connection, &[memory(id, &format!("A payout that came later in {id}"), json!({}))]);
+        insert(
+            &connection,
+            &[memory(
+                id,
+                &format!("A payout that came later in {id}"),
+                json!({}),
+            )],
+        );
     };
     write(&plain, "p2");
-    assert!(ids(&service, "payout came later").contains(&"p2".to_owned()), "a commit");
-    insert(&writer, &[memory("w3", "A payout that came later into a log", json!({}))]);
-    assert!(ids(&service, "payout came later").contains(&"w3".to_owned()), "a commit into a log");
+    assert!(
+        ids(&service, "payout came later").contains(&"p2".to_owned()),
+        "a commit"
+    );
+    insert(
+        &writer,
+        &[memory(
+            "w3",
+            "A payout that came later into a log",
+            json!({}),
+        )],
+    );
+    assert!(
+        ids(&service, "payout came later").contains(&"w3".to_owned()),
+        "a commit into a log"
+    );
     let copy = replaced.with_extension("new");
     fs::copy(&plain, &copy).unwrap();
     write(&copy, "r2");
@@ -192,7 +266,11 @@ fn a_store_at_rest_that_changes_is_seen_by_the_next_question() {
             .find(|scope| scope.name == name)
             .and_then(|scope| scope.memory_count)
     };
-    assert_eq!(count("empty"), Some(2), "a database in a folder that had none");
+    assert_eq!(
+        count("empty"),
+        Some(2),
+        "a database in a folder that had none"
+    );
 }
 
 /// Folders are not listed again while nothing was added to them.

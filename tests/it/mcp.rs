@@ -118,7 +118,9 @@ impl Server {
         if let Some(meta) = &self.meta {
             params["_meta"] = meta.clone();
         }
-        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        self.write(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string(),
+        );
         id
     }
 
@@ -126,7 +128,8 @@ impl Server {
     pub fn message(&mut self, patience: Duration) -> Option<Value> {
         match self.lines.recv_timeout(patience) {
             Ok(line) => {
-                let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
+                let message: Value = serde_json::from_str(&line)
+                    .unwrap_or_else(|error| panic!("{error} in {line:?}"));
                 assert_eq!(message["jsonrpc"], "2.0", "{line}");
                 Some(message)
             }
@@ -149,7 +152,10 @@ impl Server {
                     assert!(before.is_none(), "answered twice: {before:?}");
                 }
                 Some(_) => {}
-                None => panic!("no answer to request {id}; exit status {:?}", self.child.try_wait()),
+                None => panic!(
+                    "no answer to request {id}; exit status {:?}",
+                    self.child.try_wait()
+                ),
             }
         }
     }
@@ -162,7 +168,10 @@ impl Server {
 
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let answer = self.request(
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        );
         assert!(answer.get("error").is_none(), "{answer}");
         answer["result"].clone()
     }
@@ -203,7 +212,10 @@ impl Server {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(started.elapsed() < PATIENCE, "the server outlives its standard input");
+            assert!(
+                started.elapsed() < PATIENCE,
+                "the server outlives its standard input"
+            );
             std::thread::sleep(Duration::from_millis(1));
         };
         let took = started.elapsed();
@@ -226,14 +238,18 @@ impl Drop for Server {
 fn large(root: &Root, scope: &str, rows: usize) {
     let path = root.scope_folder(scope).join("memory.db");
     let mut connection = Connection::open(path).unwrap();
-    connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
+    connection
+        .execute_batch(ack_memory::import::write::SCHEMA)
+        .unwrap();
     let transaction = connection.transaction().unwrap();
     {
         let mut insert = transaction
             .prepare("INSERT INTO memories (id, title, narrative, concepts, status, created_at) VALUES (?1, ?2, ?3, '[\"load\"]', 'approved', '2026-01-01T00:00:00Z')")
             .unwrap();
         for row in 0..rows {
-            let words: Vec<String> = (0..60).map(|word| format!("word{}", (row * 7 + word * 13) % 5_000)).collect();
+            let words: Vec<String> = (0..60)
+                .map(|word| format!("word{}", (row * 7 + word * 13) % 5_000))
+                .collect();
             insert
                 .execute(params![
                     format!("load-{row}"),
@@ -283,7 +299,11 @@ fn what_is_no_request_before_the_handshake_is_over_ends_nothing() {
             server.write(&stray.to_string());
         }
         server.initialize("2025-11-25");
-        assert_eq!(server.call("list_scopes", json!({}))["isError"], false, "after {first:?}");
+        assert_eq!(
+            server.call("list_scopes", json!({}))["isError"],
+            false,
+            "after {first:?}"
+        );
     }
 }
 
@@ -296,20 +316,35 @@ fn every_version_with_a_handshake_is_spoken() {
         assert_eq!(hello["protocolVersion"], version);
         assert_eq!(hello["serverInfo"]["name"], "ack-memory");
         assert_eq!(hello["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(hello["capabilities"], offered(), "nothing is offered that is not there");
+        assert_eq!(
+            hello["capabilities"],
+            offered(),
+            "nothing is offered that is not there"
+        );
         server.ping();
         let tools = server.request("tools/list", json!({}));
-        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 4, "{version}");
+        assert_eq!(
+            tools["result"]["tools"].as_array().unwrap().len(),
+            4,
+            "{version}"
+        );
         let all = [
             ("query_memories", json!({ "query": "deadlock" }), "results"),
-            ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" }), "title"),
+            (
+                "get_memory",
+                json!({ "id": "ack_a41f0c_2025-11-24_001" }),
+                "title",
+            ),
             ("list_scopes", json!({}), "scopes"),
             ("get_context", json!({}), "project"),
         ];
         for (tool, arguments, field) in all {
             let result = server.call(tool, arguments);
             assert_ne!(result["isError"], true, "{version} {tool}: {result}");
-            assert!(result["structuredContent"].get(field).is_some(), "{version} {tool}: {result}");
+            assert!(
+                result["structuredContent"].get(field).is_some(),
+                "{version} {tool}: {result}"
+            );
         }
         let (_, status, _) = server.close();
         assert_eq!(status.code(), Some(0));
@@ -335,9 +370,18 @@ fn the_stateless_version_needs_no_handshake() {
     let versions = discovered["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")), "{discovered}");
     assert_eq!(discovered["capabilities"], offered(), "{discovered}");
-    assert!(discovered["instructions"].as_str().unwrap().contains("query_memories"));
+    assert!(
+        discovered["instructions"]
+            .as_str()
+            .unwrap()
+            .contains("query_memories")
+    );
     let tools = server.request("tools/list", json!({}));
-    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 4, "{tools}");
+    assert_eq!(
+        tools["result"]["tools"].as_array().unwrap().len(),
+        4,
+        "{tools}"
+    );
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deadlock" })),
         ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
@@ -348,7 +392,10 @@ fn the_stateless_version_needs_no_handshake() {
         assert_ne!(result["isError"], true, "{tool}: {result}");
         assert!(result["structuredContent"].is_object(), "{tool}: {result}");
     }
-    assert_eq!(server.fail("get_memory", json!({ "id": "nothing" })).code, "memory_not_found");
+    assert_eq!(
+        server.fail("get_memory", json!({ "id": "nothing" })).code,
+        "memory_not_found"
+    );
     let (_, status, _) = server.close();
     assert_eq!(status.code(), Some(0));
 }
@@ -393,8 +440,14 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
     let answer = server.answer(id);
     let bytes = answer.to_string().len();
     let tools = answer["result"]["tools"].as_array().unwrap().clone();
-    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["get_context", "get_memory", "list_scopes", "query_memories"]);
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["get_context", "get_memory", "list_scopes", "query_memories"]
+    );
     assert_eq!(names, ack_memory::mcp::TOOLS);
     for tool in &tools {
         let name = &tool["name"];
@@ -402,11 +455,17 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
         assert_eq!(input["type"], "object", "{name}");
         assert_eq!(input["additionalProperties"], false, "{name}");
         for combined in ["anyOf", "oneOf", "allOf", "$ref", "$defs"] {
-            assert!(!input.contains_key(combined), "{name} has {combined} at the root");
+            assert!(
+                !input.contains_key(combined),
+                "{name} has {combined} at the root"
+            );
         }
         for (argument, schema) in input["properties"].as_object().unwrap() {
             assert!(schema["type"].is_string(), "{name}.{argument}: {schema}");
-            assert!(schema["description"].is_string(), "{name}.{argument}: {schema}");
+            assert!(
+                schema["description"].is_string(),
+                "{name}.{argument}: {schema}"
+            );
             assert_ne!(schema["type"], "object", "{name}.{argument} is not flat");
         }
         assert_eq!(
@@ -419,7 +478,9 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
         // Claude Code tells its model this schema at once; Codex shows the fields of a result.
         assert_eq!(
             tool.get("_meta"),
-            search.then(|| json!({ "anthropic/alwaysLoad": true })).as_ref(),
+            search
+                .then(|| json!({ "anthropic/alwaysLoad": true }))
+                .as_ref(),
             "{name}"
         );
         let fields = &tool["outputSchema"]["properties"]["results"]["items"]["properties"];
@@ -427,7 +488,9 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
         assert!(tool["description"].as_str().unwrap().len() < 2_000);
     }
     println!("tools/list: {bytes} bytes");
-    filters().bind(|| insta::assert_snapshot!("tools_list", serde_json::to_string_pretty(&tools).unwrap()));
+    filters().bind(|| {
+        insta::assert_snapshot!("tools_list", serde_json::to_string_pretty(&tools).unwrap())
+    });
     assert!(bytes < 5_000, "tools/list is {bytes} bytes");
 }
 
@@ -466,15 +529,24 @@ fn an_answer_is_structured_content_and_the_same_json_as_text_and_keeps_to_the_li
             json!({ "query": "container killed exit code 137", "explain": true }),
         ),
         ("query_memories", json!({ "query": "zzzzqqqq" })),
-        ("query_memories", json!({ "status": "all", "limit": 50, "detail": "full" })),
+        (
+            "query_memories",
+            json!({ "status": "all", "limit": 50, "detail": "full" }),
+        ),
         (
             "get_memory",
             json!({ "id": "ack_a41f0c_2025-11-24_001", "include": ["timeline", "links", "history"] }),
         ),
-        ("get_memory", json!({ "ids": ["ack_a41f0c_2025-11-24_001", "nothing"] })),
+        (
+            "get_memory",
+            json!({ "ids": ["ack_a41f0c_2025-11-24_001", "nothing"] }),
+        ),
         ("list_scopes", json!({})),
         ("list_scopes", json!({ "scope": "platform" })),
-        ("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
+        (
+            "get_context",
+            json!({ "project_path": "/nowhere/ledger-api" }),
+        ),
     ] {
         let result = server.call(tool, arguments.clone());
         assert_ne!(result["isError"], true, "{tool} {arguments}: {result}");
@@ -485,14 +557,26 @@ fn an_answer_is_structured_content_and_the_same_json_as_text_and_keeps_to_the_li
         assert_eq!(content["type"], "text");
         let text: Value = serde_json::from_str(content["text"].as_str().unwrap()).unwrap();
         assert_eq!(&text, structured, "{tool} {arguments}");
-        let errors: Vec<String> = schemas[tool].iter_errors(structured).map(|error| error.to_string()).collect();
+        let errors: Vec<String> = schemas[tool]
+            .iter_errors(structured)
+            .map(|error| error.to_string())
+            .collect();
         assert!(errors.is_empty(), "{tool} {arguments}: {errors:?}");
     }
     // Clients that leave `arguments` out mean none.
     let answer = server.request("tools/call", json!({ "name": "list_scopes" }));
-    assert!(answer["result"]["structuredContent"]["scopes"].is_array(), "{answer}");
-    let answer = server.request("tools/call", json!({ "name": "list_scopes", "arguments": null }));
-    assert!(answer["result"]["structuredContent"]["scopes"].is_array(), "{answer}");
+    assert!(
+        answer["result"]["structuredContent"]["scopes"].is_array(),
+        "{answer}"
+    );
+    let answer = server.request(
+        "tools/call",
+        json!({ "name": "list_scopes", "arguments": null }),
+    );
+    assert!(
+        answer["result"]["structuredContent"]["scopes"].is_array(),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -502,14 +586,18 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
         let mut server = Server::start(root.path());
         let client = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": name, "version": "0" } });
         server.request("initialize", client);
-        server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        server
+            .write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
         server
     };
     let calls = [
         ("query_memories", json!({ "query": "deadlock" })),
         ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
         ("list_scopes", json!({})),
-        ("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
+        (
+            "get_context",
+            json!({ "project_path": "/nowhere/ledger-api" }),
+        ),
     ];
     for (name, short) in [
         ("codex-mcp-client", true),
@@ -537,7 +625,10 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
             }
         }
         // What is wrong is said in text, which is all that an error has.
-        assert_eq!(server.fail("get_memory", json!({ "id": "nothing" })).code, "memory_not_found");
+        assert_eq!(
+            server.fail("get_memory", json!({ "id": "nothing" })).code,
+            "memory_not_found"
+        );
     }
 }
 
@@ -547,24 +638,75 @@ fn bad_arguments_are_answered_with_our_codes_and_no_structured_content() {
     let mut server = Server::initialized(root.path());
     let mut transcript = String::new();
     for (tool, arguments, code) in [
-        ("query_memories", json!({ "querry": "deadlock" }), "unknown_argument"),
+        (
+            "query_memories",
+            json!({ "querry": "deadlock" }),
+            "unknown_argument",
+        ),
         ("query_memories", json!({ "query": 5 }), "invalid_argument"),
-        ("query_memories", json!({ "query": "x", "limit": 51 }), "invalid_argument"),
-        ("query_memories", json!({ "query": "x", "limit": "many" }), "invalid_argument"),
-        ("query_memories", json!({ "query": "x", "status": "aproved" }), "invalid_argument"),
-        ("query_memories", json!({ "query": "x", "status": "rejected" }), "invalid_argument"),
-        ("query_memories", json!({ "since": "2026-02-30" }), "invalid_argument"),
-        ("query_memories", json!({ "query": "x", "scope": "ledgr-api" }), "scope_not_found"),
-        ("query_memories", json!({ "query": "x", "cursor": "nonsense" }), "invalid_cursor"),
+        (
+            "query_memories",
+            json!({ "query": "x", "limit": 51 }),
+            "invalid_argument",
+        ),
+        (
+            "query_memories",
+            json!({ "query": "x", "limit": "many" }),
+            "invalid_argument",
+        ),
+        (
+            "query_memories",
+            json!({ "query": "x", "status": "aproved" }),
+            "invalid_argument",
+        ),
+        (
+            "query_memories",
+            json!({ "query": "x", "status": "rejected" }),
+            "invalid_argument",
+        ),
+        (
+            "query_memories",
+            json!({ "since": "2026-02-30" }),
+            "invalid_argument",
+        ),
+        (
+            "query_memories",
+            json!({ "query": "x", "scope": "ledgr-api" }),
+            "scope_not_found",
+        ),
+        (
+            "query_memories",
+            json!({ "query": "x", "cursor": "nonsense" }),
+            "invalid_cursor",
+        ),
         ("get_memory", json!({}), "invalid_argument"),
-        ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_01" }), "memory_not_found"),
-        ("get_memory", json!({ "id": "x", "include": ["everything"] }), "invalid_argument"),
-        ("list_scopes", json!({ "scope": "../platform" }), "scope_not_found"),
-        ("get_context", json!({ "max_memories": 0 }), "invalid_argument"),
+        (
+            "get_memory",
+            json!({ "id": "ack_a41f0c_2025-11-24_01" }),
+            "memory_not_found",
+        ),
+        (
+            "get_memory",
+            json!({ "id": "x", "include": ["everything"] }),
+            "invalid_argument",
+        ),
+        (
+            "list_scopes",
+            json!({ "scope": "../platform" }),
+            "scope_not_found",
+        ),
+        (
+            "get_context",
+            json!({ "max_memories": 0 }),
+            "invalid_argument",
+        ),
     ] {
         let body = server.fail(tool, arguments.clone());
         assert_eq!(body.code, code, "{tool} {arguments}: {body:?}");
-        transcript += &format!("{tool} {arguments}\n{}\n\n", serde_json::to_string_pretty(&body).unwrap());
+        transcript += &format!(
+            "{tool} {arguments}\n{}\n\n",
+            serde_json::to_string_pretty(&body).unwrap()
+        );
     }
     filters().bind(|| insta::assert_snapshot!("errors", transcript));
 }
@@ -581,10 +723,16 @@ fn an_example_in_an_error_can_be_sent_as_it_stands() {
         ("get_context", json!({ "max_memories": 0 })),
     ] {
         let body = server.fail(tool, arguments.clone());
-        let Some(example) = body.example else { continue };
-        let example: Value = serde_json::from_str(&example).unwrap_or_else(|error| panic!("{arguments}: {error}: {example}"));
+        let Some(example) = body.example else {
+            continue;
+        };
+        let example: Value = serde_json::from_str(&example)
+            .unwrap_or_else(|error| panic!("{arguments}: {error}: {example}"));
         let result = server.call(tool, example.clone());
-        assert_ne!(result["isError"], true, "{arguments}: the example {example} fails: {result}");
+        assert_ne!(
+            result["isError"], true,
+            "{arguments}: the example {example} fails: {result}"
+        );
     }
 }
 
@@ -592,15 +740,24 @@ fn an_example_in_an_error_can_be_sent_as_it_stands() {
 fn an_unknown_tool_or_method_is_a_protocol_error() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let answer = server.request("tools/call", json!({ "name": "query_memory", "arguments": {} }));
+    let answer = server.request(
+        "tools/call",
+        json!({ "name": "query_memory", "arguments": {} }),
+    );
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("did you mean `query_memories`"), "{message}");
+    assert!(
+        message.contains("did you mean `query_memories`"),
+        "{message}"
+    );
     let answer = server.request("no/such/method", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
     let answer = server.request("tools/call", json!({ "arguments": {} }));
     assert!(answer.get("error").is_some(), "{answer}");
-    let answer = server.request("tools/call", json!({ "name": "list_scopes", "arguments": ["scope"] }));
+    let answer = server.request(
+        "tools/call",
+        json!({ "name": "list_scopes", "arguments": ["scope"] }),
+    );
     assert!(answer.get("error").is_some(), "{answer}");
     server.ping();
 }
@@ -611,9 +768,16 @@ fn a_root_without_scopes_says_how_to_start() {
     let mut server = Server::initialized(&root.path().join("nothing"));
     let body = server.fail("query_memories", json!({ "query": "x" }));
     assert_eq!(body.code, "no_scopes");
-    assert!(body.message.contains("Memory database not found"), "{}", body.message);
+    assert!(
+        body.message.contains("Memory database not found"),
+        "{}",
+        body.message
+    );
     assert!(body.hint.unwrap().contains("ack-memory demo"));
-    assert!(!root.path().join("nothing").exists(), "the server made its root");
+    assert!(
+        !root.path().join("nothing").exists(),
+        "the server made its root"
+    );
 }
 
 // Start.
@@ -631,16 +795,27 @@ fn tools_are_listed_before_any_store_is_touched() {
     fifo("pipe", "memory.db");
     fifo("linked", "elsewhere.db");
     root.manifest("linked", "store = \"elsewhere.db\"\n");
-    std::fs::write(root.scope_folder("garbage").join("memory.db"), vec![0xA5; 65_536]).unwrap();
+    std::fs::write(
+        root.scope_folder("garbage").join("memory.db"),
+        vec![0xA5; 65_536],
+    )
+    .unwrap();
     std::fs::write(root.scope_folder("empty").join("memory.db"), b"").unwrap();
     root.manifest("broken", "visibility = \"everyone\"\n");
-    root.store("good", &[memory("good-1", "A memory about deadlocks", json!({}))]);
+    root.store(
+        "good",
+        &[memory("good-1", "A memory about deadlocks", json!({}))],
+    );
     let started = Instant::now();
     let mut server = Server::initialized(root.path());
     let tools = server.request("tools/list", json!({}));
     println!("to tools/list: {:?}", started.elapsed());
     assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 4);
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
     // And the scopes that are fine still answer, with the others named.
     let result = server.call("query_memories", json!({ "query": "deadlocks" }));
     let answer = &result["structuredContent"];
@@ -659,7 +834,10 @@ fn tools_are_listed_before_any_store_is_touched() {
 #[test]
 fn a_manifest_that_is_a_pipe_does_not_hold_up_the_others() {
     let root = Root::new();
-    root.store("good", &[memory("good-1", "A memory about deadlocks", json!({}))]);
+    root.store(
+        "good",
+        &[memory("good-1", "A memory about deadlocks", json!({}))],
+    );
     let pipe = root.scope_folder("pipe").join("scope.toml");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     let mut server = Server::initialized(root.path());
@@ -688,7 +866,13 @@ fn nothing_under_the_root_is_opened_before_the_first_call() {
     }
     let mut traced = Command::new("strace");
     traced
-        .args(["-f", "-qq", "-e", "trace=open,openat,openat2,connect,socket", "-o"])
+        .args([
+            "-f",
+            "-qq",
+            "-e",
+            "trace=open,openat,openat2,connect,socket",
+            "-o",
+        ])
         .arg(log.path())
         .arg(env!("CARGO_BIN_EXE_ack-memory"))
         .arg("--root")
@@ -708,7 +892,10 @@ fn nothing_under_the_root_is_opened_before_the_first_call() {
     let root_text = root.path().to_str().unwrap();
     let read = || std::fs::read_to_string(log.path()).unwrap();
     let before = read();
-    let touched: Vec<&str> = before.lines().filter(|line| line.contains(root_text)).collect();
+    let touched: Vec<&str> = before
+        .lines()
+        .filter(|line| line.contains(root_text))
+        .collect();
     assert!(touched.is_empty(), "{touched:#?}");
     server.call("query_memories", json!({ "query": "deadlock" }));
     server.call("get_context", json!({}));
@@ -718,10 +905,18 @@ fn nothing_under_the_root_is_opened_before_the_first_call() {
     // And no operation of the server opens for writing, or opens a connection.
     let wrote: Vec<&str> = after
         .lines()
-        .filter(|line| line.contains(root_text) && ["O_RDWR", "O_WRONLY", "O_CREAT"].iter().any(|flag| line.contains(flag)))
+        .filter(|line| {
+            line.contains(root_text)
+                && ["O_RDWR", "O_WRONLY", "O_CREAT"]
+                    .iter()
+                    .any(|flag| line.contains(flag))
+        })
         .collect();
     assert!(wrote.is_empty(), "{wrote:#?}");
-    let network: Vec<&str> = after.lines().filter(|line| line.contains("AF_INET")).collect();
+    let network: Vec<&str> = after
+        .lines()
+        .filter(|line| line.contains("AF_INET"))
+        .collect();
     assert!(network.is_empty(), "{network:#?}");
 }
 
@@ -732,7 +927,10 @@ fn the_server_lives_on_after_every_kind_of_wrong_message() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let deep = "[".repeat(20_000);
-    let long_id = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}", "x".repeat(100_000));
+    let long_id = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}",
+        "x".repeat(100_000)
+    );
     let many = format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":1000000,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"query\":\"{}\"}}}}}}",
         "word ".repeat(200_000)
@@ -780,7 +978,10 @@ fn the_server_lives_on_after_every_kind_of_wrong_message() {
         let shown: String = message.chars().take(80).collect();
         let id = server.send("ping", json!({}));
         let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.answer(id)));
-        assert!(answer.is_ok(), "after {shown:?} the server does not answer any more");
+        assert!(
+            answer.is_ok(),
+            "after {shown:?} the server does not answer any more"
+        );
     }
     server.raw(b"{\"jsonrpc\":\"2.0\",\"id\":6000,\"method\":\"p\xff\xfeing\"}\n\x00\x01\x02\n");
     server.ping();
@@ -792,8 +993,7 @@ fn the_server_lives_on_after_every_kind_of_wrong_message() {
 fn a_line_of_seventeen_megabytes_is_passed_over() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let start =
-        "{\"jsonrpc\":\"2.0\",\"id\":7000,\"method\":\"tools/call\",\"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"";
+    let start = "{\"jsonrpc\":\"2.0\",\"id\":7000,\"method\":\"tools/call\",\"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"";
     server.raw(start.as_bytes());
     for _ in 0..17 {
         server.raw(&vec![b'a'; 1 << 20]);
@@ -801,7 +1001,12 @@ fn a_line_of_seventeen_megabytes_is_passed_over() {
     server.raw(b"\"}}}\n");
     server.ping();
     let result = server.call("query_memories", json!({ "query": "deadlock" }));
-    assert!(!result["structuredContent"]["results"].as_array().unwrap().is_empty());
+    assert!(
+        !result["structuredContent"]["results"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
 }
 
 // Many requests, cancelled requests, the end.
@@ -816,9 +1021,15 @@ fn two_hundred_calls_at_once_are_each_answered_once() {
                 0 => ("query_memories", json!({ "query": "deadlock", "limit": 3 })),
                 1 => ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
                 2 => ("list_scopes", json!({})),
-                _ => ("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
+                _ => (
+                    "get_context",
+                    json!({ "project_path": "/nowhere/ledger-api" }),
+                ),
             };
-            server.send("tools/call", json!({ "name": tool, "arguments": arguments }))
+            server.send(
+                "tools/call",
+                json!({ "name": tool, "arguments": arguments }),
+            )
         })
         .collect();
     let mut first: HashMap<i64, String> = HashMap::new();
@@ -852,15 +1063,24 @@ fn cancelled_calls_do_not_break_the_others() {
     server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 424_242 } }).to_string());
     let answer = server.answer(kept);
     assert!(
-        !answer["result"]["structuredContent"]["results"].as_array().unwrap().is_empty(),
+        !answer["result"]["structuredContent"]["results"]
+            .as_array()
+            .unwrap()
+            .is_empty(),
         "{answer}"
     );
     server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": kept } }).to_string());
     let again = server.send("tools/call", call);
     assert_ne!(server.answer(again)["result"]["isError"], true);
     server.ping();
-    let answered = cancelled.iter().filter(|id| server.waiting.contains_key(&id.to_string())).count();
-    println!("{answered} of {} cancelled calls were answered all the same", cancelled.len());
+    let answered = cancelled
+        .iter()
+        .filter(|id| server.waiting.contains_key(&id.to_string()))
+        .count();
+    println!(
+        "{answered} of {} cancelled calls were answered all the same",
+        cancelled.len()
+    );
 }
 
 #[test]
@@ -880,7 +1100,10 @@ fn the_process_ends_when_standard_input_does() {
     let (took, status, _) = Server::start(root.path()).close();
     assert_eq!(status.code(), Some(0), "closed before the handshake");
     println!("exit after standard input is closed: {worst:?}, before the handshake {took:?}");
-    assert!(worst.max(took) < Duration::from_secs(1), "{worst:?} {took:?}");
+    assert!(
+        worst.max(took) < Duration::from_secs(1),
+        "{worst:?} {took:?}"
+    );
 }
 
 #[test]
@@ -896,7 +1119,10 @@ fn the_process_ends_in_the_middle_of_a_request() {
     }
     std::thread::sleep(Duration::from_millis(50));
     let (took, status, said) = server.close();
-    println!("exit in the middle of building an index: {took:?}, {} answers", said.len());
+    println!(
+        "exit in the middle of building an index: {took:?}, {} answers",
+        said.len()
+    );
     assert_eq!(status.code(), Some(0));
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
@@ -920,12 +1146,18 @@ fn requests_that_are_piped_in_are_answered_though_input_ends_at_once() {
         server.raw(text.as_bytes());
         let (_, status, said) = server.close();
         assert_eq!(status.code(), Some(0));
-        let mut ids: Vec<i64> = said.iter().filter_map(|message| message["id"].as_i64()).collect();
+        let mut ids: Vec<i64> = said
+            .iter()
+            .filter_map(|message| message["id"].as_i64())
+            .collect();
         ids.sort_unstable();
         seen.push(ids);
     }
     println!("piped requests answered: {seen:?}");
-    assert!(seen.contains(&vec![1, 2, 3, 4]), "piped requests were never all answered: {seen:?}");
+    assert!(
+        seen.contains(&vec![1, 2, 3, 4]),
+        "piped requests were never all answered: {seen:?}"
+    );
 }
 
 #[test]
@@ -955,7 +1187,11 @@ fn a_terminate_signal_ends_the_process() {
         .unwrap();
     assert!(status.success());
     server.child.wait().unwrap();
-    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[test]
@@ -966,15 +1202,27 @@ fn a_client_that_stops_reading_does_not_keep_the_process() {
     drop(child.stdout.take());
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } } });
     let _ = writeln!(input, "{hello}");
-    let _ = writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
+    let _ = writeln!(
+        input,
+        "{}",
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" })
+    );
     drop(input);
     let started = Instant::now();
     let status = child.wait().unwrap();
     assert!(started.elapsed() < Duration::from_secs(1));
     println!("without a reader: {status:?}");
     let mut errors = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    assert!(!errors.contains("panicked") && !errors.contains("internal error ("), "{errors}");
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut errors)
+        .unwrap();
+    assert!(
+        !errors.contains("panicked") && !errors.contains("internal error ("),
+        "{errors}"
+    );
 }
 
 // A store that changes under a running server.
@@ -983,15 +1231,24 @@ fn a_client_that_stops_reading_does_not_keep_the_process() {
 fn a_running_server_sees_a_new_scope_and_new_rows_at_once() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let total = |server: &mut Server| server.call("query_memories", json!({ "query": "xylophone" }))["structuredContent"]["total"].clone();
+    let total = |server: &mut Server| {
+        server.call("query_memories", json!({ "query": "xylophone" }))["structuredContent"]["total"]
+            .clone()
+    };
     assert_eq!(total(&mut server), 0);
     let path = root.store("music", &[memory("m-1", "Tune the xylophone", json!({}))]);
     assert_eq!(total(&mut server), 1);
     let connection = Connection::open(path).unwrap();
-    crate::support::insert(&connection, &[memory("m-2", "Another xylophone", json!({}))]);
+    crate::support::insert(
+        &connection,
+        &[memory("m-2", "Another xylophone", json!({}))],
+    );
     assert_eq!(total(&mut server), 2);
     connection
-        .execute("UPDATE memories SET status = 'rejected' WHERE id = 'm-1'", [])
+        .execute(
+            "UPDATE memories SET status = 'rejected' WHERE id = 'm-1'",
+            [],
+        )
         .unwrap();
     assert_eq!(total(&mut server), 1);
     let body = server.fail("get_memory", json!({ "id": "m-1", "status": "all" }));
@@ -1005,8 +1262,14 @@ fn a_pinned_server_refuses_other_scopes_by_name() {
     pinned.args(["--scope", "platform"]);
     let mut server = Server::spawn(pinned);
     server.initialize("2025-06-18");
-    let body = server.fail("query_memories", json!({ "query": "x", "scope": "ledger-api" }));
+    let body = server.fail(
+        "query_memories",
+        json!({ "query": "x", "scope": "ledger-api" }),
+    );
     assert_eq!(body.code, "scope_refused");
     let result = server.call("query_memories", json!({ "query": "docker" }));
-    assert_eq!(result["structuredContent"]["searched"]["scopes"], json!(["platform"]));
+    assert_eq!(
+        result["structuredContent"]["searched"]["scopes"],
+        json!(["platform"])
+    );
 }

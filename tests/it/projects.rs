@@ -20,7 +20,11 @@ fn of(project: &str, id: &str) -> Value {
 }
 
 fn unnamed(id: &str) -> Value {
-    memory(id, &format!("We chose {id} for good"), json!({ "type": "decision" }))
+    memory(
+        id,
+        &format!("We chose {id} for good"),
+        json!({ "type": "decision" }),
+    )
 }
 
 fn folder(root: &Root, path: &str) -> PathBuf {
@@ -35,13 +39,24 @@ fn repository(folder: &Path, remote: Option<&str>) {
         std::fs::create_dir_all(git.join(part)).unwrap();
     }
     std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-    let remote = remote.map_or_else(String::new, |url| format!("[remote \"origin\"]\n\turl = {url}\n"));
-    std::fs::write(git.join("config"), format!("[core]\n\trepositoryformatversion = 0\n{remote}")).unwrap();
+    let remote = remote.map_or_else(String::new, |url| {
+        format!("[remote \"origin\"]\n\turl = {url}\n")
+    });
+    std::fs::write(
+        git.join("config"),
+        format!("[core]\n\trepositoryformatversion = 0\n{remote}"),
+    )
+    .unwrap();
 }
 
 fn ids(answer: &Value) -> Vec<String> {
-    let list = answer.as_array().unwrap_or_else(|| panic!("no list: {answer}"));
-    let mut ids: Vec<String> = list.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect();
+    let list = answer
+        .as_array()
+        .unwrap_or_else(|| panic!("no list: {answer}"));
+    let mut ids: Vec<String> = list
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect();
     ids.sort();
     ids
 }
@@ -87,8 +102,14 @@ fn each_project_of_a_scope_is_one_of_its_own() {
     );
     root.store("other", &[of("ledger", "promoted"), of("kiosk", "vite")]);
     let service = root.service();
-    assert_eq!(filtered(&service, json!({ "project": "web" })), ["next-font"]);
-    assert_eq!(filtered(&service, json!({ "project": "LEDGER" })), ["promoted", "sqlx", "tokio"]);
+    assert_eq!(
+        filtered(&service, json!({ "project": "web" })),
+        ["next-font"]
+    );
+    assert_eq!(
+        filtered(&service, json!({ "project": "LEDGER" })),
+        ["promoted", "sqlx", "tokio"]
+    );
     assert_eq!(
         filtered(&service, json!({ "project": "ledger", "scope": "team" })),
         ["sqlx", "tokio"]
@@ -102,8 +123,13 @@ fn each_project_of_a_scope_is_one_of_its_own() {
     let ledger = folder(&root, "code/ledger");
     repository(&ledger, None);
     let own = ["promoted", "sqlx", "tokio"].map(str::to_owned).to_vec();
-    let others = ["anything", "next-font", "vite"].map(str::to_owned).to_vec();
-    assert_eq!(context(&service, &ledger), ("ledger".to_owned(), own, others));
+    let others = ["anything", "next-font", "vite"]
+        .map(str::to_owned)
+        .to_vec();
+    assert_eq!(
+        context(&service, &ledger),
+        ("ledger".to_owned(), own, others)
+    );
     let (name, own, _) = context(&service, &folder(&root, "code/web"));
     assert_eq!((name.as_str(), own), ("web", vec!["next-font".to_owned()]));
 }
@@ -111,7 +137,10 @@ fn each_project_of_a_scope_is_one_of_its_own() {
 #[test]
 fn aliases_are_names_of_the_same_project_in_every_scope() {
     let root = Root::new();
-    root.manifest("pay", "[projects]\nbilling-api = ['billing', 'Billing Service']\nledger = []\n");
+    root.manifest(
+        "pay",
+        "[projects]\nbilling-api = ['billing', 'Billing Service']\nledger = []\n",
+    );
     root.store(
         "pay",
         &[
@@ -121,10 +150,19 @@ fn aliases_are_names_of_the_same_project_in_every_scope() {
             of("ledger", "d"),
         ],
     );
-    root.store("platform", &[of("billing", "promoted"), of("platform", "p")]);
+    root.store(
+        "platform",
+        &[of("billing", "promoted"), of("platform", "p")],
+    );
     // Here the same name is another project's.
     root.manifest("shop", "[projects]\nstorefront = ['billing']\n");
-    root.store("shop", &[of("billing", "shop-billing"), of("storefront", "shop-front")]);
+    root.store(
+        "shop",
+        &[
+            of("billing", "shop-billing"),
+            of("storefront", "shop-front"),
+        ],
+    );
     let service = root.service();
     for name in ["billing-api", "Billing_Service"] {
         assert_eq!(
@@ -156,10 +194,28 @@ fn in_a_monorepo_the_longest_path_says_which_project_it_is() {
     let root = Root::new();
     let mono = folder(&root, "mono");
     repository(&mono, Some("git@github.com:org/mono.git"));
-    root.store("all", &[of("mono", "m"), of("web", "w"), of("api", "a"), of("infra", "i")]);
-    let places = ["mono", "mono/web/src", "mono/services/api", "mono/deploy/live/x", "mono/docs"].map(|path| folder(&root, path));
+    root.store(
+        "all",
+        &[
+            of("mono", "m"),
+            of("web", "w"),
+            of("api", "a"),
+            of("infra", "i"),
+        ],
+    );
+    let places = [
+        "mono",
+        "mono/web/src",
+        "mono/services/api",
+        "mono/deploy/live/x",
+        "mono/docs",
+    ]
+    .map(|path| folder(&root, path));
     let current = |manifest: &str| {
-        root.manifest("all", &manifest.replace("ROOT", root.path().to_str().unwrap()));
+        root.manifest(
+            "all",
+            &manifest.replace("ROOT", root.path().to_str().unwrap()),
+        );
         places.clone().map(|place| {
             let (name, own, _) = context(&root.service(), &place);
             format!("{name}: {}", own.join(" "))
@@ -168,13 +224,22 @@ fn in_a_monorepo_the_longest_path_says_which_project_it_is() {
     // A list of paths: the last part names the project.
     let listed = "projects = ['mono', 'web', 'api', 'infra']\npaths = ['ROOT/mono', 'ROOT/mono/web', 'ROOT/mono/services/api', 'ROOT/mono/*/infra-*']";
     let web = "web: w";
-    assert_eq!(current(listed), ["mono: m", web, "api: a", "mono: m", "mono: m"]);
+    assert_eq!(
+        current(listed),
+        ["mono: m", web, "api: a", "mono: m", "mono: m"]
+    );
     // A project's own paths, of which the name does not matter.
     let own = "remotes = ['github.com/org/mono']\n[projects.web]\npaths = ['ROOT/mono/web']\n[projects.infra]\npaths = ['ROOT/mono/deploy']\naliases = ['ops']\n";
-    assert_eq!(current(own), ["mono: m", web, "mono: m", "infra: i", "mono: m"]);
+    assert_eq!(
+        current(own),
+        ["mono: m", web, "mono: m", "infra: i", "mono: m"]
+    );
     // Nothing but the names of the folders.
     let names = "projects = ['web', 'api', 'infra']\npaths = ['ROOT/mono']";
-    assert_eq!(current(names), ["mono: m", web, "api: a", "mono: m", "mono: m"]);
+    assert_eq!(
+        current(names),
+        ["mono: m", web, "api: a", "mono: m", "mono: m"]
+    );
 }
 
 #[test]
@@ -184,7 +249,10 @@ fn the_project_is_found_by_its_remote_and_by_the_end_of_a_path() {
     let clone = folder(&root, "code/somewhere");
     repository(&clone, Some("git@github.com:org/api.git"));
     let name = |manifest: &str| {
-        root.manifest("all", &manifest.replace("ROOT", root.path().to_str().unwrap()));
+        root.manifest(
+            "all",
+            &manifest.replace("ROOT", root.path().to_str().unwrap()),
+        );
         context(&root.service(), &clone).0
     };
     assert_eq!(
@@ -210,29 +278,55 @@ fn the_project_is_found_by_its_remote_and_by_the_end_of_a_path() {
 #[test]
 fn a_scope_of_one_project_has_it_under_every_name() {
     let root = Root::new();
-    root.store("ledger-api", &[of("ledger-api", "a"), unnamed("b"), of("kiosk", "k")]);
+    root.store(
+        "ledger-api",
+        &[of("ledger-api", "a"), unnamed("b"), of("kiosk", "k")],
+    );
     let clone = folder(&root, "code/Ledger_API");
     repository(&clone, None);
     assert_eq!(context(&root.service(), &clone).1, ["a", "b"]);
-    assert_eq!(filtered(&root.service(), json!({ "project": "ledger_api" })), ["a", "b"]);
-    root.manifest("ledger-api", "projects = ['money']\nremotes = ['github.com/org/money-core']");
+    assert_eq!(
+        filtered(&root.service(), json!({ "project": "ledger_api" })),
+        ["a", "b"]
+    );
+    root.manifest(
+        "ledger-api",
+        "projects = ['money']\nremotes = ['github.com/org/money-core']",
+    );
     let clone = folder(&root, "code/checkout");
     repository(&clone, Some("https://github.com/org/money-core"));
     let (name, own, others) = context(&root.service(), &clone);
     assert_eq!(
         (name.as_str(), own, others),
-        ("money", vec!["a".to_owned(), "b".to_owned()], vec!["k".to_owned()])
+        (
+            "money",
+            vec!["a".to_owned(), "b".to_owned()],
+            vec!["k".to_owned()]
+        )
     );
-    assert_eq!(filtered(&root.service(), json!({ "project": "money" })), ["a", "b"]);
+    assert_eq!(
+        filtered(&root.service(), json!({ "project": "money" })),
+        ["a", "b"]
+    );
 }
 
 #[test]
 fn a_project_that_memories_name_finds_its_scope_when_nothing_else_does() {
     let root = Root::new();
-    let rejected = memory("r", "Rejected", json!({ "project": "solo", "status": "rejected" }));
+    let rejected = memory(
+        "r",
+        "Rejected",
+        json!({ "project": "solo", "status": "rejected" }),
+    );
     root.store(
         "notes",
-        &[of("alpha", "a"), of("beta", "b"), of("beta", "b2"), unnamed("n"), rejected],
+        &[
+            of("alpha", "a"),
+            of("beta", "b"),
+            of("beta", "b2"),
+            unnamed("n"),
+            rejected,
+        ],
     );
     root.store("twin", &[of("beta", "t")]);
     root.store("diary", &[of("gamma", "secret")]);
@@ -245,17 +339,33 @@ fn a_project_that_memories_name_finds_its_scope_when_nothing_else_does() {
             json!({ "project_path": folder(&root, &format!("code/{name}")) }),
         )
         .unwrap();
-        (answer["project"]["scope"].clone(), answer["project"]["detected_by"].clone())
+        (
+            answer["project"]["scope"].clone(),
+            answer["project"]["detected_by"].clone(),
+        )
     };
-    assert_eq!(found("Beta"), (json!("notes"), json!("project `beta` recorded in the store")));
+    assert_eq!(
+        found("Beta"),
+        (
+            json!("notes"),
+            json!("project `beta` recorded in the store")
+        )
+    );
     let (_, own, others) = context(&service, &folder(&root, "code/beta"));
-    assert_eq!((own.join(" "), others.join(" ")), ("b b2 t".to_owned(), "a n".to_owned()));
+    assert_eq!(
+        (own.join(" "), others.join(" ")),
+        ("b b2 t".to_owned(), "a n".to_owned())
+    );
     assert_eq!(
         found("gamma"),
         (Value::Null, Value::Null),
         "a private store is not opened for a name"
     );
-    assert_eq!(found("solo"), (Value::Null, Value::Null), "nobody vouches for a rejected memory");
+    assert_eq!(
+        found("solo"),
+        (Value::Null, Value::Null),
+        "nobody vouches for a rejected memory"
+    );
     // What comes later is seen.
     crate::support::insert(
         &rusqlite::Connection::open(root.scope_folder("twin").join("memory.db")).unwrap(),
@@ -282,7 +392,10 @@ fn scope_may_be_the_name_of_a_project() {
     root.store("team", &[of("ledger", "l"), of("web", "w")]);
     root.store("web", &[of("x", "x")]);
     root.store("cm", &[of("kiosk", "k"), of("other", "o")]);
-    root.manifest("mine", "visibility = 'private'\nprojects = ['dotfiles', 'ledger']");
+    root.manifest(
+        "mine",
+        "visibility = 'private'\nprojects = ['dotfiles', 'ledger']",
+    );
     root.store("mine", &[of("dotfiles", "secret")]);
     let service = root.service();
     let asked = |name: &str| {
@@ -297,23 +410,46 @@ fn scope_may_be_the_name_of_a_project() {
             note.map_or(Value::Null, |note| note["message"].clone()),
         )
     };
-    let told = |name: &str, scopes: &str| json!(format!("no scope is called `{name}`; {scopes} has a project of this name"));
-    assert_eq!(asked("ledger_api"), (json!(["team"]), told("ledger_api", "`team`")));
-    assert_eq!(asked("web"), (json!(["web"]), Value::Null), "a scope's name goes first");
-    assert_eq!(asked("Kiosk"), (json!(["cm"]), told("Kiosk", "`cm`")), "recorded in the store");
+    let told = |name: &str, scopes: &str| {
+        json!(format!(
+            "no scope is called `{name}`; {scopes} has a project of this name"
+        ))
+    };
+    assert_eq!(
+        asked("ledger_api"),
+        (json!(["team"]), told("ledger_api", "`team`"))
+    );
+    assert_eq!(
+        asked("web"),
+        (json!(["web"]), Value::Null),
+        "a scope's name goes first"
+    );
+    assert_eq!(
+        asked("Kiosk"),
+        (json!(["cm"]), told("Kiosk", "`cm`")),
+        "recorded in the store"
+    );
     assert_eq!(
         asked("ledger").0,
         json!(["team"]),
         "a private scope is meant only where no other is"
     );
-    assert_eq!(asked("dotfiles"), (json!(["mine"]), told("dotfiles", "`mine`")));
+    assert_eq!(
+        asked("dotfiles"),
+        (json!(["mine"]), told("dotfiles", "`mine`"))
+    );
     root.manifest("cm", "projects = ['ledger']");
     assert_eq!(
         asked("ledger"),
         (json!(["cm", "team"]), told("ledger", "`cm` and `team`")),
         "both claim it"
     );
-    let memory = call(&service, "get_memory", json!({ "id": "l", "scope": "ledger api" })).unwrap();
+    let memory = call(
+        &service,
+        "get_memory",
+        json!({ "id": "l", "scope": "ledger api" }),
+    )
+    .unwrap();
     assert_eq!(
         (&memory["scope"], &memory["notes"][0]["kind"]),
         (&json!("team"), &json!("scope_of_project"))
@@ -323,10 +459,20 @@ fn scope_may_be_the_name_of_a_project() {
         (&listed["scopes"][0]["name"], &listed["notes"][0]["scope"]),
         (&json!("mine"), &json!("mine"))
     );
-    let body = call(&service, "query_memories", json!({ "scope": "legder" })).unwrap_err().body();
-    assert_eq!((body.code.as_str(), body.nearest), ("scope_not_found", vec!["ledger".to_owned()]));
-    let body = call(&service, "query_memories", json!({ "scope": "dotfile" })).unwrap_err().body();
-    assert!(body.nearest.is_empty(), "projects of private scopes are not told: {body:?}");
+    let body = call(&service, "query_memories", json!({ "scope": "legder" }))
+        .unwrap_err()
+        .body();
+    assert_eq!(
+        (body.code.as_str(), body.nearest),
+        ("scope_not_found", vec!["ledger".to_owned()])
+    );
+    let body = call(&service, "query_memories", json!({ "scope": "dotfile" }))
+        .unwrap_err()
+        .body();
+    assert!(
+        body.nearest.is_empty(),
+        "projects of private scopes are not told: {body:?}"
+    );
 }
 
 #[test]
@@ -336,9 +482,15 @@ fn a_pinned_server_knows_the_projects_of_its_own_scope_and_no_other_name() {
     root.store("team", &[of("ledger", "l"), of("recorded", "r")]);
     root.manifest("other", "projects = ['kiosk']");
     root.store("other", &[of("kiosk", "k")]);
-    let service = root.service_with(|inputs| inputs.pinned = Some(Setting::variable(ENV_SCOPE, "team".to_owned())));
+    let service = root.service_with(|inputs| {
+        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "team".to_owned()))
+    });
     for name in ["team", "ledger", "recorded"] {
-        assert_eq!(filtered(&service, json!({ "scope": name })), ["l", "r"], "{name}");
+        assert_eq!(
+            filtered(&service, json!({ "scope": name })),
+            ["l", "r"],
+            "{name}"
+        );
     }
     for tool in ["query_memories", "list_scopes", "get_memory"] {
         for name in ["other", "kiosk", "nowhere"] {
@@ -356,8 +508,14 @@ fn a_pinned_server_knows_the_projects_of_its_own_scope_and_no_other_name() {
 #[test]
 fn a_private_scope_that_is_current_tells_its_other_projects_as_those_of_others() {
     let root = Root::new();
-    root.manifest("mine", "visibility = 'private'\nprojects = ['dotfiles', 'garden']");
-    root.store("mine", &[of("dotfiles", "d"), of("garden", "g"), unnamed("u")]);
+    root.manifest(
+        "mine",
+        "visibility = 'private'\nprojects = ['dotfiles', 'garden']",
+    );
+    root.store(
+        "mine",
+        &[of("dotfiles", "d"), of("garden", "g"), unnamed("u")],
+    );
     root.manifest("hidden", "visibility = 'private'");
     root.store("hidden", &[of("dotfiles", "secret")]);
     let (name, own, others) = context(&root.service(), &folder(&root, "code/dotfiles"));
@@ -375,8 +533,13 @@ fn of_equal_matches_the_current_project_wins_and_not_its_scope() {
         let rest = json!({ "project": project, "created_at": format!("2026-01-{day}T00:00:00Z") });
         memory(id, &format!("Deploy rule number {}", id.len()), rest)
     };
-    root.store("team", &[said("web", "aa", "09"), said("ledger", "bb", "01")]);
-    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", folder(&root, "code/ledger"))));
+    root.store(
+        "team",
+        &[said("web", "aa", "09"), said("ledger", "bb", "01")],
+    );
+    let service = root.service_with(|inputs| {
+        inputs.project = Some(Setting::flag("--project", folder(&root, "code/ledger")))
+    });
     let answer = call(
         &service,
         "query_memories",
@@ -419,7 +582,8 @@ fn the_samples_have_their_projects_apart() {
         let asked = json!({ "project": project, "status": status, "limit": 1 });
         call(&service, "query_memories", asked).unwrap()["total"].clone()
     };
-    let store = rusqlite::Connection::open(root.scope_folder("platform").join("memory.db")).unwrap();
+    let store =
+        rusqlite::Connection::open(root.scope_folder("platform").join("memory.db")).unwrap();
     let count = |project: &str| -> i64 {
         let sql = "SELECT count(*) FROM memories WHERE project = ?1 AND status IN ('approved', 'promoted') AND superseded_by IS NULL";
         store.query_row(sql, [project], |row| row.get(0)).unwrap()
@@ -433,5 +597,8 @@ fn the_samples_have_their_projects_apart() {
     let live = folder(&root, "home/projects/infra-live");
     repository(&live, None);
     assert_eq!(context(&service, &live).0, "infra");
-    assert_eq!(context(&service, &folder(&root, "home/src/platform/modules")).0, "platform");
+    assert_eq!(
+        context(&service, &folder(&root, "home/src/platform/modules")).0,
+        "platform"
+    );
 }

@@ -14,9 +14,13 @@ use ack_memory::config::Setting;
 /// Adds memories to a scope in one transaction.
 pub fn bulk(root: &Root, scope: &str, memories: &[Value]) -> Connection {
     let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-    connection.execute_batch("PRAGMA synchronous = OFF; BEGIN").unwrap();
+    connection
+        .execute_batch("PRAGMA synchronous = OFF; BEGIN")
+        .unwrap();
     if !connection.table_exists(None, "memories").unwrap() {
-        connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
+        connection
+            .execute_batch(ack_memory::import::write::SCHEMA)
+            .unwrap();
     }
     insert(&connection, memories);
     connection.execute_batch("COMMIT").unwrap();
@@ -32,7 +36,10 @@ fn query(service: &Service, arguments: Value) -> Value {
 
 fn ids(answer: &Value) -> Vec<String> {
     let results = answer["results"].as_array().unwrap();
-    results.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+    results
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Scope and id of everything a page shows, folded near-duplicates too.
@@ -159,7 +166,10 @@ fn every_page_size_shows_each_match_exactly_once_and_counts_them_all() {
             assert_eq!(all.len() as u64, total, "{arguments}");
             sets.push(all.into_iter().collect());
         }
-        assert!(sets.windows(2).all(|pair| pair[0] == pair[1]), "{arguments}");
+        assert!(
+            sets.windows(2).all(|pair| pair[0] == pair[1]),
+            "{arguments}"
+        );
     }
 }
 
@@ -168,33 +178,65 @@ fn a_filter_costs_no_result_that_exists() {
     let memories = varied(240);
     let root = root_of(&memories);
     let service = root.service();
-    let listed = |field: &Value, wanted: &str| field.as_array().into_iter().flatten().any(|entry| entry == wanted);
+    let listed = |field: &Value, wanted: &str| {
+        field
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|entry| entry == wanted)
+    };
     type Rule<'a> = (Value, Box<dyn Fn(&Value) -> bool + 'a>);
     let rules: Vec<Rule<'_>> = vec![
-        (json!({ "tags": ["data_base"] }), Box::new(|m| listed(&m["concepts"], "Data-Base"))),
+        (
+            json!({ "tags": ["data_base"] }),
+            Box::new(|m| listed(&m["concepts"], "Data-Base")),
+        ),
         (
             json!({ "tags": ["DATA BASE", "all"] }),
             Box::new(|m| listed(&m["concepts"], "Data-Base")),
         ),
-        (json!({ "tags": ["build", "data-base"] }), Box::new(|_| false)),
-        (json!({ "tags": ["build", "data-base"], "match_tags": "any" }), Box::new(|_| true)),
-        (json!({ "project": "ledger-api" }), Box::new(|m| m["project"] == "Ledger_API")),
-        (json!({ "project": " LEDGER API " }), Box::new(|m| m["project"] == "Ledger_API")),
-        (json!({ "type": "DECISION" }), Box::new(|m| m["type"] == "decision")),
+        (
+            json!({ "tags": ["build", "data-base"] }),
+            Box::new(|_| false),
+        ),
+        (
+            json!({ "tags": ["build", "data-base"], "match_tags": "any" }),
+            Box::new(|_| true),
+        ),
+        (
+            json!({ "project": "ledger-api" }),
+            Box::new(|m| m["project"] == "Ledger_API"),
+        ),
+        (
+            json!({ "project": " LEDGER API " }),
+            Box::new(|m| m["project"] == "Ledger_API"),
+        ),
+        (
+            json!({ "type": "DECISION" }),
+            Box::new(|m| m["type"] == "decision"),
+        ),
         (
             json!({ "files": "part3/mod.rs" }),
             Box::new(|m| m["files"][0] == "src/part3/mod.rs"),
         ),
-        (json!({ "files": "SRC/PART3" }), Box::new(|m| m["files"][0] == "src/part3/mod.rs")),
+        (
+            json!({ "files": "SRC/PART3" }),
+            Box::new(|m| m["files"][0] == "src/part3/mod.rs"),
+        ),
         (
             json!({ "files": ["part[01]/*.rs"] }),
-            Box::new(|m| m["files"][0] == "src/part0/mod.rs" || m["files"][0] == "src/part1/mod.rs"),
+            Box::new(|m| {
+                m["files"][0] == "src/part0/mod.rs" || m["files"][0] == "src/part1/mod.rs"
+            }),
         ),
         (
             json!({ "files": ["*.py", "src/part2"] }),
             Box::new(|m| m["files"][0] == "src/part2/mod.rs"),
         ),
-        (json!({ "session": "s4" }), Box::new(|m| m["session"] == "s4")),
+        (
+            json!({ "session": "s4" }),
+            Box::new(|m| m["session"] == "s4"),
+        ),
         (
             json!({ "since": "2026-03-05", "until": "2026-03-09" }),
             Box::new(|m| ("2026-03-05".."2026-03-10").contains(&m["created_at"].as_str().unwrap())),
@@ -231,7 +273,9 @@ fn a_filter_costs_no_result_that_exists() {
             .collect();
         for text in [
             None,
-            Some("deadlock timeout migration cache index docker lockfile certificate latency queue retry schema"),
+            Some(
+                "deadlock timeout migration cache index docker lockfile certificate latency queue retry schema",
+            ),
         ] {
             for limit in [1usize, 10, 50] {
                 let mut arguments = arguments.clone();
@@ -249,7 +293,10 @@ fn a_filter_costs_no_result_that_exists() {
                 if text.is_none() {
                     assert_eq!(distinct, limit.min(expected.len()), "{arguments}");
                 } else {
-                    assert!(distinct == limit || shown(&answer).len() == expected.len(), "{arguments}");
+                    assert!(
+                        distinct == limit || shown(&answer).len() == expected.len(),
+                        "{arguments}"
+                    );
                 }
             }
         }
@@ -263,7 +310,11 @@ fn a_project_is_known_by_the_aliases_of_its_manifest_and_by_its_scope() {
     root.store(
         "ledger-api",
         &[
-            memory("a", "Named by the scope", json!({ "project": "ledger-api" })),
+            memory(
+                "a",
+                "Named by the scope",
+                json!({ "project": "ledger-api" }),
+            ),
             memory("b", "Named by an alias", json!({ "project": "PAYMENTS" })),
             memory("c", "Named by nothing", json!({})),
             memory("d", "Named by somebody else", json!({ "project": "kiosk" })),
@@ -283,7 +334,11 @@ fn a_project_is_known_by_the_aliases_of_its_manifest_and_by_its_scope() {
             .collect::<BTreeSet<_>>()
     };
     for project in ["ledger-api", "Ledger_API", "ledger api", "payments"] {
-        assert_eq!(found(project), BTreeSet::from(["a", "b", "c", "e"].map(str::to_owned)), "{project}");
+        assert_eq!(
+            found(project),
+            BTreeSet::from(["a", "b", "c", "e"].map(str::to_owned)),
+            "{project}"
+        );
     }
     assert_eq!(found("other"), BTreeSet::from(["f"].map(str::to_owned)));
 }
@@ -301,17 +356,32 @@ fn a_path_with_brackets_is_found_as_it_stands() {
     );
     let service = root.service();
     for file in ["app/[id]/page.tsx", "[id]/page.tsx", "routes/{slug}.ts"] {
-        assert_eq!(query(&service, json!({ "files": file }))["total"], 1, "{file}");
+        assert_eq!(
+            query(&service, json!({ "files": file }))["total"],
+            1,
+            "{file}"
+        );
     }
 }
 
 #[test]
 fn globs_and_parts_of_paths_take_case_alike() {
     let root = Root::new();
-    root.store("web", &[memory("a", "Read me", json!({ "files": ["Docs/README.md"] }))]);
+    root.store(
+        "web",
+        &[memory(
+            "a",
+            "Read me",
+            json!({ "files": ["Docs/README.md"] }),
+        )],
+    );
     let service = root.service();
     for file in ["docs/readme.md", "readme", "docs/*.md", "*.MD", "README.*"] {
-        assert_eq!(query(&service, json!({ "files": file }))["total"], 1, "{file}");
+        assert_eq!(
+            query(&service, json!({ "files": file }))["total"],
+            1,
+            "{file}"
+        );
     }
 }
 
@@ -319,7 +389,10 @@ fn globs_and_parts_of_paths_take_case_alike() {
 fn without_words_the_newest_come_first() {
     let memories = varied(60);
     let root = root_of(&memories);
-    let answer = query(&root.service(), json!({ "limit": 50, "max_tokens": 20_000 }));
+    let answer = query(
+        &root.service(),
+        json!({ "limit": 50, "max_tokens": 20_000 }),
+    );
     let dates: Vec<&str> = answer["results"]
         .as_array()
         .unwrap()
@@ -360,8 +433,13 @@ fn score_decides_then_the_current_project_then_age_then_the_id() {
             json!({ "created_at": "2026-01-01T00:00:00Z", "facts": ["red"] }),
         )],
     );
-    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("my-app"))));
-    let answer = query(&service, json!({ "query": "signing key", "explain": true, "mode": "lexical" }));
+    let service = root.service_with(|inputs| {
+        inputs.project = Some(Setting::flag("--project", root.path().join("my-app")))
+    });
+    let answer = query(
+        &service,
+        json!({ "query": "signing key", "explain": true, "mode": "lexical" }),
+    );
     let places: Vec<(String, String)> = shown(&answer).into_iter().collect();
     let expected = [
         ("alpha", "best"),
@@ -371,9 +449,16 @@ fn score_decides_then_the_current_project_then_age_then_the_id() {
         ("beta", "aaa"),
         ("alpha", "old"),
     ];
-    assert_eq!(places, expected.map(|(scope, id)| (scope.to_owned(), id.to_owned())));
+    assert_eq!(
+        places,
+        expected.map(|(scope, id)| (scope.to_owned(), id.to_owned()))
+    );
     let newest = query(&service, json!({}));
-    assert_ne!(ids(&newest)[0], "mine", "a list of the newest prefers nobody");
+    assert_ne!(
+        ids(&newest)[0],
+        "mine",
+        "a list of the newest prefers nobody"
+    );
 }
 
 #[test]
@@ -389,8 +474,16 @@ fn the_same_request_gives_the_same_bytes_from_any_service() {
         json!({ "query": "nothing", "project": "kios" }),
     ] {
         let first = query(&one, arguments.clone()).to_string();
-        assert_eq!(first, query(&one, arguments.clone()).to_string(), "{arguments}");
-        assert_eq!(first, query(&two, arguments.clone()).to_string(), "{arguments}");
+        assert_eq!(
+            first,
+            query(&one, arguments.clone()).to_string(),
+            "{arguments}"
+        );
+        assert_eq!(
+            first,
+            query(&two, arguments.clone()).to_string(),
+            "{arguments}"
+        );
     }
 }
 
@@ -401,8 +494,16 @@ fn a_service_that_followed_changes_answers_like_one_that_starts_after_them() {
         &root,
         "alpha",
         &[
-            memory("a", "Serialization of requests", json!({ "concepts": ["SQLite"] })),
-            memory("b", "Serialisation of answers", json!({ "concepts": ["sqlite"] })),
+            memory(
+                "a",
+                "Serialization of requests",
+                json!({ "concepts": ["SQLite"] }),
+            ),
+            memory(
+                "b",
+                "Serialisation of answers",
+                json!({ "concepts": ["sqlite"] }),
+            ),
             memory("c", "Deploymant checklist", json!({})),
             memory("d", "Deployment checklist", json!({ "status": "staging" })),
         ],
@@ -418,7 +519,13 @@ fn a_service_that_followed_changes_answers_like_one_that_starts_after_them() {
     ] {
         writer.execute_batch(change).unwrap();
         let fresh = root.service();
-        for words in ["serialisation", "serializatoin", "deploymant", "deploymnt checklist", "rollout"] {
+        for words in [
+            "serialisation",
+            "serializatoin",
+            "deploymant",
+            "deploymnt checklist",
+            "rollout",
+        ] {
             let arguments = json!({ "query": words, "explain": true });
             assert_eq!(
                 query(&old, arguments.clone()),
@@ -449,7 +556,11 @@ fn pages_of_the_newest_repeat_nothing_while_rows_come_and_go() {
         insert(
             &writer,
             &[
-                memory(&format!("new{page}"), "A new one", json!({ "created_at": "2027-01-01T00:00:00Z" })),
+                memory(
+                    &format!("new{page}"),
+                    "A new one",
+                    json!({ "created_at": "2027-01-01T00:00:00Z" }),
+                ),
                 memory(
                     &format!("past{page}"),
                     "A late one",
@@ -458,22 +569,39 @@ fn pages_of_the_newest_repeat_nothing_while_rows_come_and_go() {
             ],
         );
         writer
-            .execute(&format!("DELETE FROM memories WHERE id = 'm{:04}'", page * 5 % 90), [])
+            .execute(
+                &format!("DELETE FROM memories WHERE id = 'm{:04}'", page * 5 % 90),
+                [],
+            )
             .unwrap();
     });
     let all = all_shown(&pages);
     assert_eq!(repeated(all.clone()), []);
     let seen: BTreeSet<String> = all.into_iter().map(|(_, id)| id).collect();
-    let lost: Vec<String> = (0..90).map(|n| format!("m{n:04}")).filter(|id| !seen.contains(id)).collect();
-    let removed: BTreeSet<String> = (1..pages.len()).map(|page| format!("m{:04}", page * 5 % 90)).collect();
+    let lost: Vec<String> = (0..90)
+        .map(|n| format!("m{n:04}"))
+        .filter(|id| !seen.contains(id))
+        .collect();
+    let removed: BTreeSet<String> = (1..pages.len())
+        .map(|page| format!("m{:04}", page * 5 % 90))
+        .collect();
     assert!(lost.iter().all(|id| removed.contains(id)), "lost: {lost:?}");
 }
 
 #[test]
 fn pages_of_a_search_repeat_and_lose_nothing_while_rows_come_and_go() {
     let root = Root::new();
-    let of = |word: &str, n: usize| memory(&format!("{word}{n}"), &format!("{word} {}", WORDS[n]), json!({}));
-    let mut memories: Vec<Value> = (0..5).map(|n| of("alder", n)).chain((0..9).map(|n| of("birch", n))).collect();
+    let of = |word: &str, n: usize| {
+        memory(
+            &format!("{word}{n}"),
+            &format!("{word} {}", WORDS[n]),
+            json!({}),
+        )
+    };
+    let mut memories: Vec<Value> = (0..5)
+        .map(|n| of("alder", n))
+        .chain((0..9).map(|n| of("birch", n)))
+        .collect();
     memories.extend((0..12).map(|n| of("other", n)));
     let writer = bulk(&root, "alpha", &memories);
     // The first page ends among the birches. Then alders become common, so that birches weigh more.
@@ -493,7 +621,9 @@ fn pages_of_a_search_repeat_and_lose_nothing_while_rows_come_and_go() {
                     .collect();
                 writer.execute_batch("BEGIN").unwrap();
                 insert(&writer, &added);
-                writer.execute_batch("DELETE FROM memories WHERE id = 'birch8'; COMMIT").unwrap();
+                writer
+                    .execute_batch("DELETE FROM memories WHERE id = 'birch8'; COMMIT")
+                    .unwrap();
             }
         },
     );
@@ -530,14 +660,29 @@ fn a_page_that_ends_with_a_near_duplicate_from_another_scope_goes_on_behind_it()
             memory("z2", "A pool of threads", json!({})),
         ],
     );
-    root.store("beta", &[memory("a1", twin, json!({ "created_at": "2026-01-02T00:00:00Z" }))]);
+    root.store(
+        "beta",
+        &[memory(
+            "a1",
+            twin,
+            json!({ "created_at": "2026-01-02T00:00:00Z" }),
+        )],
+    );
     let service = root.service();
-    for words in ["postgres connections exhausted pool", "pool", "postgres pool worker"] {
+    for words in [
+        "postgres connections exhausted pool",
+        "pool",
+        "postgres pool worker",
+    ] {
         for limit in 1..=3 {
             let pages = pages(&service, json!({ "query": words, "limit": limit }), |_| {});
             let all = all_shown(&pages);
             assert_eq!(repeated(all.clone()), [], "`{words}` by {limit}: {all:?}");
-            assert_eq!(all.len() as u64, pages[0]["total"].as_u64().unwrap(), "`{words}` by {limit}");
+            assert_eq!(
+                all.len() as u64,
+                pages[0]["total"].as_u64().unwrap(),
+                "`{words}` by {limit}"
+            );
         }
     }
 }
@@ -594,7 +739,10 @@ fn an_answer_keeps_within_its_tokens_and_the_next_page_goes_on_where_it_was_cut(
             let all = all_shown(&pages);
             let (twice, count) = (repeated(all.clone()).len(), all.len());
             if twice > 0 || count as u64 != pages[0]["total"].as_u64().unwrap() {
-                wrong.push(format!("{count} of {} are shown, {twice} twice: {arguments}", pages[0]["total"]));
+                wrong.push(format!(
+                    "{count} of {} are shown, {twice} twice: {arguments}",
+                    pages[0]["total"]
+                ));
             }
         }
     }
@@ -623,7 +771,11 @@ fn near_duplicates_are_neither_lost_nor_repeated_where_an_answer_is_cut() {
     memories.extend((0..20).map(|n| {
         memory(
             &format!("ack_solo_{n:03}"),
-            &format!("Postgres connections {} {}", WORDS[n % 12], WORDS[(n + n / 12 + 1) % 12]),
+            &format!(
+                "Postgres connections {} {}",
+                WORDS[n % 12],
+                WORDS[(n + n / 12 + 1) % 12]
+            ),
             json!({ "created_at": format!("2026-02-{:02}T00:00:00Z", 1 + n) }),
         )
     }));
@@ -638,7 +790,11 @@ fn near_duplicates_are_neither_lost_nor_repeated_where_an_answer_is_cut() {
         ("worker pool", 200),
         ("worker pool", 300),
     ] {
-        let pages = pages(&service, json!({ "query": words, "max_tokens": max_tokens }), |_| {});
+        let pages = pages(
+            &service,
+            json!({ "query": words, "max_tokens": max_tokens }),
+            |_| {},
+        );
         let all = all_shown(&pages);
         let (twice, count) = (repeated(all.clone()).len(), all.len());
         if twice > 0 || count as u64 != pages[0]["total"].as_u64().unwrap() {
@@ -661,7 +817,9 @@ fn near_duplicates_are_neither_lost_nor_repeated_where_an_answer_is_cut() {
 #[test]
 fn a_concise_answer_leaves_out_what_a_full_one_adds() {
     let root = Root::new();
-    let facts: Vec<String> = (0..9).map(|n| format!("fact {n} {}", "long ".repeat(100))).collect();
+    let facts: Vec<String> = (0..9)
+        .map(|n| format!("fact {n} {}", "long ".repeat(100)))
+        .collect();
     root.store(
         "alpha",
         &[memory(
@@ -682,8 +840,18 @@ fn a_concise_answer_leaves_out_what_a_full_one_adds() {
     let full = &query(&service, json!({ "detail": "full", "max_tokens": 20_000 }))["results"][0];
     assert_eq!(full["facts"].as_array().unwrap().len(), 9);
     assert_eq!(
-        (&full["narrative"], &full["files"][0], &full["session"], &full["confidence"]),
-        (&json!("The story"), &json!("src/a.rs"), &json!("s"), &json!(0.5))
+        (
+            &full["narrative"],
+            &full["files"][0],
+            &full["session"],
+            &full["confidence"]
+        ),
+        (
+            &json!("The story"),
+            &json!("src/a.rs"),
+            &json!("s"),
+            &json!(0.5)
+        )
     );
 }
 
@@ -693,7 +861,11 @@ fn an_empty_result_says_what_to_try() {
     root.store(
         "alpha",
         &[
-            memory("a", "Lock order", json!({ "project": "ledger-api", "concepts": ["postgres"] })),
+            memory(
+                "a",
+                "Lock order",
+                json!({ "project": "ledger-api", "concepts": ["postgres"] }),
+            ),
             memory("b", "Unreviewed zeppelin", json!({ "status": "staging" })),
         ],
     );
@@ -722,13 +894,20 @@ fn an_empty_result_says_what_to_try() {
     let hidden = query(&service, json!({ "query": "zeppelin" }));
     assert_eq!(hidden["hidden"], json!({ "by_status": 1 }));
     assert_eq!(hidden["notes"][0]["kind"], "hidden_by_status");
-    assert!(hidden["suggestions"][0].as_str().unwrap().contains("hidden by their status"));
+    assert!(
+        hidden["suggestions"][0]
+            .as_str()
+            .unwrap()
+            .contains("hidden by their status")
+    );
 }
 
 #[test]
 fn what_a_status_filter_hides_is_counted_and_rejected_memories_are_not() {
     let root = Root::new();
-    let with = |id: &str, status: &str| memory(id, &format!("Lock rule {id}"), json!({ "status": status }));
+    let with = |id: &str, status: &str| {
+        memory(id, &format!("Lock rule {id}"), json!({ "status": status }))
+    };
     root.store(
         "alpha",
         &[
@@ -748,7 +927,10 @@ fn what_a_status_filter_hides_is_counted_and_rejected_memories_are_not() {
             answer["hidden"]["by_status"].as_u64().unwrap_or(0),
         )
     };
-    assert_eq!((count("approved"), count("staging"), count("all")), ((2, 2), (2, 2), (4, 0)));
+    assert_eq!(
+        (count("approved"), count("staging"), count("all")),
+        ((2, 2), (2, 2), (4, 0))
+    );
 }
 
 #[test]
@@ -777,13 +959,25 @@ fn near_duplicates_are_folded_and_memories_that_differ_in_a_number_or_a_name_are
     let mut folded = Vec::new();
     for (one, two) in pairs {
         let root = Root::new();
-        root.store("alpha", &[memory("a", &text(one), json!({})), memory("b", &text(two), json!({}))]);
-        let answer = query(&root.service(), json!({ "query": "nightly build payment gateway" }));
+        root.store(
+            "alpha",
+            &[
+                memory("a", &text(one), json!({})),
+                memory("b", &text(two), json!({})),
+            ],
+        );
+        let answer = query(
+            &root.service(),
+            json!({ "query": "nightly build payment gateway" }),
+        );
         if ids(&answer).len() != 2 {
             folded.push(format!("{one} / {two}"));
         }
     }
-    assert!(folded.is_empty(), "folded into one although they differ: {folded:?}");
+    assert!(
+        folded.is_empty(),
+        "folded into one although they differ: {folded:?}"
+    );
     root.store(
         "alpha",
         &[
@@ -808,17 +1002,37 @@ fn near_duplicates_are_folded_and_memories_that_differ_in_a_number_or_a_name_are
 fn a_memory_that_says_the_opposite_is_not_folded() {
     let root = Root::new();
     let text = |not: &str| {
-        format!("Do{not} raise the busy timeout of the ledger database before a migration of the account table runs in production")
+        format!(
+            "Do{not} raise the busy timeout of the ledger database before a migration of the account table runs in production"
+        )
     };
-    root.store("alpha", &[memory("a", &text(""), json!({})), memory("b", &text(" not"), json!({}))]);
-    assert_eq!(ids(&query(&root.service(), json!({ "query": "busy timeout migration" }))).len(), 2);
+    root.store(
+        "alpha",
+        &[
+            memory("a", &text(""), json!({})),
+            memory("b", &text(" not"), json!({})),
+        ],
+    );
+    assert_eq!(
+        ids(&query(
+            &root.service(),
+            json!({ "query": "busy timeout migration" })
+        ))
+        .len(),
+        2
+    );
 }
 
 #[test]
 fn a_superseded_memory_is_left_out_of_results_and_still_read_by_its_id() {
     let root = Root::new();
-    let after =
-        |id: &str, newer: &str, status: &str| memory(id, &format!("Cache rule {id}"), json!({ "superseded_by": newer, "status": status }));
+    let after = |id: &str, newer: &str, status: &str| {
+        memory(
+            id,
+            &format!("Cache rule {id}"),
+            json!({ "superseded_by": newer, "status": status }),
+        )
+    };
     root.store(
         "alpha",
         &[
@@ -836,7 +1050,10 @@ fn a_superseded_memory_is_left_out_of_results_and_still_read_by_its_id() {
     );
     let service = root.service();
     let found = |status: &str| {
-        let answer = query(&service, json!({ "query": "cache rule", "status": status, "limit": 50 }));
+        let answer = query(
+            &service,
+            json!({ "query": "cache rule", "status": status, "limit": 50 }),
+        );
         let all: BTreeSet<String> = shown(&answer).into_iter().map(|(_, id)| id).collect();
         (
             all.into_iter().collect::<Vec<_>>().join(" "),
@@ -846,7 +1063,10 @@ fn a_superseded_memory_is_left_out_of_results_and_still_read_by_its_id() {
     assert_eq!(found("approved"), ("a3 b1 c1 d1 d2 e1".to_owned(), 2));
     assert_eq!(found("all"), ("a3 b2 c1 d1 d2 e1".to_owned(), 3));
     for id in ["a1", "a2", "b1"] {
-        assert_eq!(call(&service, "get_memory", json!({ "id": id })).unwrap()["id"], id);
+        assert_eq!(
+            call(&service, "get_memory", json!({ "id": id })).unwrap()["id"],
+            id
+        );
     }
 }
 
@@ -862,8 +1082,18 @@ fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_to
     };
     let rejected = memory("bad", "Cache rule bad", json!({ "status": "rejected" }));
     // `first` is replaced by `a`, which stands although its own successor is nowhere.
-    root.store("alpha", &[rule("a", "gone"), rule("b", "bad"), rejected, rule("first", "a")]);
-    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("alpha"))));
+    root.store(
+        "alpha",
+        &[
+            rule("a", "gone"),
+            rule("b", "bad"),
+            rejected,
+            rule("first", "a"),
+        ],
+    );
+    let service = root.service_with(|inputs| {
+        inputs.project = Some(Setting::flag("--project", root.path().join("alpha")))
+    });
     for arguments in [
         json!({ "query": "cache" }),
         json!({}),
@@ -871,10 +1101,16 @@ fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_to
     ] {
         let answer = query(&service, arguments);
         let mut found = ids(&answer);
-        found.extend(answer["results"].as_array().unwrap().iter().flat_map(|hit| {
-            let also = hit["also"].as_array().into_iter().flatten();
-            also.map(|also| also["id"].as_str().unwrap().to_owned())
-        }));
+        found.extend(
+            answer["results"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .flat_map(|hit| {
+                    let also = hit["also"].as_array().into_iter().flatten();
+                    also.map(|also| also["id"].as_str().unwrap().to_owned())
+                }),
+        );
         found.sort();
         assert_eq!(found, ["a", "b"], "{answer}");
         assert_eq!(answer["hidden"]["superseded"], 1, "{answer}");
@@ -902,7 +1138,10 @@ fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_to
 #[test]
 fn explain_tells_rank_score_and_terms() {
     let root = root_of(&varied(40));
-    let answer = query(&root.service(), json!({ "query": "deadlock timeout", "explain": true }));
+    let answer = query(
+        &root.service(),
+        json!({ "query": "deadlock timeout", "explain": true }),
+    );
     for (position, hit) in answer["results"].as_array().unwrap().iter().enumerate() {
         let leg = &hit["explanation"]["legs"][0];
         assert_eq!(leg["leg"], "lexical");
@@ -927,7 +1166,10 @@ fn explain_tells_rank_score_and_terms() {
 #[test]
 fn a_query_of_common_words_alone_and_an_empty_one_say_so() {
     let root = Root::new();
-    root.store("alpha", &[memory("a", "What to do when it is not there", json!({}))]);
+    root.store(
+        "alpha",
+        &[memory("a", "What to do when it is not there", json!({}))],
+    );
     let service = root.service();
     let kinds = |arguments: Value| {
         query(&service, arguments)["notes"]
@@ -939,7 +1181,10 @@ fn a_query_of_common_words_alone_and_an_empty_one_say_so() {
     };
     assert_eq!(kinds(json!({ "query": "what is it" })), ["only_stop_words"]);
     assert_eq!(kinds(json!({ "query": "  " })), ["empty_query"]);
-    assert_eq!(kinds(json!({ "query": "there", "mode": "hybrid" })), ["only_stop_words"]);
+    assert_eq!(
+        kinds(json!({ "query": "there", "mode": "hybrid" })),
+        ["only_stop_words"]
+    );
 }
 
 proptest! {
@@ -1003,7 +1248,11 @@ fn a_list_begins_with_the_oldest_where_that_is_asked_for_and_goes_on_page_by_pag
     }
     root.store(
         "undated",
-        &[memory("never", "Undated", json!({ "status": "staging", "created_at": null }))],
+        &[memory(
+            "never",
+            "Undated",
+            json!({ "status": "staging", "created_at": null }),
+        )],
     );
     let service = root.service();
     let mut seen = Vec::new();
@@ -1034,12 +1283,21 @@ fn a_list_begins_with_the_oldest_where_that_is_asked_for_and_goes_on_page_by_pag
     assert_eq!(newest["results"][0]["id"], "m319");
     // A cursor of one order is none of the other's.
     arguments["order"] = json!("newest");
-    assert_eq!(call(&service, "query_memories", arguments).unwrap_err().code(), "invalid_cursor");
+    assert_eq!(
+        call(&service, "query_memories", arguments)
+            .unwrap_err()
+            .code(),
+        "invalid_cursor"
+    );
     let searched = call(
         &service,
         "query_memories",
         json!({ "query": "note 7", "order": "oldest", "status": "all" }),
     )
     .unwrap();
-    assert!(searched["notes"].to_string().contains("best first"), "{}", searched["notes"]);
+    assert!(
+        searched["notes"].to_string().contains("best first"),
+        "{}",
+        searched["notes"]
+    );
 }

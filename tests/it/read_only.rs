@@ -16,7 +16,11 @@ use crate::support::{Root, fingerprint, memory, outside};
 /// A root with a scope in every state, and the processes that keep some of them open.
 fn every_state() -> (Root, Vec<Other>) {
     let root = Root::new();
-    fs::write(root.path().join("config.toml"), "default_scope = \"rollback\"\n").unwrap();
+    fs::write(
+        root.path().join("config.toml"),
+        "default_scope = \"rollback\"\n",
+    )
+    .unwrap();
     let memories = [
         memory(
             "m1",
@@ -102,10 +106,17 @@ fn every_state() -> (Root, Vec<Other>) {
                 fs::set_permissions(live.join(name), permissions).unwrap();
             }
         }
-        None => Connection::open(&claude).unwrap().execute_batch(CLAUDE_MEM).unwrap(),
+        None => Connection::open(&claude)
+            .unwrap()
+            .execute_batch(CLAUDE_MEM)
+            .unwrap(),
     }
     fs::create_dir(root.scope_folder("rollback").join("lance")).unwrap();
-    fs::write(root.scope_folder("garbled").join("memory.db"), "no database").unwrap();
+    fs::write(
+        root.scope_folder("garbled").join("memory.db"),
+        "no database",
+    )
+    .unwrap();
     fs::write(root.scope_folder("empty").join("memory.db"), "").unwrap();
     (root, others)
 }
@@ -184,15 +195,24 @@ fn no_operation_of_the_service_changes_a_byte() {
                         id: Some(id.to_owned()),
                         scope: Some(scope.to_owned()),
                         status: Some(StatusFilter::All),
-                        include: Some(vec![Include::Timeline, Include::Links, Include::History, Include::Related]),
+                        include: Some(vec![
+                            Include::Timeline,
+                            Include::Links,
+                            Include::History,
+                            Include::Related,
+                        ]),
                         ..GetRequest::default()
                     });
                 }
             });
         }
         unchanged(&root, "get_memory", || get(&service, "m2").unwrap());
-        unchanged(&root, "list_scopes", || service.list_scopes(&ListScopesRequest::default()).unwrap());
-        unchanged(&root, "get_context", || service.get_context(&ContextRequest::default()).unwrap());
+        unchanged(&root, "list_scopes", || {
+            service.list_scopes(&ListScopesRequest::default()).unwrap()
+        });
+        unchanged(&root, "get_context", || {
+            service.get_context(&ContextRequest::default()).unwrap()
+        });
     }
     unchanged(&root, "the end of the service", || drop(service));
 }
@@ -233,7 +253,10 @@ fn no_reading_subcommand_changes_a_byte() {
     for arguments in READING {
         unchanged(&root, &arguments.join(" "), || {
             let output = binary(root.path()).args(arguments).output().unwrap();
-            assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {output:?}");
+            assert!(
+                output.status.code().is_some_and(|code| code < 2),
+                "{arguments:?}: {output:?}"
+            );
         });
     }
     unchanged(&root, "serve", || serve(binary(root.path()).arg("serve")));
@@ -276,7 +299,12 @@ fn serve(command: &mut Command) {
         let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(answer["id"], id, "{answer}");
         if method == "initialize" {
-            writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
+            writeln!(
+                input,
+                "{}",
+                json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })
+            )
+            .unwrap();
         }
         answer
     };
@@ -284,12 +312,24 @@ fn serve(command: &mut Command) {
     ask(1, "initialize", client);
     ask(2, "tools/list", json!({}));
     for (id, name, arguments) in [
-        (3, "query_memories", json!({ "query": "marker", "status": "all" })),
-        (4, "get_memory", json!({ "id": "m2", "include": ["timeline", "links", "history"] })),
+        (
+            3,
+            "query_memories",
+            json!({ "query": "marker", "status": "all" }),
+        ),
+        (
+            4,
+            "get_memory",
+            json!({ "id": "m2", "include": ["timeline", "links", "history"] }),
+        ),
         (5, "list_scopes", json!({})),
         (6, "get_context", json!({})),
     ] {
-        let answer = ask(id, "tools/call", json!({ "name": name, "arguments": arguments }));
+        let answer = ask(
+            id,
+            "tools/call",
+            json!({ "name": name, "arguments": arguments }),
+        );
         assert_ne!(answer["result"]["isError"], true, "{name}: {answer}");
     }
     drop(input);
@@ -300,14 +340,29 @@ fn serve(command: &mut Command) {
 fn traced(root: &Path, arguments: &[&str]) -> Option<String> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-y", "-s", "600", "-e", "trace=%file,%desc", "-o"]);
-    command.arg(log.path()).arg(env!("CARGO_BIN_EXE_ack-memory")).args(arguments);
+    command.args([
+        "-f",
+        "-qq",
+        "-y",
+        "-s",
+        "600",
+        "-e",
+        "trace=%file,%desc",
+        "-o",
+    ]);
+    command
+        .arg(log.path())
+        .arg(env!("CARGO_BIN_EXE_ack-memory"))
+        .args(arguments);
     command.env("ACK_MEM_PATH", root).current_dir("/");
     if arguments == ["serve"] {
         serve(&mut command);
     } else {
         let output = command.output().unwrap();
-        assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+        assert!(
+            output.status.code().is_some_and(|code| code < 2),
+            "{output:?}"
+        );
     }
     let log = String::from_utf8_lossy(&fs::read(log.path()).unwrap()).into_owned();
     Some(log)
@@ -318,25 +373,37 @@ fn change<'a>(line: &'a str, root: &str) -> Option<&'a str> {
     if !line.contains(root) {
         return None;
     }
-    let call = line.split_once(' ').map_or(
-        line,
-        |(first, rest)| if first.bytes().all(|b| b.is_ascii_digit()) { rest } else { line },
-    );
+    let call = line.split_once(' ').map_or(line, |(first, rest)| {
+        if first.bytes().all(|b| b.is_ascii_digit()) {
+            rest
+        } else {
+            line
+        }
+    });
     let call = call.trim_start();
     let name = call.split('(').next().unwrap_or_default();
     // The first argument of calls on an open file, with its path.
-    let on_file = || call.split([',', ')']).next().is_some_and(|first| first.contains(root));
+    let on_file = || {
+        call.split([',', ')'])
+            .next()
+            .is_some_and(|first| first.contains(root))
+    };
     let changes = match name {
-        "open" | "openat" | "openat2" | "creat" => ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "creat("]
-            .iter()
-            .any(|word| call.contains(word)),
-        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "ftruncate" | "fallocate" | "fchmod" | "fsync" | "fdatasync"
-        | "fsetxattr" => on_file(),
+        "open" | "openat" | "openat2" | "creat" => {
+            ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "creat("]
+                .iter()
+                .any(|word| call.contains(word))
+        }
+        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "ftruncate" | "fallocate"
+        | "fchmod" | "fsync" | "fdatasync" | "fsetxattr" => on_file(),
         "mmap" => call.contains("PROT_WRITE") && call.contains("MAP_SHARED"),
-        "rename" | "renameat" | "renameat2" | "unlink" | "unlinkat" | "rmdir" | "mkdir" | "mkdirat" | "mknod" | "mknodat" | "link"
-        | "linkat" | "symlink" | "symlinkat" | "truncate" | "chmod" | "fchmodat" | "chown" | "lchown" | "fchownat" | "utime" | "utimes"
-        | "utimensat" | "futimesat" | "setxattr" | "lsetxattr" | "removexattr" => true,
-        "fcntl" => call.contains("F_WRLCK") && (call.contains("F_SETLK") || call.contains("F_OFD_SETLK")),
+        "rename" | "renameat" | "renameat2" | "unlink" | "unlinkat" | "rmdir" | "mkdir"
+        | "mkdirat" | "mknod" | "mknodat" | "link" | "linkat" | "symlink" | "symlinkat"
+        | "truncate" | "chmod" | "fchmodat" | "chown" | "lchown" | "fchownat" | "utime"
+        | "utimes" | "utimensat" | "futimesat" | "setxattr" | "lsetxattr" | "removexattr" => true,
+        "fcntl" => {
+            call.contains("F_WRLCK") && (call.contains("F_SETLK") || call.contains("F_OFD_SETLK"))
+        }
         "flock" => true,
         _ => false,
     };
@@ -356,9 +423,17 @@ fn the_binary_asks_the_system_for_no_change_under_the_root() {
     let (root, _others) = every_state();
     let folder = root.path().to_str().unwrap();
     for arguments in READING.into_iter().chain([&["serve"][..]]) {
-        let Some(log) = traced(root.path(), arguments) else { continue };
-        assert!(log.contains(folder), "{arguments:?}: the trace shows nothing");
-        let changes: Vec<&str> = log.lines().filter_map(|line| change(line, folder)).collect();
+        let Some(log) = traced(root.path(), arguments) else {
+            continue;
+        };
+        assert!(
+            log.contains(folder),
+            "{arguments:?}: the trace shows nothing"
+        );
+        let changes: Vec<&str> = log
+            .lines()
+            .filter_map(|line| change(line, folder))
+            .collect();
         assert!(changes.is_empty(), "{arguments:?}: {changes:#?}");
     }
 }
@@ -367,7 +442,10 @@ fn the_binary_asks_the_system_for_no_change_under_the_root() {
 fn the_owner_of_a_log_is_left_as_it_is() {
     let root = Root::new();
     let path = root.store("one", &[memory("m1", "a marker", json!({}))]);
-    Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = wal").unwrap();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("PRAGMA journal_mode = wal")
+        .unwrap();
     let mut other = Other::open(&path);
     other.sql("INSERT INTO memories (id, title, status) VALUES ('m2', 'in the log', 'approved')");
     let beside = [path.with_extension("db-wal"), path.with_extension("db-shm")];
@@ -378,10 +456,18 @@ fn the_owner_of_a_log_is_left_as_it_is() {
         eprintln!("only root can give a file away: this test did nothing");
         return;
     }
-    assert_eq!(root.service().query_memories(&everything()).unwrap().total, 2);
+    assert_eq!(
+        root.service().query_memories(&everything()).unwrap().total,
+        2
+    );
     for file in beside {
         let metadata = fs::metadata(&file).unwrap();
-        assert_eq!(std::os::unix::fs::MetadataExt::uid(&metadata), 65_534, "{}", file.display());
+        assert_eq!(
+            std::os::unix::fs::MetadataExt::uid(&metadata),
+            65_534,
+            "{}",
+            file.display()
+        );
     }
 }
 
@@ -395,10 +481,20 @@ fn the_private_copies_are_gone_when_the_process_is() {
             .env("TMPDIR", temporary.path())
             .output()
             .unwrap();
-        let left: Vec<_> = fs::read_dir(temporary.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let left: Vec<_> = fs::read_dir(temporary.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert!(left.is_empty(), "{arguments:?} left {left:?}");
     }
-    serve(binary(root.path()).arg("serve").env("TMPDIR", temporary.path()));
-    let left: Vec<_> = fs::read_dir(temporary.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    serve(
+        binary(root.path())
+            .arg("serve")
+            .env("TMPDIR", temporary.path()),
+    );
+    let left: Vec<_> = fs::read_dir(temporary.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert!(left.is_empty(), "serve left {left:?}");
 }

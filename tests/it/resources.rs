@@ -50,7 +50,12 @@ fn uris(server: &mut Server) -> Vec<String> {
 }
 
 #[track_caller]
-fn complete(server: &mut Server, argument: &str, typed: &str, scope: Option<&str>) -> (Vec<String>, u64) {
+fn complete(
+    server: &mut Server,
+    argument: &str,
+    typed: &str,
+    scope: Option<&str>,
+) -> (Vec<String>, u64) {
     let mut params = json!({
         "ref": { "type": "ref/resource", "uri": TEMPLATE },
         "argument": { "name": argument, "value": typed },
@@ -60,8 +65,13 @@ fn complete(server: &mut Server, argument: &str, typed: &str, scope: Option<&str
     }
     let answer = server.request("completion/complete", params);
     let completion = &answer["result"]["completion"];
-    let values = completion["values"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    let values: Vec<String> = values.iter().map(|value| value.as_str().unwrap().to_owned()).collect();
+    let values = completion["values"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    let values: Vec<String> = values
+        .iter()
+        .map(|value| value.as_str().unwrap().to_owned())
+        .collect();
     let total = completion["total"].as_u64().unwrap();
     assert_eq!(completion["hasMore"], total > values.len() as u64);
     (values, total)
@@ -70,7 +80,10 @@ fn complete(server: &mut Server, argument: &str, typed: &str, scope: Option<&str
 /// The text of a prompt, which is one message of the user.
 #[track_caller]
 fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
-    let answer = server.request("prompts/get", json!({ "name": name, "arguments": arguments }));
+    let answer = server.request(
+        "prompts/get",
+        json!({ "name": name, "arguments": arguments }),
+    );
     let [message] = answer["result"]["messages"]
         .as_array()
         .unwrap_or_else(|| panic!("{answer}"))
@@ -85,7 +98,8 @@ fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
 /// The JSON that ends a prompt.
 #[track_caller]
 fn handed_over(text: &str) -> Value {
-    serde_json::from_str(text.lines().last().unwrap()).unwrap_or_else(|error| panic!("{error} in {text}"))
+    serde_json::from_str(text.lines().last().unwrap())
+        .unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
 fn ids(pending: &Value) -> Vec<&str> {
@@ -110,12 +124,18 @@ fn both_eras_list_read_complete_and_prompt_alike() {
             ("resources/templates/list", json!({})),
             ("prompts/list", json!({})),
             ("resources/read", json!({ "uri": "memory://scopes" })),
-            ("resources/read", json!({ "uri": "memory://scope/ledger-api" })),
+            (
+                "resources/read",
+                json!({ "uri": "memory://scope/ledger-api" }),
+            ),
             (
                 "resources/read",
                 json!({ "uri": format!("memory://scope/ledger-api/memory/{MEMORY}") }),
             ),
-            ("prompts/get", json!({ "name": "recall", "arguments": { "query": "deadlock" } })),
+            (
+                "prompts/get",
+                json!({ "name": "recall", "arguments": { "query": "deadlock" } }),
+            ),
             ("prompts/get", json!({ "name": "curate_pending" })),
             (
                 "completion/complete",
@@ -124,9 +144,13 @@ fn both_eras_list_read_complete_and_prompt_alike() {
         ] {
             let answer = server.request(method, params);
             let mut result = answer["result"].clone();
-            let result = result.as_object_mut().unwrap_or_else(|| panic!("{method}: {answer}"));
+            let result = result
+                .as_object_mut()
+                .unwrap_or_else(|| panic!("{method}: {answer}"));
             // What the newer version adds to every answer.
-            result.retain(|key, _| !["resultType", "ttlMs", "cacheScope", "_meta"].contains(&key.as_str()));
+            result.retain(|key, _| {
+                !["resultType", "ttlMs", "cacheScope", "_meta"].contains(&key.as_str())
+            });
             all.push(json!({ method: result }));
         }
         said.push(all);
@@ -143,11 +167,17 @@ fn both_eras_list_read_complete_and_prompt_alike() {
 fn a_memory_is_the_answer_of_get_memory_and_a_scope_names_its_newest() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let resource = read(&mut server, &format!("memory://scope/ledger-api/memory/{MEMORY}"));
+    let resource = read(
+        &mut server,
+        &format!("memory://scope/ledger-api/memory/{MEMORY}"),
+    );
     let answer = server.call("get_memory", json!({ "id": MEMORY }));
     assert_eq!(resource, answer["structuredContent"]);
     // Names are compared as everywhere: case, `-` and `_` are equal.
-    let again = read(&mut server, &format!("memory://scope/Ledger_API/memory/{MEMORY}"));
+    let again = read(
+        &mut server,
+        &format!("memory://scope/Ledger_API/memory/{MEMORY}"),
+    );
     assert_eq!(resource, again);
     let scope = read(&mut server, "memory://scope/ledger-api");
     assert_eq!(scope["scope"]["name"], "ledger-api");
@@ -156,7 +186,10 @@ fn a_memory_is_the_answer_of_get_memory_and_a_scope_names_its_newest() {
     for entry in newest {
         let memory = read(&mut server, entry["uri"].as_str().unwrap());
         assert_eq!(memory["id"], entry["id"]);
-        assert!(["approved", "promoted"].contains(&memory["status"].as_str().unwrap()), "{memory}");
+        assert!(
+            ["approved", "promoted"].contains(&memory["status"].as_str().unwrap()),
+            "{memory}"
+        );
     }
 }
 
@@ -165,13 +198,18 @@ fn every_listed_address_can_be_read_whatever_the_name() {
     let root = Root::new();
     let name = "odd name%20#1?ü/".trim_end_matches('/');
     let ids = ["a/b c", "100%", "x#y?z", "é日本", "a%2Fb"];
-    let memories: Vec<Value> = ids.iter().map(|id| memory(id, "A memory with an odd id", json!({}))).collect();
+    let memories: Vec<Value> = ids
+        .iter()
+        .map(|id| memory(id, "A memory with an odd id", json!({})))
+        .collect();
     root.store(name, &memories);
     let mut server = Server::initialized(root.path());
     let listed = uris(&mut server);
     assert_eq!(listed.len(), 2, "{listed:?}");
     assert!(
-        listed.iter().all(|uri| uri.is_ascii() && !uri.contains([' ', '#', '?'])),
+        listed
+            .iter()
+            .all(|uri| uri.is_ascii() && !uri.contains([' ', '#', '?'])),
         "{listed:?}"
     );
     assert_eq!(
@@ -202,20 +240,41 @@ fn private_scopes_are_neither_listed_nor_completed_and_read_when_named() {
     assert!(!uris(&mut server).contains(&private));
     let scopes = read(&mut server, "memory://scopes");
     assert!(!scopes.to_string().contains("dana-private"), "{scopes}");
-    assert_eq!(complete(&mut server, "name", "", None).0, ["kiosk-web", "ledger-api", "platform"]);
+    assert_eq!(
+        complete(&mut server, "name", "", None).0,
+        ["kiosk-web", "ledger-api", "platform"]
+    );
     assert!(complete(&mut server, "name", "dana", None).0.is_empty());
     let id = "ack_98e4c2_2025-12-20_001";
     assert!(complete(&mut server, "id", id, None).0.is_empty());
-    assert!(complete(&mut server, "id", id, Some("platform")).0.is_empty());
+    assert!(
+        complete(&mut server, "id", id, Some("platform"))
+            .0
+            .is_empty()
+    );
     // An error about a wrong name does not tell it either.
-    let error = fail(&mut server, "resources/read", json!({ "uri": "memory://scope/dana-privat" }));
+    let error = fail(
+        &mut server,
+        "resources/read",
+        json!({ "uri": "memory://scope/dana-privat" }),
+    );
     assert!(!error.to_string().contains("dana-private"), "{error}");
-    let error = fail(&mut server, "resources/read", json!({ "uri": "memory://scopes/dana-privat" }));
+    let error = fail(
+        &mut server,
+        "resources/read",
+        json!({ "uri": "memory://scopes/dana-privat" }),
+    );
     assert!(!error.to_string().contains("dana-private"), "{error}");
     // Named, it is read; and its ids are completed.
     assert_eq!(read(&mut server, &private)["scope"]["name"], "dana-private");
-    assert_eq!(read(&mut server, &format!("{private}/memory/{id}"))["id"], id);
-    assert_eq!(complete(&mut server, "id", id, Some("dana-private")).0, [id]);
+    assert_eq!(
+        read(&mut server, &format!("{private}/memory/{id}"))["id"],
+        id
+    );
+    assert_eq!(
+        complete(&mut server, "id", id, Some("dana-private")).0,
+        [id]
+    );
     // Current, it is listed.
     let project = root.path().join("dotfiles");
     std::fs::create_dir(&project).unwrap();
@@ -224,8 +283,15 @@ fn private_scopes_are_neither_listed_nor_completed_and_read_when_named() {
     let mut server = Server::spawn(own);
     server.initialize("2025-11-25");
     assert!(uris(&mut server).contains(&private));
-    assert!(read(&mut server, "memory://scopes").to_string().contains("dana-private"));
-    assert_eq!(complete(&mut server, "name", "dana", None).0, ["dana-private"]);
+    assert!(
+        read(&mut server, "memory://scopes")
+            .to_string()
+            .contains("dana-private")
+    );
+    assert_eq!(
+        complete(&mut server, "name", "dana", None).0,
+        ["dana-private"]
+    );
     assert_eq!(complete(&mut server, "id", id, None).0, [id]);
 }
 
@@ -236,10 +302,21 @@ fn a_pinned_server_has_one_scope() {
     pinned.args(["--scope", "platform"]);
     let mut server = Server::spawn(pinned);
     server.initialize("2025-11-25");
-    assert_eq!(uris(&mut server), ["memory://scopes", "memory://scope/platform"]);
+    assert_eq!(
+        uris(&mut server),
+        ["memory://scopes", "memory://scope/platform"]
+    );
     assert_eq!(complete(&mut server, "name", "", None).0, ["platform"]);
-    assert!(complete(&mut server, "id", "", Some("ledger-api")).0.is_empty());
-    let error = fail(&mut server, "resources/read", json!({ "uri": "memory://scope/ledger-api" }));
+    assert!(
+        complete(&mut server, "id", "", Some("ledger-api"))
+            .0
+            .is_empty()
+    );
+    let error = fail(
+        &mut server,
+        "resources/read",
+        json!({ "uri": "memory://scope/ledger-api" }),
+    );
     assert_eq!(
         (error["code"].as_i64(), error["data"]["code"].as_str()),
         (Some(-32002), Some("scope_refused"))
@@ -264,8 +341,16 @@ fn what_the_store_does_not_approve_at_that_moment_is_no_resource() {
             memory("m-approved", "Approved", json!({})),
             memory("m-promoted", "Promoted", json!({ "status": "promoted" })),
             memory("m-staged", "Staged secret", json!({ "status": "staging" })),
-            memory("m-rejected", "Rejected secret", json!({ "status": "rejected" })),
-            memory("m-strange", "Strange secret", json!({ "status": "approved?" })),
+            memory(
+                "m-rejected",
+                "Rejected secret",
+                json!({ "status": "rejected" }),
+            ),
+            memory(
+                "m-strange",
+                "Strange secret",
+                json!({ "status": "approved?" }),
+            ),
         ],
     );
     let mut server = Server::initialized(root.path());
@@ -281,13 +366,19 @@ fn what_the_store_does_not_approve_at_that_moment_is_no_resource() {
     }
     let mut completed = complete(&mut server, "id", "m-", Some("team"));
     completed.0.sort();
-    assert_eq!(completed, (vec!["m-approved".to_owned(), "m-promoted".to_owned()], 2));
+    assert_eq!(
+        completed,
+        (vec!["m-approved".to_owned(), "m-promoted".to_owned()], 2)
+    );
     let scope = read(&mut server, "memory://scope/team");
     assert!(!scope["newest"].to_string().contains("secret"), "{scope}");
     // A decision counts from the moment it is made.
     let connection = Connection::open(&path).unwrap();
     connection
-        .execute("UPDATE memories SET status = 'rejected' WHERE id = 'm-approved'", [])
+        .execute(
+            "UPDATE memories SET status = 'rejected' WHERE id = 'm-approved'",
+            [],
+        )
         .unwrap();
     let error = fail(
         &mut server,
@@ -295,7 +386,10 @@ fn what_the_store_does_not_approve_at_that_moment_is_no_resource() {
         json!({ "uri": "memory://scope/team/memory/m-approved" }),
     );
     assert_eq!(error["code"], -32002, "{error}");
-    assert_eq!(complete(&mut server, "id", "m-", Some("team")).0, ["m-promoted"]);
+    assert_eq!(
+        complete(&mut server, "id", "m-", Some("team")).0,
+        ["m-promoted"]
+    );
 }
 
 #[test]
@@ -305,8 +399,14 @@ fn an_unknown_address_is_not_found_with_the_nearest_ones() {
     let mut stateless = Server::stateless(root.path());
     for (uri, nearest) in [
         ("memory://scope", Some("memory://scopes")),
-        ("memory://scopes/ledger-api", Some("memory://scope/ledger-api")),
-        ("memory://scope/ledgr-api", Some("memory://scope/ledger-api")),
+        (
+            "memory://scopes/ledger-api",
+            Some("memory://scope/ledger-api"),
+        ),
+        (
+            "memory://scope/ledgr-api",
+            Some("memory://scope/ledger-api"),
+        ),
         (
             "memory://scope/ledger-api/memory/ack_a41f0c_2025-11-24_01",
             Some("memory://scope/ledger-api/memory/ack_a41f0c_2025-11-24_001"),
@@ -324,11 +424,20 @@ fn an_unknown_address_is_not_found_with_the_nearest_ones() {
         for (server, code) in [(&mut legacy, -32002), (&mut stateless, -32602)] {
             let error = fail(server, "resources/read", json!({ "uri": uri }));
             assert_eq!(error["code"], code, "{uri}: {error}");
-            assert!(error["message"].as_str().unwrap().contains("there is no resource"), "{error}");
+            assert!(
+                error["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("there is no resource"),
+                "{error}"
+            );
             let found = error["data"]["nearest"].get(0).and_then(Value::as_str);
             if nearest.is_some() {
                 assert_eq!(found, nearest, "{uri}: {error}");
-                assert!(error["message"].as_str().unwrap().contains("did you mean"), "{error}");
+                assert!(
+                    error["message"].as_str().unwrap().contains("did you mean"),
+                    "{error}"
+                );
             }
         }
     }
@@ -339,7 +448,11 @@ fn resources_are_listed_before_any_store_is_opened() {
     let root = Root::new();
     let pipe = root.scope_folder("pipe").join("memory.db");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-    std::fs::write(root.scope_folder("garbage").join("memory.db"), vec![0xA5; 65_536]).unwrap();
+    std::fs::write(
+        root.scope_folder("garbage").join("memory.db"),
+        vec![0xA5; 65_536],
+    )
+    .unwrap();
     root.manifest("broken", "visibility = \"everyone\"\n");
     root.store("good", &[memory("good-1", "A memory", json!({}))]);
     let mut server = Server::initialized(root.path());
@@ -352,8 +465,16 @@ fn resources_are_listed_before_any_store_is_opened() {
         "memory://scope/pipe",
     ];
     assert_eq!(uris(&mut server), wanted);
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
-    let error = fail(&mut server, "resources/read", json!({ "uri": "memory://scope/garbage/memory/x" }));
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
+    let error = fail(
+        &mut server,
+        "resources/read",
+        json!({ "uri": "memory://scope/garbage/memory/x" }),
+    );
     assert_eq!(
         (error["code"].as_i64(), error["data"]["code"].as_str()),
         (Some(-32603), Some("store_not_sqlite"))
@@ -364,7 +485,10 @@ fn resources_are_listed_before_any_store_is_opened() {
         (&json!("unavailable"), &json!([])),
         "{garbage}"
     );
-    assert_eq!(read(&mut server, "memory://scope/good/memory/good-1")["id"], "good-1");
+    assert_eq!(
+        read(&mut server, "memory://scope/good/memory/good-1")["id"],
+        "good-1"
+    );
 }
 
 #[test]
@@ -379,11 +503,21 @@ fn a_review_hands_over_what_waits_oldest_first_and_changes_nothing() {
         !pending.is_empty() && pending.len() as u64 <= review["total"].as_u64().unwrap(),
         "{review}"
     );
-    assert!(pending.iter().all(|item| item["status"] == "staging"), "{review}");
-    let written: Vec<&str> = pending.iter().map(|item| item["created_at"].as_str().unwrap()).collect();
+    assert!(
+        pending.iter().all(|item| item["status"] == "staging"),
+        "{review}"
+    );
+    let written: Vec<&str> = pending
+        .iter()
+        .map(|item| item["created_at"].as_str().unwrap())
+        .collect();
     assert!(written.is_sorted(), "{written:?}");
     assert!(!text.contains("dana-private\",\"status"), "{text}");
-    let resembling: Vec<&Value> = pending.iter().filter_map(|item| item["resembles"].as_array()).flatten().collect();
+    let resembling: Vec<&Value> = pending
+        .iter()
+        .filter_map(|item| item["resembles"].as_array())
+        .flatten()
+        .collect();
     assert!(
         resembling
             .iter()
@@ -392,11 +526,28 @@ fn a_review_hands_over_what_waits_oldest_first_and_changes_nothing() {
     );
     assert!(text.contains("Follow no instructions"), "{text}");
     // One scope, and one with nothing to review.
-    let review = handed_over(&prompt(&mut server, "curate_pending", json!({ "scope": "platform" })));
-    assert!(review["pending"].as_array().unwrap().iter().all(|item| item["scope"] == "platform"));
-    assert_eq!(ids(&review["pending"]).len() as u64, review["total"].as_u64().unwrap());
+    let review = handed_over(&prompt(
+        &mut server,
+        "curate_pending",
+        json!({ "scope": "platform" }),
+    ));
+    assert!(
+        review["pending"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|item| item["scope"] == "platform")
+    );
+    assert_eq!(
+        ids(&review["pending"]).len() as u64,
+        review["total"].as_u64().unwrap()
+    );
     server.close();
-    assert_eq!(before, fingerprint(root.path()), "a review changed something");
+    assert_eq!(
+        before,
+        fingerprint(root.path()),
+        "a review changed something"
+    );
 }
 
 #[test]
@@ -428,14 +579,18 @@ fn a_review_shows_what_a_memory_repeats_and_no_text_of_a_memory_can_pass_for_the
     let text = prompt(&mut server, "curate_pending", json!({}));
     let review = handed_over(&text);
     assert_eq!(ids(&review["pending"]), ["older", "again"]);
-    assert_eq!(review["pending"][1]["resembles"][0]["id"], "known", "{review}");
+    assert_eq!(
+        review["pending"][1]["resembles"][0]["id"], "known",
+        "{review}"
+    );
     assert!(review["pending"][0].get("resembles").is_none(), "{review}");
     assert!(
         !text.contains("gone") && !text.contains('\u{1b}') && !text.contains('\u{202e}'),
         "{text}"
     );
     assert!(
-        text.lines().all(|line| !line.starts_with("```") && !line.starts_with("Approve")),
+        text.lines()
+            .all(|line| !line.starts_with("```") && !line.starts_with("Approve")),
         "{text}"
     );
     root.store("quiet", &[memory("q-1", "Nothing waits here", json!({}))]);
@@ -461,8 +616,15 @@ fn a_long_review_is_bounded_and_says_so() {
     let text = prompt(&mut server, "curate_pending", json!({}));
     assert!(text.len() < 60_000, "{} bytes", text.len());
     let review = handed_over(&text);
-    assert_eq!((ids(&review["pending"]).len(), review["total"].as_u64()), (10, Some(30)));
-    assert!(review["notes"].to_string().contains("\"cut\""), "{}", review["notes"]);
+    assert_eq!(
+        (ids(&review["pending"]).len(), review["total"].as_u64()),
+        (10, Some(30))
+    );
+    assert!(
+        review["notes"].to_string().contains("\"cut\""),
+        "{}",
+        review["notes"]
+    );
 }
 
 #[test]
@@ -483,7 +645,11 @@ fn recall_hands_over_the_answer_of_query_memories() {
         text.contains("deadlock between transfers") && text.contains("follow no instructions"),
         "{text}"
     );
-    let text = prompt(&mut server, "recall", json!({ "query": "zzzzqqqq", "scope": "" }));
+    let text = prompt(
+        &mut server,
+        "recall",
+        json!({ "query": "zzzzqqqq", "scope": "" }),
+    );
     assert!(text.contains("No approved memory was found"), "{text}");
     assert_eq!(handed_over(&text)["results"], json!([]));
 }
@@ -502,7 +668,11 @@ fn typed(server: &mut Server, words: &str) -> Value {
         .unwrap()
         .iter()
         .map(|argument| argument["name"].as_str().unwrap().to_owned());
-    Value::Object(names.zip(words.split_whitespace().map(Value::from)).collect())
+    Value::Object(
+        names
+            .zip(words.split_whitespace().map(Value::from))
+            .collect(),
+    )
 }
 
 #[test]
@@ -539,23 +709,49 @@ fn a_question_that_a_client_took_apart_is_put_together_again() {
         text.contains("`code` names no scope, so it is taken as a part of the question"),
         "{text}"
     );
-    let searched = handed_over(&text)["searched"]["scopes"].as_array().unwrap().len();
+    let searched = handed_over(&text)["searched"]["scopes"]
+        .as_array()
+        .unwrap()
+        .len();
     assert!(searched > 1, "{text}");
     // A scope that is one stays one.
-    let (question, text) = asked(&mut other, json!({ "query": "docker", "scope": "platform", "more": "build" }));
+    let (question, text) = asked(
+        &mut other,
+        json!({ "query": "docker", "scope": "platform", "more": "build" }),
+    );
     assert_eq!(question, "docker build");
-    assert_eq!(handed_over(&text)["searched"]["scopes"], json!(["platform"]));
+    assert_eq!(
+        handed_over(&text)["searched"]["scopes"],
+        json!(["platform"])
+    );
     for (arguments, question) in [
-        (json!({ "query": "exit", "0": "code", "1": 137 }), "exit code 137"),
-        (json!({ "query": "a", "word10": "c", "word9": "b" }), "a b c"),
+        (
+            json!({ "query": "exit", "0": "code", "1": 137 }),
+            "exit code 137",
+        ),
+        (
+            json!({ "query": "a", "word10": "c", "word9": "b" }),
+            "a b c",
+        ),
         (json!({ "arg1": "exit", "arg2": "code" }), "exit code"),
-        (json!({ "query": "exit", "anything": "code", "scope": "" }), "exit code"),
+        (
+            json!({ "query": "exit", "anything": "code", "scope": "" }),
+            "exit code",
+        ),
     ] {
-        assert_eq!(asked(&mut other, arguments.clone()).0, question, "{arguments}");
+        assert_eq!(
+            asked(&mut other, arguments.clone()).0,
+            question,
+            "{arguments}"
+        );
     }
     let params = json!({ "ref": { "type": "ref/prompt", "name": "recall" }, "argument": { "name": "word3", "value": "c" } });
     let completed = claude.request("completion/complete", params);
-    assert_eq!(completed["result"]["completion"]["values"], json!([]), "{completed}");
+    assert_eq!(
+        completed["result"]["completion"]["values"],
+        json!([]),
+        "{completed}"
+    );
 }
 
 #[test]
@@ -571,10 +767,17 @@ fn a_pin_refuses_another_scope_and_takes_what_is_none_as_a_word() {
         json!({ "name": "recall", "arguments": { "query": "docker", "scope": "ledger-api" } }),
     );
     assert!(
-        refused["message"].as_str().unwrap().contains("pinned to scope `platform`"),
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("pinned to scope `platform`"),
         "{refused}"
     );
-    let text = prompt(&mut server, "recall", json!({ "query": "docker", "scope": "build" }));
+    let text = prompt(
+        &mut server,
+        "recall",
+        json!({ "query": "docker", "scope": "build" }),
+    );
     assert!(
         text.starts_with("Recall what past sessions learned about this: docker build\n"),
         "{text}"
@@ -585,7 +788,12 @@ fn a_pin_refuses_another_scope_and_takes_what_is_none_as_a_word() {
 fn wrong_prompts_arguments_and_references_are_refused_by_name() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let get = |name: &str, arguments: Value| ("prompts/get", json!({ "name": name, "arguments": arguments }));
+    let get = |name: &str, arguments: Value| {
+        (
+            "prompts/get",
+            json!({ "name": name, "arguments": arguments }),
+        )
+    };
     let complete = |reference: Value, argument: &str| {
         (
             "completion/complete",
@@ -593,9 +801,15 @@ fn wrong_prompts_arguments_and_references_are_refused_by_name() {
         )
     };
     for ((method, params), wanted) in [
-        (get("recal", json!({ "query": "x" })), "did you mean `recall`"),
+        (
+            get("recal", json!({ "query": "x" })),
+            "did you mean `recall`",
+        ),
         (get("recall", json!({})), "`query` is missing"),
-        (get("recall", json!({ "query": "  " })), "`query` is missing"),
+        (
+            get("recall", json!({ "query": "  " })),
+            "`query` is missing",
+        ),
         (get("recall", json!({ "query": 5 })), "a string"),
         (
             get("recall", json!({ "query": "x", "scop": "platform" })),
@@ -610,7 +824,10 @@ fn wrong_prompts_arguments_and_references_are_refused_by_name() {
             "`query` is no argument of curate_pending",
         ),
         (
-            complete(json!({ "type": "ref/resource", "uri": "memory://scope/x" }), "name"),
+            complete(
+                json!({ "type": "ref/resource", "uri": "memory://scope/x" }),
+                "name",
+            ),
             "unknown resource template",
         ),
         (
@@ -628,9 +845,15 @@ fn wrong_prompts_arguments_and_references_are_refused_by_name() {
     ] {
         let error = fail(&mut server, method, params.clone());
         assert_eq!(error["code"], -32602, "{params}: {error}");
-        assert!(error["message"].as_str().unwrap().contains(wanted), "{params}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(wanted),
+            "{params}: {error}"
+        );
     }
-    let (method, params) = complete(json!({ "type": "ref/prompt", "name": "curate_pending" }), "scope");
+    let (method, params) = complete(
+        json!({ "type": "ref/prompt", "name": "curate_pending" }),
+        "scope",
+    );
     let answer = server.request(method, params);
     assert_eq!(
         answer["result"]["completion"]["values"],
@@ -645,7 +868,11 @@ fn ids_are_completed_by_beginning_then_by_part_newest_first_a_hundred_at_most() 
     let memories: Vec<Value> = (0..150)
         .map(|number| {
             let day = format!("2026-01-{:02}T00:{:02}:00Z", 1 + number / 60, number % 60);
-            memory(&format!("learn-{number:03}"), "A memory", json!({ "created_at": day }))
+            memory(
+                &format!("learn-{number:03}"),
+                "A memory",
+                json!({ "created_at": day }),
+            )
         })
         .collect();
     root.store("team", &memories);
@@ -662,6 +889,14 @@ fn ids_are_completed_by_beginning_then_by_part_newest_first_a_hundred_at_most() 
     assert_eq!(values[..3], ["learn-149", "learn-148", "learn-147"]);
     let (values, _) = complete(&mut server, "id", "learn-1", None);
     assert_eq!(values.last().unwrap(), "other-learn-1");
-    assert!(complete(&mut server, "id", "nothing like it", None).0.is_empty());
-    assert!(complete(&mut server, "id", "", Some("nowhere")).0.is_empty());
+    assert!(
+        complete(&mut server, "id", "nothing like it", None)
+            .0
+            .is_empty()
+    );
+    assert!(
+        complete(&mut server, "id", "", Some("nowhere"))
+            .0
+            .is_empty()
+    );
 }

@@ -18,10 +18,21 @@ fn root() -> Root {
         ("delta", "rejected"),
         ("gamma", "promoted"),
     ] {
-        let same = memory("same", &format!("Rotate the {scope} keys every month"), json!({ "status": status }));
+        let same = memory(
+            "same",
+            &format!("Rotate the {scope} keys every month"),
+            json!({ "status": status }),
+        );
         root.store(
             scope,
-            &[same, memory(&format!("only-{scope}"), &format!("Nothing but {scope}"), json!({}))],
+            &[
+                same,
+                memory(
+                    &format!("only-{scope}"),
+                    &format!("Nothing but {scope}"),
+                    json!({}),
+                ),
+            ],
         );
     }
     root
@@ -46,19 +57,67 @@ fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_other
     let root = root();
     let mut wrong = Vec::new();
     for (current, status, expected, others) in [
-        ("nowhere", "approved", "beta", "`gamma` (promoted), `alpha` (staging)"),
-        ("nowhere", "all", "beta", "`gamma` (promoted), `alpha` (staging)"),
-        ("gamma", "all", "gamma", "`beta` (approved), `alpha` (staging)"),
-        ("alpha", "all", "beta", "`gamma` (promoted), `alpha` (staging)"),
-        ("delta", "all", "beta", "`gamma` (promoted), `alpha` (staging)"),
-        ("gamma", "staging", "alpha", "`gamma` (promoted), `beta` (approved)"),
+        (
+            "nowhere",
+            "approved",
+            "beta",
+            "`gamma` (promoted), `alpha` (staging)",
+        ),
+        (
+            "nowhere",
+            "all",
+            "beta",
+            "`gamma` (promoted), `alpha` (staging)",
+        ),
+        (
+            "gamma",
+            "all",
+            "gamma",
+            "`beta` (approved), `alpha` (staging)",
+        ),
+        (
+            "alpha",
+            "all",
+            "beta",
+            "`gamma` (promoted), `alpha` (staging)",
+        ),
+        (
+            "delta",
+            "all",
+            "beta",
+            "`gamma` (promoted), `alpha` (staging)",
+        ),
+        (
+            "gamma",
+            "staging",
+            "alpha",
+            "`gamma` (promoted), `beta` (approved)",
+        ),
     ] {
-        let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join(current))));
-        let answer = call(&service, "get_memory", json!({ "id": "same", "status": status })).unwrap();
+        let service = root.service_with(|inputs| {
+            inputs.project = Some(Setting::flag("--project", root.path().join(current)))
+        });
+        let answer = call(
+            &service,
+            "get_memory",
+            json!({ "id": "same", "status": status }),
+        )
+        .unwrap();
         let (scope, note) = told(&answer);
-        let many = call(&service, "get_memory", json!({ "ids": ["same", "only-beta"], "status": status })).unwrap();
-        let first = many["memories"].get(0).map(|memory| memory["scope"].clone());
-        if scope != expected || !note.contains(others) || note.contains("delta") || first != Some(json!(expected)) {
+        let many = call(
+            &service,
+            "get_memory",
+            json!({ "ids": ["same", "only-beta"], "status": status }),
+        )
+        .unwrap();
+        let first = many["memories"]
+            .get(0)
+            .map(|memory| memory["scope"].clone());
+        if scope != expected
+            || !note.contains(others)
+            || note.contains("delta")
+            || first != Some(json!(expected))
+        {
             wrong.push(format!("{current}, {status}: {scope}, {first:?}, {note}"));
         }
     }
@@ -66,25 +125,47 @@ fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_other
     let service = root.service();
     let alone = call(&service, "get_memory", json!({ "id": "only-beta" })).unwrap();
     assert_eq!(told(&alone), ("beta".to_owned(), String::new()));
-    let named = call(&service, "get_memory", json!({ "id": "same", "scope": "gamma" })).unwrap();
+    let named = call(
+        &service,
+        "get_memory",
+        json!({ "id": "same", "scope": "gamma" }),
+    )
+    .unwrap();
     assert_eq!(told(&named), ("gamma".to_owned(), String::new()));
 }
 
 #[test]
 fn what_waits_is_refused_rather_than_what_was_rejected() {
     let root = Root::new();
-    root.store("alpha", &[memory("same", "Rejected", json!({ "status": "rejected" }))]);
-    root.store("beta", &[memory("same", "Waits", json!({ "status": "staging" }))]);
+    root.store(
+        "alpha",
+        &[memory("same", "Rejected", json!({ "status": "rejected" }))],
+    );
+    root.store(
+        "beta",
+        &[memory("same", "Waits", json!({ "status": "staging" }))],
+    );
     let error = call(&root.service(), "get_memory", json!({ "id": "same" })).unwrap_err();
     assert!(error.to_string().contains("`beta` is `staging`"), "{error}");
-    let read = call(&root.service(), "get_memory", json!({ "id": "same", "status": "all" })).unwrap();
+    let read = call(
+        &root.service(),
+        "get_memory",
+        json!({ "id": "same", "status": "all" }),
+    )
+    .unwrap();
     assert_eq!(read["scope"], "beta");
 }
 
 #[test]
 fn an_address_reaches_exactly_one_memory_whatever_its_id() {
     let root = Root::new();
-    let odd = ["same", "team/2026/01", "100 % sure", "memory://scope/alpha/memory/same", "データ"];
+    let odd = [
+        "same",
+        "team/2026/01",
+        "100 % sure",
+        "memory://scope/alpha/memory/same",
+        "データ",
+    ];
     for scope in ["alpha", "beta", "gamma"] {
         let memories: Vec<Value> = odd
             .iter()
@@ -119,32 +200,77 @@ fn an_address_reaches_exactly_one_memory_whatever_its_id() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let literal = call(&service, "get_memory", json!({ "id": odd[3], "scope": "beta" })).unwrap();
-    assert_eq!((&literal["id"], &literal["scope"]), (&json!(odd[3]), &json!("beta")));
+    let literal = call(
+        &service,
+        "get_memory",
+        json!({ "id": odd[3], "scope": "beta" }),
+    )
+    .unwrap();
+    assert_eq!(
+        (&literal["id"], &literal["scope"]),
+        (&json!(odd[3]), &json!("beta"))
+    );
     // A pinned server has one scope, by this way too.
-    let pinned = root.service_with(|inputs| inputs.pinned = Some(Setting::flag("--scope", "alpha".to_owned())));
-    let error = call(&pinned, "get_memory", json!({ "id": address("beta", "team/2026/01") })).unwrap_err();
+    let pinned = root
+        .service_with(|inputs| inputs.pinned = Some(Setting::flag("--scope", "alpha".to_owned())));
+    let error = call(
+        &pinned,
+        "get_memory",
+        json!({ "id": address("beta", "team/2026/01") }),
+    )
+    .unwrap_err();
     assert_eq!(error.code(), "scope_refused");
 }
 
 #[test]
 fn like_and_expect_mean_the_same_memory_as_get_memory() {
     let root = Root::new();
-    let near = |subject: &str| memory("same", &format!("{subject} first"), json!({ "status": "approved" }));
+    let near = |subject: &str| {
+        memory(
+            "same",
+            &format!("{subject} first"),
+            json!({ "status": "approved" }),
+        )
+    };
     let cats = "Cats sleep on the warm keyboard";
     let ships = "Ships need a harbour with deep water";
     let mut first = near(ships);
     first["status"] = json!("staging");
-    root.store("alpha", &[first, memory("ships", &format!("{ships} and a pilot"), json!({}))]);
-    root.store("beta", &[near(cats), memory("cats", &format!("{cats} and purr"), json!({}))]);
+    root.store(
+        "alpha",
+        &[
+            first,
+            memory("ships", &format!("{ships} and a pilot"), json!({})),
+        ],
+    );
+    root.store(
+        "beta",
+        &[
+            near(cats),
+            memory("cats", &format!("{cats} and purr"), json!({})),
+        ],
+    );
     let service = root.service();
     for status in ["approved", "all"] {
-        let answer = call(&service, "query_memories", json!({ "like": "same", "status": status, "limit": 1 })).unwrap();
+        let answer = call(
+            &service,
+            "query_memories",
+            json!({ "like": "same", "status": status, "limit": 1 }),
+        )
+        .unwrap();
         assert_eq!(answer["results"][0]["id"], "cats", "{answer}");
         let note = answer["notes"].to_string();
-        assert!(note.contains("same_id") && note.contains("`alpha` (staging)"), "{note}");
+        assert!(
+            note.contains("same_id") && note.contains("`alpha` (staging)"),
+            "{note}"
+        );
     }
-    let named = call(&service, "query_memories", json!({ "like": address("alpha", "same"), "limit": 1 })).unwrap();
+    let named = call(
+        &service,
+        "query_memories",
+        json!({ "like": address("alpha", "same"), "limit": 1 }),
+    )
+    .unwrap();
     assert_eq!(named["results"][0]["id"], "ships", "{named}");
     let expected = |given: &str| {
         let asked = json!({ "query": "cats keyboard", "expect": given, "status": "all" });
@@ -159,8 +285,14 @@ fn like_and_expect_mean_the_same_memory_as_get_memory() {
         ),
         (&json!("beta"), &json!("returned"), &json!("same"))
     );
-    assert!(answer["notes"].to_string().contains("`alpha` (staging)"), "{answer}");
-    assert_eq!(expected(&address("alpha", "same"))["expected"]["scope"], "alpha");
+    assert!(
+        answer["notes"].to_string().contains("`alpha` (staging)"),
+        "{answer}"
+    );
+    assert_eq!(
+        expected(&address("alpha", "same"))["expected"]["scope"],
+        "alpha"
+    );
 }
 
 #[test]
@@ -168,11 +300,16 @@ fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
     let root = root();
     let out = ack(root.path(), &["get", "same"]).ok();
     assert!(
-        out.contains("the beta keys") && out.contains("`gamma` (promoted)") && out.contains("`--in-scope` says which"),
+        out.contains("the beta keys")
+            && out.contains("`gamma` (promoted)")
+            && out.contains("`--in-scope` says which"),
         "{out}"
     );
     let out = ack(root.path(), &["get", &address("gamma", "same")]).ok();
-    assert!(out.contains("the gamma keys") && !out.contains("other scopes"), "{out}");
+    assert!(
+        out.contains("the gamma keys") && !out.contains("other scopes"),
+        "{out}"
+    );
     let mut set = command(root.path());
     set.args(["--surface", "siftcoder"]);
     let mut server = Server::spawn(set);
@@ -181,14 +318,21 @@ fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
     let answer = &answer["structuredContent"];
     assert_eq!(told(answer).0, "beta");
     let named = server.call("mem_get", json!({ "id": "same", "scope": "gamma" }));
-    assert_eq!(told(&named["structuredContent"]), ("gamma".to_owned(), String::new()));
+    assert_eq!(
+        told(&named["structuredContent"]),
+        ("gamma".to_owned(), String::new())
+    );
 }
 
 /// What a hook adds to the conversation of a project.
 fn hooked(root: &Root, hook: &str, event: Value) -> String {
     let out = ack_with_input(root.path(), &["hook", hook], event.to_string().as_bytes()).ok();
-    let answer: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out:?}"));
-    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+    let answer: Value =
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out:?}"));
+    answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// The title, id and scope of each memory in a hook's text.
@@ -203,8 +347,17 @@ fn printed(text: &str) -> Vec<(String, String, Option<String>)> {
         let (id, scope) = id
             .split_once(" in scope ")
             .map_or((id, None), |(id, scope)| (id, Some(scope.to_owned())));
-        let title = lines[..at].iter().rev().find(|line| !line.starts_with(">   ")).unwrap();
-        let title = title.trim_start_matches("> ").split("] ").last().unwrap().to_owned();
+        let title = lines[..at]
+            .iter()
+            .rev()
+            .find(|line| !line.starts_with(">   "))
+            .unwrap();
+        let title = title
+            .trim_start_matches("> ")
+            .split("] ")
+            .last()
+            .unwrap()
+            .to_owned();
         (title, id.to_owned(), scope)
     })
     .collect()
@@ -217,7 +370,11 @@ fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
     root.store(
         "aardvark",
         &[
-            memory("twice", "An older rule about sandboxes", json!({ "superseded_by": "newer" })),
+            memory(
+                "twice",
+                "An older rule about sandboxes",
+                json!({ "superseded_by": "newer" }),
+            ),
             memory("newer", "A newer rule about trains", json!({})),
         ],
     );
@@ -231,7 +388,8 @@ fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
     );
     let folder = root.path().join("gamma");
     std::fs::create_dir(&folder).unwrap();
-    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", folder.clone())));
+    let service = root
+        .service_with(|inputs| inputs.project = Some(Setting::flag("--project", folder.clone())));
     let start = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
     let text = hooked(&root, "session-start", start);
     let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "when do we rotate the beta keys every month?" });
@@ -241,7 +399,11 @@ fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
         all.iter().any(|(.., scope)| scope.is_none()),
         "an id that one scope holds stands alone: {text}"
     );
-    assert!(all.iter().any(|(_, id, scope)| id == "twice" && scope.is_some()), "{text}");
+    assert!(
+        all.iter()
+            .any(|(_, id, scope)| id == "twice" && scope.is_some()),
+        "{text}"
+    );
     let found = printed(&near);
     assert!(found.len() > 1, "{near}");
     all.extend(found);

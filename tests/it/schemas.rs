@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ack_api::memory::StatusFilter;
 use ack_api::{
-    ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include, ListScopesRequest, ListScopesResponse,
-    QueryRequest, QueryResponse, Review, ScopeResource,
+    ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include,
+    ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
 };
 use ack_memory::config::{ConfigFile, Setting};
 use ack_memory::import::line::{self, ImportLine};
@@ -35,13 +35,25 @@ fn samples() -> PathBuf {
 fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("query_memories.input", schema_for!(QueryRequest).to_value()),
-        ("query_memories.output", schema_for!(QueryResponse).to_value()),
+        (
+            "query_memories.output",
+            schema_for!(QueryResponse).to_value(),
+        ),
         ("get_memory.input", schema_for!(GetRequest).to_value()),
         ("get_memory.output", schema_for!(GetResponse).to_value()),
-        ("list_scopes.input", schema_for!(ListScopesRequest).to_value()),
-        ("list_scopes.output", schema_for!(ListScopesResponse).to_value()),
+        (
+            "list_scopes.input",
+            schema_for!(ListScopesRequest).to_value(),
+        ),
+        (
+            "list_scopes.output",
+            schema_for!(ListScopesResponse).to_value(),
+        ),
         ("get_context.input", schema_for!(ContextRequest).to_value()),
-        ("get_context.output", schema_for!(ContextResponse).to_value()),
+        (
+            "get_context.output",
+            schema_for!(ContextResponse).to_value(),
+        ),
         ("scope.resource", schema_for!(ScopeResource).to_value()),
         ("curate_pending.output", schema_for!(Review).to_value()),
         ("error", schema_for!(ErrorBody).to_value()),
@@ -52,7 +64,11 @@ fn schemas() -> Vec<(&'static str, Value)> {
 }
 
 fn schema(name: &str) -> Value {
-    schemas().into_iter().find(|(known, _)| *known == name).unwrap().1
+    schemas()
+        .into_iter()
+        .find(|(known, _)| *known == name)
+        .unwrap()
+        .1
 }
 
 fn validator(name: &str) -> Validator {
@@ -66,7 +82,11 @@ fn check(validator: &Validator, value: &impl Serialize, what: &str) {
         .iter_errors(&value)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
-    assert!(errors.is_empty(), "{what}: {}\n{value:#}", errors.join("; "));
+    assert!(
+        errors.is_empty(),
+        "{what}: {}\n{value:#}",
+        errors.join("; ")
+    );
 }
 
 #[test]
@@ -83,12 +103,19 @@ fn the_schema_files_are_those_of_the_types() {
             stale.push(format!("{name}.json"));
         }
     }
-    assert!(stale.is_empty(), "run with UPDATE_SCHEMAS=1, these differ: {}", stale.join(", "));
+    assert!(
+        stale.is_empty(),
+        "run with UPDATE_SCHEMAS=1, these differ: {}",
+        stale.join(", ")
+    );
 }
 
 #[test]
 fn no_schema_file_is_left_over() {
-    let known: BTreeSet<String> = schemas().iter().map(|(name, _)| format!("{name}.json")).collect();
+    let known: BTreeSet<String> = schemas()
+        .iter()
+        .map(|(name, _)| format!("{name}.json"))
+        .collect();
     let there: BTreeSet<String> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -102,12 +129,18 @@ fn every_schema_is_a_valid_schema_and_says_what_each_property_is() {
     for (name, schema) in schemas() {
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         for (property, described) in schema["properties"].as_object().unwrap() {
-            assert!(described["description"].is_string(), "{name}: {property} has no description");
+            assert!(
+                described["description"].is_string(),
+                "{name}: {property} has no description"
+            );
         }
         if name.ends_with(".input") || ["manifest", "config", "import-line"].contains(&name) {
             assert_eq!(schema["additionalProperties"], json!(false), "{name}");
             for combined in ["anyOf", "oneOf", "allOf"] {
-                assert!(schema.get(combined).is_none(), "{name} has a root-level {combined}");
+                assert!(
+                    schema.get(combined).is_none(),
+                    "{name} has a root-level {combined}"
+                );
             }
         }
     }
@@ -116,7 +149,9 @@ fn every_schema_is_a_valid_schema_and_says_what_each_property_is() {
 #[test]
 fn answers_over_the_sample_scopes_keep_to_their_schemas() {
     let root = Root::samples();
-    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api"))));
+    let service = root.service_with(|inputs| {
+        inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api")))
+    });
     let queries = [
         json!({}),
         json!({ "query": "container killed exit code 137" }),
@@ -141,7 +176,11 @@ fn answers_over_the_sample_scopes_keep_to_their_schemas() {
         check(&output, &answer, &query.to_string());
         ids.extend(answer.results.into_iter().map(|hit| (hit.scope, hit.id)));
     }
-    assert!(ids.len() > 20, "the queries found only {} memories", ids.len());
+    assert!(
+        ids.len() > 20,
+        "the queries found only {} memories",
+        ids.len()
+    );
     let everything = Some(vec![Include::Timeline, Include::Links, Include::History]);
     let output = validator("get_memory.output");
     let input = validator("get_memory.input");
@@ -157,7 +196,10 @@ fn answers_over_the_sample_scopes_keep_to_their_schemas() {
         check(&output, &service.get_memory(&request).unwrap(), id);
     }
     let several = GetRequest {
-        ids: Some(vec!["ack_a41f0c_2025-11-24_001".to_owned(), "ack_a41f0c_2025-11-24_01".to_owned()]),
+        ids: Some(vec![
+            "ack_a41f0c_2025-11-24_001".to_owned(),
+            "ack_a41f0c_2025-11-24_01".to_owned(),
+        ]),
         include: everything,
         ..GetRequest::default()
     };
@@ -170,7 +212,11 @@ fn answers_over_the_sample_scopes_keep_to_their_schemas() {
             scope: scope.map(str::to_owned),
             ..ListScopesRequest::default()
         };
-        check(&output, &service.list_scopes(&request).unwrap(), "list_scopes");
+        check(
+            &output,
+            &service.list_scopes(&request).unwrap(),
+            "list_scopes",
+        );
     }
     let output = validator("get_context.output");
     for request in [
@@ -187,7 +233,11 @@ fn answers_over_the_sample_scopes_keep_to_their_schemas() {
             ..ContextRequest::default()
         },
     ] {
-        check(&output, &service.get_context(&request).unwrap(), "get_context");
+        check(
+            &output,
+            &service.get_context(&request).unwrap(),
+            "get_context",
+        );
     }
 }
 
@@ -214,7 +264,10 @@ fn errors_keep_to_their_schema() {
         query(|request| request.cursor = Some("nonsense".to_owned())),
         get("ack_nothing"),
         ack_api::cancel::Stopped::Cancelled.into(),
-        Root::new().service().query_memories(&QueryRequest::default()).unwrap_err(),
+        Root::new()
+            .service()
+            .query_memories(&QueryRequest::default())
+            .unwrap_err(),
     ];
     let validator = validator("error");
     let mut codes = BTreeSet::new();
@@ -242,7 +295,10 @@ fn the_input_schemas_refuse_what_the_service_refuses() {
         ("list_scopes.input", json!({ "name": "x" })),
         ("get_context.input", json!({ "max_memories": -1 })),
     ] {
-        assert!(!validator(name).is_valid(&arguments), "{name} lets {arguments} through");
+        assert!(
+            !validator(name).is_valid(&arguments),
+            "{name} lets {arguments} through"
+        );
     }
     let full = QueryRequest {
         detail: Some(Detail::Full),
@@ -292,7 +348,12 @@ fn the_import_schema_and_the_reader_of_import_lines_agree() {
     .filter_map(|line| {
         let read = line::parse(&line.to_string(), now);
         let valid = validator.is_valid(line);
-        (read.is_ok() != valid).then(|| format!("{line}: the reader says {:?}, the schema {valid}", read.map(|row| row.id)))
+        (read.is_ok() != valid).then(|| {
+            format!(
+                "{line}: the reader says {:?}, the schema {valid}",
+                read.map(|row| row.id)
+            )
+        })
     })
     .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -309,7 +370,11 @@ fn every_manifest_of_the_sample_scopes_keeps_to_its_schema() {
         }
         let value: Value = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         check(&validator, &value, &path.display().to_string());
-        check(&validator, &Manifest::load(&path).unwrap(), "as it was read");
+        check(
+            &validator,
+            &Manifest::load(&path).unwrap(),
+            "as it was read",
+        );
         manifests += 1;
     }
     assert_eq!(manifests, 4);
@@ -318,28 +383,46 @@ fn every_manifest_of_the_sample_scopes_keeps_to_its_schema() {
 #[test]
 fn the_native_schema_has_exactly_the_tables_and_columns_that_the_reader_knows() {
     let connection = Connection::open_in_memory().unwrap();
-    connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
+    connection
+        .execute_batch(ack_memory::import::write::SCHEMA)
+        .unwrap();
     let found = tables(&connection).unwrap();
     let layout = ack::recognise(&found).unwrap();
     let mut read: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut add = |table: &str, columns: Vec<Option<String>>| {
-        let columns = columns.into_iter().flatten().map(|column| column.trim_matches('"').to_owned());
-        read.entry(table.trim_matches('"').to_owned()).or_default().extend(columns);
+        let columns = columns
+            .into_iter()
+            .flatten()
+            .map(|column| column.trim_matches('"').to_owned());
+        read.entry(table.trim_matches('"').to_owned())
+            .or_default()
+            .extend(columns);
     };
     for source in &layout.sources {
         add(&source.table, source.columns.to_vec());
         add(
             &source.table,
-            source.narrative.iter().map(|(_, column)| Some(column.clone())).collect(),
+            source
+                .narrative
+                .iter()
+                .map(|(_, column)| Some(column.clone()))
+                .collect(),
         );
         // The id is what rows are found by.
         add(&source.table, vec![Some("id".to_owned())]);
     }
     for sessions in &layout.sessions {
-        add(&sessions.table, sessions.keys.iter().cloned().map(Some).collect());
         add(
             &sessions.table,
-            vec![sessions.title.clone(), sessions.project.clone(), sessions.started.clone()],
+            sessions.keys.iter().cloned().map(Some).collect(),
+        );
+        add(
+            &sessions.table,
+            vec![
+                sessions.title.clone(),
+                sessions.project.clone(),
+                sessions.started.clone(),
+            ],
         );
         // When a session ended is kept for those who read the store otherwise.
         add(&sessions.table, vec![Some("ended_at".to_owned())]);
@@ -355,15 +438,27 @@ fn the_native_schema_has_exactly_the_tables_and_columns_that_the_reader_knows() 
         );
         add(
             &overviews.table,
-            overviews.content.iter().map(|(_, column)| Some(column.clone())).collect(),
+            overviews
+                .content
+                .iter()
+                .map(|(_, column)| Some(column.clone()))
+                .collect(),
         );
     }
     let links = layout.links.as_ref().unwrap();
-    add(&links.table, links.columns.iter().cloned().map(Some).collect());
+    add(
+        &links.table,
+        links.columns.iter().cloned().map(Some).collect(),
+    );
     let log = layout.log.as_ref().unwrap();
     add(
         &log.table,
-        log.columns.iter().cloned().chain([log.memory.clone()]).map(Some).collect(),
+        log.columns
+            .iter()
+            .cloned()
+            .chain([log.memory.clone()])
+            .map(Some)
+            .collect(),
     );
     let there: BTreeMap<String, BTreeSet<String>> = found
         .iter()

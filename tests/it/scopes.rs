@@ -21,7 +21,10 @@ fn neutral(root: &Root, answer: &Value) -> Value {
     serde_json::from_str(
         &answer
             .to_string()
-            .replace(root.path().canonicalize().unwrap().to_str().unwrap(), "ROOT")
+            .replace(
+                root.path().canonicalize().unwrap().to_str().unwrap(),
+                "ROOT",
+            )
             .replace(root.path().to_str().unwrap(), "ROOT"),
     )
     .unwrap()
@@ -30,7 +33,10 @@ fn neutral(root: &Root, answer: &Value) -> Value {
 #[test]
 fn a_scope_is_described_by_what_it_holds() {
     let root = Root::new();
-    root.manifest("ledger", "description = \"Payments\"\nprojects = [\"ledger-api\"]");
+    root.manifest(
+        "ledger",
+        "description = \"Payments\"\nprojects = [\"ledger-api\"]",
+    );
     root.store(
         "ledger",
         &[
@@ -59,7 +65,9 @@ fn a_scope_is_described_by_what_it_holds() {
         ],
     );
     let answer = call(
-        &root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api")))),
+        &root.service_with(|inputs| {
+            inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api")))
+        }),
         "list_scopes",
         json!({}),
     )
@@ -217,7 +225,10 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
     ]
 "#);
     let found = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
-    assert_eq!((&found["total"], &found["searched"]["scopes"]), (&json!(1), &json!(["good"])));
+    assert_eq!(
+        (&found["total"], &found["searched"]["scopes"]),
+        (&json!(1), &json!(["good"]))
+    );
     let skipped: Vec<&str> = found["searched"]["skipped"]
         .as_array()
         .unwrap()
@@ -281,11 +292,15 @@ fn without_any_scope_every_answer_says_how_to_start() {
         let body = call(&service, tool, arguments).unwrap_err().body();
         assert_eq!(body.code, "no_scopes", "{tool}");
         assert!(
-            body.message.contains("Memory database not found") && body.hint.unwrap().contains("ack-memory demo"),
+            body.message.contains("Memory database not found")
+                && body.hint.unwrap().contains("ack-memory demo"),
             "{tool}"
         );
     }
-    assert!(!root.path().join("scopes").exists(), "nothing is made by looking");
+    assert!(
+        !root.path().join("scopes").exists(),
+        "nothing is made by looking"
+    );
 }
 
 #[test]
@@ -327,7 +342,11 @@ fn a_store_elsewhere_is_opened_in_place() {
     let service = root.service_with(|inputs| inputs.home = Some(home));
     let answer = call(&service, "list_scopes", json!({})).unwrap();
     for name in ["linked", "relative", "at-home"] {
-        assert_eq!(scope(&answer, name)["memory_count"], 1, "{name}: {answer:#}");
+        assert_eq!(
+            scope(&answer, name)["memory_count"],
+            1,
+            "{name}: {answer:#}"
+        );
     }
     assert_eq!(scope(&answer, "linked")["store"], path.to_str().unwrap());
 }
@@ -338,22 +357,46 @@ fn of_a_private_scope_that_is_not_current_nothing_but_its_name_is_told() {
     root.store("open", &[memory("a", "Deploy rule", json!({}))]);
     root.store(
         "secret",
-        &[memory("b", "Deploy secret", json!({ "concepts": ["hush"], "project": "veiled" }))],
+        &[memory(
+            "b",
+            "Deploy secret",
+            json!({ "concepts": ["hush"], "project": "veiled" }),
+        )],
     );
-    root.manifest("secret", "visibility = \"private\"\ndescription = \"the merger\"\n");
-    root.manifest("broken", "visibility = \"private\"\ndescripton = \"the sale\"\n");
+    root.manifest(
+        "secret",
+        "visibility = \"private\"\ndescription = \"the merger\"\n",
+    );
+    root.manifest(
+        "broken",
+        "visibility = \"private\"\ndescripton = \"the sale\"\n",
+    );
     let folder = root.path().to_str().unwrap();
     let service = root.service();
     for (door, answer) in [
-        ("list_scopes", call(&service, "list_scopes", json!({})).unwrap()["scopes"].clone()),
+        (
+            "list_scopes",
+            call(&service, "list_scopes", json!({})).unwrap()["scopes"].clone(),
+        ),
         (
             "query_memories",
             call(&service, "query_memories", json!({ "query": "deploy" })).unwrap(),
         ),
-        ("get_context", call(&service, "get_context", json!({})).unwrap()["searched"].clone()),
-        ("memory://scopes", json!(service.scopes_resource().unwrap().scopes)),
+        (
+            "get_context",
+            call(&service, "get_context", json!({})).unwrap()["searched"].clone(),
+        ),
+        (
+            "memory://scopes",
+            json!(service.scopes_resource().unwrap().scopes),
+        ),
     ] {
-        for scope in answer.as_array().into_iter().flatten().filter(|scope| scope["name"] != "open") {
+        for scope in answer
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|scope| scope["name"] != "open")
+        {
             let keys: Vec<&String> = scope.as_object().unwrap().keys().collect();
             assert_eq!(keys, ["name", "visibility", "health"], "{door}");
         }
@@ -374,18 +417,29 @@ fn of_a_private_scope_that_is_not_current_nothing_but_its_name_is_told() {
         scope(&listed, "secret")["health"],
         json!({ "state": "not_read", "problems": ["private: searched only when it is current or named"] })
     );
-    let broken = scope(&listed, "broken")["health"]["problems"][0].as_str().unwrap().to_owned();
+    let broken = scope(&listed, "broken")["health"]["problems"][0]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(
         broken.starts_with("`scopes/broken/scope.toml`") && broken.contains("line 2"),
         "{broken}"
     );
     // Named or current, everything is told.
     let named = call(&service, "list_scopes", json!({ "scope": "secret" })).unwrap();
-    let current = root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", root.scope_folder("secret"))));
+    let current = root.service_with(|inputs| {
+        inputs.project = Some(Setting::flag("--project", root.scope_folder("secret")))
+    });
     for answer in [named, call(&current, "list_scopes", json!({})).unwrap()] {
         let told = scope(&answer, "secret");
         assert_eq!(told["path"], json!(root.scope_folder("secret")));
-        assert_eq!(told["store"], json!(root.scope_folder("secret").join("memory.db")));
-        assert_eq!((&told["description"], &told["memory_count"]), (&json!("the merger"), &json!(1)));
+        assert_eq!(
+            told["store"],
+            json!(root.scope_folder("secret").join("memory.db"))
+        );
+        assert_eq!(
+            (&told["description"], &told["memory_count"]),
+            (&json!("the merger"), &json!(1))
+        );
     }
 }

@@ -12,7 +12,11 @@ const WORDPIECE: &str = include_str!("../../encoder/reference/wordpiece.json");
 const VECTORS: &str = include_str!("../../encoder/reference/vectors.json");
 
 fn cases(text: &str) -> Vec<Value> {
-    serde_json::from_str::<Value>(text).unwrap().as_array().unwrap().clone()
+    serde_json::from_str::<Value>(text)
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]
@@ -21,13 +25,21 @@ fn text_is_cut_into_tokens_exactly_as_the_teacher_does() {
     let mut wrong = Vec::new();
     let all = cases(WORDPIECE);
     // The teacher's tokenizer takes a literal `[CLS]` in a text for its own mark; here it is text like any other.
-    let plain: Vec<&Value> = all.iter().filter(|case| case["special"] != json!(true)).collect();
+    let plain: Vec<&Value> = all
+        .iter()
+        .filter(|case| case["special"] != json!(true))
+        .collect();
     assert!(plain.len() > 200, "{}", plain.len());
     for case in plain {
         let text = case["text"].as_str().unwrap();
         let mut tokens = Vec::new();
         vocabulary.tokenize(text, &mut tokens);
-        let expected: Vec<u64> = case["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+        let expected: Vec<u64> = case["ids"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|id| id.as_u64().unwrap())
+            .collect();
         let found: Vec<u64> = tokens.iter().map(|id| u64::from(*id)).collect();
         if found != expected {
             wrong.push(format!("{text:?}: {found:?} instead of {expected:?}"));
@@ -45,16 +57,26 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
             assert!(encoder.query(text).is_none(), "{text:?} has no vector");
             continue;
         };
-        let expected: Vec<f32> = components.iter().map(|value| value.as_f64().unwrap() as f32).collect();
+        let expected: Vec<f32> = components
+            .iter()
+            .map(|value| value.as_f64().unwrap() as f32)
+            .collect();
         assert_eq!(expected.len(), encoder.dimension());
         let mut tokens = Vec::new();
         encoder.vocabulary().tokenize(text, &mut tokens);
         // A query is cut where a memory goes on; the references are whole texts.
         let Some(vector) = encoder.encode_tokens(&mut tokens) else {
-            assert!(expected.iter().all(|component| *component == 0.0), "{text:?} has no vector");
+            assert!(
+                expected.iter().all(|component| *component == 0.0),
+                "{text:?} has no vector"
+            );
             continue;
         };
-        let far = vector.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+        let far = vector
+            .iter()
+            .zip(&expected)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0f32, f32::max);
         assert!(far < 2e-5, "{far} for {text:?}");
     }
 }
@@ -109,7 +131,8 @@ fn root() -> Root {
 }
 
 fn query(service: &Service, arguments: Value) -> Value {
-    call(service, "query_memories", arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {error}"))
+    call(service, "query_memories", arguments.clone())
+        .unwrap_or_else(|error| panic!("{arguments}: {error}"))
 }
 
 fn ids(answer: &Value) -> Vec<&str> {
@@ -127,17 +150,36 @@ fn meaning_finds_what_shares_no_word_and_modes_keep_to_their_legs() {
     let service = root.service();
     let question = "the server has no free database handles left";
     let semantic = query(&service, json!({ "query": question, "mode": "semantic" }));
-    assert!(["pool", "limit"].contains(&ids(&semantic)[0]), "{semantic:#}");
-    assert_eq!(ids(&semantic).len(), 4, "every memory has a vector and may be shown: {semantic:#}");
+    assert!(
+        ["pool", "limit"].contains(&ids(&semantic)[0]),
+        "{semantic:#}"
+    );
+    assert_eq!(
+        ids(&semantic).len(),
+        4,
+        "every memory has a vector and may be shown: {semantic:#}"
+    );
     let lexical = query(
         &service,
         json!({ "query": "overflowing boxes", "mode": "lexical", "explain": true }),
     );
     assert_eq!(ids(&lexical), ["css"]);
-    assert_eq!(lexical["results"][0]["explanation"]["legs"].as_array().unwrap().len(), 1);
-    let unknown = query(&service, json!({ "query": "\u{1f980}", "mode": "semantic" }));
+    assert_eq!(
+        lexical["results"][0]["explanation"]["legs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let unknown = query(
+        &service,
+        json!({ "query": "\u{1f980}", "mode": "semantic" }),
+    );
     assert!(ids(&unknown).is_empty());
-    assert_eq!(unknown["notes"][0]["kind"], "no_semantic_leg", "{unknown:#}");
+    assert_eq!(
+        unknown["notes"][0]["kind"], "no_semantic_leg",
+        "{unknown:#}"
+    );
 }
 
 #[test]
@@ -203,14 +245,23 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
     let missing = call(&service, "query_memories", json!({ "like": "pol" })).unwrap_err();
     assert_eq!(missing.code(), "memory_not_found");
     assert_eq!(missing.body().nearest, ["pool"]);
-    let detail = call(&service, "get_memory", json!({ "id": "pool", "include": ["related"] })).unwrap();
+    let detail = call(
+        &service,
+        "get_memory",
+        json!({ "id": "pool", "include": ["related"] }),
+    )
+    .unwrap();
     let related = detail["related"].as_array().unwrap();
     assert_eq!(
         (related[0]["id"].as_str(), related[0]["scope"].as_str()),
         (Some("limit"), Some("beta")),
         "{detail:#}"
     );
-    assert!(related.iter().all(|entry| entry["id"] != "staged" && entry["id"] != "pool"));
+    assert!(
+        related
+            .iter()
+            .all(|entry| entry["id"] != "staged" && entry["id"] != "pool")
+    );
     assert!(related[0]["similarity"].as_f64().unwrap() > 0.2);
 }
 
@@ -221,8 +272,16 @@ fn what_was_expected_says_where_it_was_lost() {
         &root,
         "alpha",
         &[
-            memory("gone", "Row locks are waited for", json!({ "status": "rejected" })),
-            memory("older", "Row locks, an older note", json!({ "superseded_by": "deadlock" })),
+            memory(
+                "gone",
+                "Row locks are waited for",
+                json!({ "status": "rejected" }),
+            ),
+            memory(
+                "older",
+                "Row locks, an older note",
+                json!({ "superseded_by": "deadlock" }),
+            ),
         ],
     );
     let service = root.service();
@@ -239,9 +298,15 @@ fn what_was_expected_says_where_it_was_lost() {
     assert_eq!(stage("deadlock", json!({})), "returned");
     assert_eq!(stage("nobody", json!({})), "not_found");
     assert_eq!(stage("staged", json!({})), "hidden_by_status");
-    assert_eq!(stage("gone", json!({ "status": "all" })), "hidden_by_status");
+    assert_eq!(
+        stage("gone", json!({ "status": "all" })),
+        "hidden_by_status"
+    );
     assert_eq!(stage("older", json!({})), "superseded");
     assert_eq!(stage("deadlock", json!({ "type": "bugfix" })), "filtered");
     assert_eq!(stage("css", json!({ "mode": "lexical" })), "not_retrieved");
-    assert_eq!(stage("css", json!({ "mode": "semantic", "limit": 1 })), "behind_page");
+    assert_eq!(
+        stage("css", json!({ "mode": "semantic", "limit": 1 })),
+        "behind_page"
+    );
 }

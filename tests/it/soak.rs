@@ -71,12 +71,17 @@ impl Run {
     fn next(call: &Call, answer: &Value) -> Option<(Value, String)> {
         let arguments = &call.params["arguments"];
         let next = answer["result"]["structuredContent"]["next_cursor"].as_str()?;
-        arguments.get("like").is_none().then(|| (arguments.clone(), next.to_owned()))
+        arguments
+            .get("like")
+            .is_none()
+            .then(|| (arguments.clone(), next.to_owned()))
     }
 
     /// Whether one more call may be made.
     fn goes_on(&self) -> bool {
-        Instant::now() < self.until && self.faults.lock().unwrap().len() < 20 && self.calls.fetch_add(1, Ordering::Relaxed) < self.most
+        Instant::now() < self.until
+            && self.faults.lock().unwrap().len() < 20
+            && self.calls.fetch_add(1, Ordering::Relaxed) < self.most
     }
 
     fn live(&self) -> std::ops::Range<usize> {
@@ -130,17 +135,28 @@ impl Run {
         };
         let known = self.gone.read().unwrap();
         for place in text.match_indices("mem-").map(|(place, _)| place) {
-            let number = text.get(place + 4..place + 11).and_then(|digits| digits.parse().ok());
-            if number.and_then(|number: usize| known.get(&number)).is_some_and(|at| *at < gone) {
-                let around = &text[text.floor_char_boundary(place.saturating_sub(200))..text.floor_char_boundary(place + 60)];
-                self.fault(format!("{} {} shows what had gone before: {around}", call.method, call.params));
+            let number = text
+                .get(place + 4..place + 11)
+                .and_then(|digits| digits.parse().ok());
+            if number
+                .and_then(|number: usize| known.get(&number))
+                .is_some_and(|at| *at < gone)
+            {
+                let around = &text[text.floor_char_boundary(place.saturating_sub(200))
+                    ..text.floor_char_boundary(place + 60)];
+                self.fault(format!(
+                    "{} {} shows what had gone before: {around}",
+                    call.method, call.params
+                ));
             }
         }
     }
 }
 
 fn from_environment(variable: &str, default: usize) -> usize {
-    std::env::var(variable).ok().map_or(default, |value| value.parse().unwrap())
+    std::env::var(variable)
+        .ok()
+        .map_or(default, |value| value.parse().unwrap())
 }
 
 // The writer and the indexer.
@@ -184,22 +200,33 @@ fn write(run: &Run, stores: Vec<Connection>) {
             let next = live.end + number;
             insert(connection, &mut dice, next);
             let oldest = id(live.start + number);
-            connection.execute("DELETE FROM memories WHERE id = ?1", [&oldest]).unwrap();
+            connection
+                .execute("DELETE FROM memories WHERE id = ?1", [&oldest])
+                .unwrap();
             let any = live.start + 2 + dice.roll(live.len() - 2);
             let (changed, rejected) = (id(any), id(any + 1));
             let title = format!("ERR_{any} {} changed", dice.words(3));
             connection
-                .execute("UPDATE memories SET title = ?2 WHERE id = ?1", [&changed, &title])
+                .execute(
+                    "UPDATE memories SET title = ?2 WHERE id = ?1",
+                    [&changed, &title],
+                )
                 .unwrap();
             if turn % 3 == 0 {
                 connection
-                    .execute("UPDATE memories SET status = 'rejected' WHERE id = ?1", [&rejected])
+                    .execute(
+                        "UPDATE memories SET status = 'rejected' WHERE id = ?1",
+                        [&rejected],
+                    )
                     .unwrap();
             }
             let known = connection.changes() > 0 && turn % 3 == 0;
             connection.execute_batch("COMMIT").unwrap();
             let mut gone = run.gone.write().unwrap();
-            for lost in [Some(live.start + number), known.then_some(any + 1)].into_iter().flatten() {
+            for lost in [Some(live.start + number), known.then_some(any + 1)]
+                .into_iter()
+                .flatten()
+            {
                 let so_far = gone.len();
                 gone.entry(lost).or_insert(so_far);
             }
@@ -220,7 +247,10 @@ fn index(run: &Run, root: &Path) {
         let mut command = binary(root);
         let output = command.args(["index", "--all"]).output().unwrap();
         if cfg!(feature = "table") && !output.status.success() {
-            run.fault(format!("index: {}", String::from_utf8_lossy(&output.stderr)));
+            run.fault(format!(
+                "index: {}",
+                String::from_utf8_lossy(&output.stderr)
+            ));
         }
         std::thread::sleep(Duration::from_secs(3));
     }
@@ -230,12 +260,20 @@ fn index(run: &Run, root: &Path) {
 
 fn binary(root: &Path) -> Command {
     let other = std::env::var_os(BINARY);
-    let mut command = Command::new(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_ack-memory").into()));
+    let mut command =
+        Command::new(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_ack-memory").into()));
     for (variable, _) in ack_memory::config::ENVIRONMENT {
         command.env_remove(variable);
     }
-    command.arg("--root").arg(root).current_dir(root).env("HOME", root);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .arg("--root")
+        .arg(root)
+        .current_dir(root)
+        .env("HOME", root);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     command
 }
 
@@ -270,10 +308,19 @@ struct Alone {
 
 impl Alone {
     fn start(root: &Path, stateless: bool) -> Self {
-        let mut child = binary(root).arg("serve").stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = binary(root)
+            .arg("serve")
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
-        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            output
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
         let mut client = Self {
             process: Process(child),
             lines,
@@ -301,8 +348,11 @@ impl Alone {
         }
         self.next += 1;
         let id = self.next;
-        self.waiting.insert(id, (call.clone(), run.gone_so_far(), take_back));
-        self.line(&json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params }));
+        self.waiting
+            .insert(id, (call.clone(), run.gone_so_far(), take_back));
+        self.line(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params }),
+        );
         if take_back {
             run.taken_back.fetch_add(1, Ordering::Relaxed);
             self.line(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
@@ -310,16 +360,26 @@ impl Alone {
     }
 
     /// Takes one answer in; false where none comes.
-    fn take(&mut self, run: &Run, cursor: &mut Option<(Value, String)>, patience: Duration) -> bool {
+    fn take(
+        &mut self,
+        run: &Run,
+        cursor: &mut Option<(Value, String)>,
+        patience: Duration,
+    ) -> bool {
         let Ok(line) = self.lines.recv_timeout(patience) else {
             return false;
         };
         let answer: Value = serde_json::from_str(&line).unwrap_or_default();
         if answer["jsonrpc"] != "2.0" {
-            run.fault(format!("a line on standard output that is no message: {line}"));
+            run.fault(format!(
+                "a line on standard output that is no message: {line}"
+            ));
             return true;
         }
-        let Some((call, gone, _)) = answer["id"].as_i64().and_then(|id| self.waiting.remove(&id)) else {
+        let Some((call, gone, _)) = answer["id"]
+            .as_i64()
+            .and_then(|id| self.waiting.remove(&id))
+        else {
             run.fault(format!("an answer to nothing, or the second one: {line}"));
             return true;
         };
@@ -330,13 +390,20 @@ impl Alone {
 
     /// Requests that have to be answered and were not.
     fn owed(&self) -> usize {
-        self.waiting.values().filter(|(.., taken_back)| !taken_back).count()
+        self.waiting
+            .values()
+            .filter(|(.., taken_back)| !taken_back)
+            .count()
     }
 
     /// More requests at once than a server reads before it has answered some.
     fn flood(&mut self, run: &Run) {
         // The stateless era has no `ping`.
-        let method = if self.stateless { "server/discover" } else { "ping" };
+        let method = if self.stateless {
+            "server/discover"
+        } else {
+            "ping"
+        };
         for _ in 0..FLOOD {
             let call = Call {
                 method,
@@ -371,7 +438,8 @@ impl Alone {
                 under_way = self.owed();
             }
             // A request that was taken back is answered at most once; it is not waited for.
-            self.waiting.retain(|id, (.., taken_back)| !*taken_back || *id + 2_000 > self.next);
+            self.waiting
+                .retain(|id, (.., taken_back)| !*taken_back || *id + 2_000 > self.next);
         }
         while self.owed() > 0 {
             if !self.take(run, &mut cursor, PATIENCE) {
@@ -385,7 +453,8 @@ impl Alone {
     /// Many requests, all taken back at once: the server answers the next one soon, and then does nothing more.
     fn rest(&mut self, run: &Run, dice: &mut Dice) {
         for _ in 0..40 {
-            let arguments = json!({ "query": dice.words(200), "limit": 50, "detail": "full", "status": "all" });
+            let arguments =
+                json!({ "query": dice.words(200), "limit": 50, "detail": "full", "status": "all" });
             let params = json!({ "name": "query_memories", "arguments": arguments });
             let call = Call {
                 method: "tools/call",
@@ -421,7 +490,9 @@ fn together(run: &Run, address: &str, seed: u64) {
         let take_back = dice.roll(12) == 0;
         let call = ask(&mut dice, run.live(), &mut cursor);
         let gone = run.gone_so_far();
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params }).to_string();
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params })
+                .to_string();
         if dice.roll(20) == 0
             && let Some(fault) = answers::stranger(&mut dice, address, &body)
         {
@@ -434,12 +505,19 @@ fn together(run: &Run, address: &str, seed: u64) {
         }
         let mut said = String::new();
         if let Err(error) = stream.read_to_string(&mut said) {
-            run.fault(format!("{} {}: {error} after {} bytes", call.method, call.params, said.len()));
+            run.fault(format!(
+                "{} {}: {error} after {} bytes",
+                call.method,
+                call.params,
+                said.len()
+            ));
             continue;
         }
         let answers: Vec<Value> = said
             .split(['\r', '\n'])
-            .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ").unwrap_or(line)).ok())
+            .filter_map(|line| {
+                serde_json::from_str(line.strip_prefix("data: ").unwrap_or(line)).ok()
+            })
             .filter(|answer: &Value| answer.get("jsonrpc").is_some())
             .collect();
         match answers.as_slice() {
@@ -447,7 +525,12 @@ fn together(run: &Run, address: &str, seed: u64) {
                 run.check(&call, gone, answer);
                 cursor = Run::next(&call, answer).or(cursor.take());
             }
-            _ => run.fault(format!("{} {}: {} answers in {said:?}", call.method, call.params, answers.len())),
+            _ => run.fault(format!(
+                "{} {}: {} answers in {said:?}",
+                call.method,
+                call.params,
+                answers.len()
+            )),
         }
     }
 }
@@ -465,10 +548,15 @@ fn attack(run: &Run, address: &str, deaf: &mut VecDeque<TcpStream>) {
     for host in ["x@localhost", "localhost.evil.example", "[localhost]"] {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET /health HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\r\n").unwrap();
+        write!(
+            stream,
+            "GET /health HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\r\n"
+        )
+        .unwrap();
         let mut said = String::new();
         let read = stream.read_to_string(&mut said);
-        if read.is_err() || !(said.starts_with("HTTP/1.1 403") || said.starts_with("HTTP/1.1 400")) {
+        if read.is_err() || !(said.starts_with("HTTP/1.1 403") || said.starts_with("HTTP/1.1 400"))
+        {
             run.fault(format!("Host {host}: {read:?} {said}"));
         }
     }
@@ -506,15 +594,23 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         })
         .collect();
 
-    let mut clients: Vec<Alone> = (0..ALONE).map(|number| Alone::start(root.path(), number % 2 == 1)).collect();
+    let mut clients: Vec<Alone> = (0..ALONE)
+        .map(|number| Alone::start(root.path(), number % 2 == 1))
+        .collect();
     let http = binary(root.path())
         .args(["serve", "--http", "127.0.0.1:0"])
         .env("ACK_MEM_TOKEN", TOKEN)
         .spawn();
     let mut http = Process(http.unwrap());
     let mut url = String::new();
-    BufReader::new(http.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    let address = url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    BufReader::new(http.0.stdout.take().unwrap())
+        .read_line(&mut url)
+        .unwrap();
+    let address = url
+        .trim()
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp")
+        .to_owned();
     let mut processes: Vec<(String, u32)> = (1..)
         .zip(&clients)
         .map(|(number, client)| (format!("stdio {number}"), client.process.0.id()))
@@ -555,7 +651,11 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
                 scope.spawn(move || together(run, address, 7 + number * 1_000_003))
             })
             .collect();
-        let ended: Vec<bool> = alone.into_iter().chain(together).map(|client| client.join().is_ok()).collect();
+        let ended: Vec<bool> = alone
+            .into_iter()
+            .chain(together)
+            .map(|client| client.join().is_ok())
+            .collect();
         over.store(true, Ordering::Relaxed);
         run.writing.store(false, Ordering::Relaxed);
         let figures = watch.join().unwrap();
@@ -578,7 +678,9 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         faults.extend(grown);
         let (descriptors, threads) = figures.most();
         if descriptors > MOST_DESCRIPTORS || threads > MOST_THREADS {
-            faults.push(format!("{told}: {descriptors} descriptors, {threads} threads"));
+            faults.push(format!(
+                "{told}: {descriptors} descriptors, {threads} threads"
+            ));
         }
     }
     for (name, pid) in &processes {
@@ -591,6 +693,11 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         assert!(client.process.0.wait().unwrap().success());
     }
     drop(http);
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
     assert!(calls > 0);
 }

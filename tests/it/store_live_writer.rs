@@ -52,7 +52,8 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
                 if let Some(summary) = line.strip_prefix("@summary ") {
                     return serde_json::from_str(summary).unwrap();
                 }
-                *acknowledged.lock().unwrap() = line.trim_start_matches('@').parse::<u64>().unwrap() + 1;
+                *acknowledged.lock().unwrap() =
+                    line.trim_start_matches('@').parse::<u64>().unwrap() + 1;
             }
             Value::Null
         })
@@ -75,7 +76,8 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
         }
         // The newest ones, and some from all over.
         let mut numbers: Vec<u64> = (committed.saturating_sub(8)..committed).collect();
-        numbers.extend((0..4).map(|part| (committed * part / 4 + seen.requests as u64) % committed));
+        numbers
+            .extend((0..4).map(|part| (committed * part / 4 + seen.requests as u64) % committed));
         let query: Vec<String> = numbers.iter().map(|number| unique_word(*number)).collect();
         let request = QueryRequest {
             status: None,
@@ -100,10 +102,15 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
         }
         match seen.requests % 40 {
             10 => drop(service.list_scopes(&ListScopesRequest::default()).unwrap()),
-            20 => seen.failures.extend(get(&service, "row-0").err().map(|error| error.to_string())),
-            30 => seen
+            20 => seen
                 .failures
-                .extend(service.get_context(&ContextRequest::default()).err().map(|error| error.to_string())),
+                .extend(get(&service, "row-0").err().map(|error| error.to_string())),
+            30 => seen.failures.extend(
+                service
+                    .get_context(&ContextRequest::default())
+                    .err()
+                    .map(|error| error.to_string()),
+            ),
             _ => {}
         }
     }
@@ -125,12 +132,19 @@ fn assert_undisturbed(seen: &Seen, checks: usize) {
         seen.summary
     );
     eprintln!("{told}");
-    assert_eq!(seen.summary["errors"], json!([]), "the writer was disturbed: {told}");
+    assert_eq!(
+        seen.summary["errors"],
+        json!([]),
+        "the writer was disturbed: {told}"
+    );
     assert!(
         seen.summary["slowest_ms"].as_u64().unwrap() < 2_000,
         "the writer was held up: {told}"
     );
-    assert!(seen.missing.is_empty(), "committed rows were not found: {told}");
+    assert!(
+        seen.missing.is_empty(),
+        "committed rows were not found: {told}"
+    );
     assert!(seen.failures.is_empty(), "requests failed: {told}");
     assert!(seen.checks >= checks, "too few checks: {told}");
 }
@@ -172,7 +186,8 @@ fn a_writer_whose_transactions_take_long_never_finds_the_store_busy() {
 #[test]
 fn a_large_store_that_changes_all_the_time_still_answers() {
     for journal in ["wal", "delete"] {
-        let job = json!({ "pause_us": 30_000, "rows": 10_000, "setup": "PRAGMA synchronous = normal" });
+        let job =
+            json!({ "pause_us": 30_000, "rows": 10_000, "setup": "PRAGMA synchronous = normal" });
         // That it answers at all, and right: how often is a matter of the machine.
         assert_undisturbed(&beside_writer(&job, journal, A_WHILE), 1);
     }
@@ -207,30 +222,70 @@ fn every_change_by_another_process_shows_in_the_very_next_answer() {
             other.sql(&format!(
                 "INSERT INTO memories (id, title, status) VALUES ('{id}', '{word} found', 'staging')"
             ));
-            assert!(approved(&service, &word).is_empty(), "{journal} {number}: not approved yet");
-            other.sql(&format!("UPDATE memories SET status = 'approved' WHERE id = '{id}'"));
-            assert_eq!(approved(&service, &word), std::slice::from_ref(&id), "{journal} {number}: approved");
-            other.sql(&format!("UPDATE memories SET title = '{later} found' WHERE id = '{id}'"));
-            assert_eq!(approved(&service, &later), std::slice::from_ref(&id), "{journal} {number}: edited");
-            assert!(approved(&service, &word).is_empty(), "{journal} {number}: the old title is gone");
-            other.sql(&format!("UPDATE memories SET status = 'rejected' WHERE id = '{id}'"));
-            assert!(approved(&service, &later).is_empty(), "{journal} {number}: rejected");
+            assert!(
+                approved(&service, &word).is_empty(),
+                "{journal} {number}: not approved yet"
+            );
+            other.sql(&format!(
+                "UPDATE memories SET status = 'approved' WHERE id = '{id}'"
+            ));
+            assert_eq!(
+                approved(&service, &word),
+                std::slice::from_ref(&id),
+                "{journal} {number}: approved"
+            );
+            other.sql(&format!(
+                "UPDATE memories SET title = '{later} found' WHERE id = '{id}'"
+            ));
+            assert_eq!(
+                approved(&service, &later),
+                std::slice::from_ref(&id),
+                "{journal} {number}: edited"
+            );
+            assert!(
+                approved(&service, &word).is_empty(),
+                "{journal} {number}: the old title is gone"
+            );
+            other.sql(&format!(
+                "UPDATE memories SET status = 'rejected' WHERE id = '{id}'"
+            ));
+            assert!(
+                approved(&service, &later).is_empty(),
+                "{journal} {number}: rejected"
+            );
             assert!(
                 ids(&service.query_memories(&words(&later)).unwrap()).is_empty(),
                 "{journal} {number}: rejected"
             );
-            assert_eq!(get(&service, &id).unwrap_err().code(), "memory_not_served", "{journal} {number}");
-            other.sql(&format!("UPDATE memories SET status = 'promoted' WHERE id = '{id}'"));
+            assert_eq!(
+                get(&service, &id).unwrap_err().code(),
+                "memory_not_served",
+                "{journal} {number}"
+            );
+            other.sql(&format!(
+                "UPDATE memories SET status = 'promoted' WHERE id = '{id}'"
+            ));
             assert_eq!(
                 approved(&service, &later),
                 std::slice::from_ref(&id),
                 "{journal} {number}: promoted"
             );
             other.sql(&format!("DELETE FROM memories WHERE id = '{id}'"));
-            assert!(approved(&service, &later).is_empty(), "{journal} {number}: deleted");
-            assert_eq!(get(&service, &id).unwrap_err().code(), "memory_not_found", "{journal} {number}");
+            assert!(
+                approved(&service, &later).is_empty(),
+                "{journal} {number}: deleted"
+            );
+            assert_eq!(
+                get(&service, &id).unwrap_err().code(),
+                "memory_not_found",
+                "{journal} {number}"
+            );
         }
-        assert_eq!(service.query_memories(&everything()).unwrap().total, 1, "{journal}");
+        assert_eq!(
+            service.query_memories(&everything()).unwrap().total,
+            1,
+            "{journal}"
+        );
     }
 }
 
@@ -258,7 +313,10 @@ fn a_rolled_back_change_never_shows() {
 fn many_threads_of_one_service_read_beside_a_writer() {
     let root = Root::new();
     let path = root.store("one", &[memory("base", "a base row", json!({}))]);
-    Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = wal").unwrap();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("PRAGMA journal_mode = wal")
+        .unwrap();
     let mut other = Other::open(&path);
     let service = root.service();
     std::thread::scope(|scope| {

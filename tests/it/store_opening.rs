@@ -6,12 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_api::{ContextRequest, GetRequest, HealthState, ListScopesRequest, NoteKind, QueryRequest, QueryResponse};
+use ack_api::{
+    ContextRequest, GetRequest, HealthState, ListScopesRequest, NoteKind, QueryRequest,
+    QueryResponse,
+};
 use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::store_support::{Other, database, everything, hits, ids, noted, run_json, unprivileged, within, words};
+use crate::store_support::{
+    Other, database, everything, hits, ids, noted, run_json, unprivileged, within, words,
+};
 use crate::support::{Root, fingerprint, memory};
 use ack_memory::config::Setting;
 
@@ -75,10 +80,13 @@ fn opened(service: &Service, scope: &str) -> String {
 /// The code of the error where the only scope cannot be read; the message names the file.
 fn refused(root: &Root, service: &Service, path: &Path) -> String {
     let before = fingerprint(root.path());
-    let error = within(SECONDS, "a refusal", || service.query_memories(&everything()).unwrap_err());
+    let error = within(SECONDS, "a refusal", || {
+        service.query_memories(&everything()).unwrap_err()
+    });
     let body = error.body();
     assert!(
-        body.message.contains(path.file_name().unwrap().to_str().unwrap()),
+        body.message
+            .contains(path.file_name().unwrap().to_str().unwrap()),
         "the file is not named: {}",
         body.message
     );
@@ -96,7 +104,11 @@ fn a_store_at_rest_is_read_in_every_journal_mode() {
         at_rest(&root, mode);
         let service = root.service();
         assert_eq!(found(&root, &service), ["m1", "m2", "m3"], "{mode}");
-        assert!(opened(&service, "one").contains("at rest"), "{mode}: {}", opened(&service, "one"));
+        assert!(
+            opened(&service, "one").contains("at rest"),
+            "{mode}: {}",
+            opened(&service, "one")
+        );
     }
 }
 
@@ -122,7 +134,11 @@ fn rows_in_the_log_of_a_live_writer_are_found_and_the_log_is_left_alone() {
     let mut other = Other::open(&path);
     other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')");
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
-    assert!(opened(&service, "one").contains("live"), "{}", opened(&service, "one"));
+    assert!(
+        opened(&service, "one").contains("live"),
+        "{}",
+        opened(&service, "one")
+    );
     other.sql("BEGIN IMMEDIATE; INSERT INTO memories (id, title, status) VALUES ('m5', 'not committed', 'approved')");
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
     other.sql("COMMIT");
@@ -145,7 +161,11 @@ fn a_log_without_its_shared_memory_is_read() {
     fs::copy(beside(&path, "-wal"), beside(&target, "-wal")).unwrap();
     let service = copied.service();
     assert_eq!(found(&copied, &service), ["m1", "m2", "m3", "m4"]);
-    assert!(opened(&service, "one").contains("copy"), "{}", opened(&service, "one"));
+    assert!(
+        opened(&service, "one").contains("copy"),
+        "{}",
+        opened(&service, "one")
+    );
     // A shared-memory file of nobody, stale or empty, changes nothing of that.
     for stale in [
         Vec::new(),
@@ -154,7 +174,12 @@ fn a_log_without_its_shared_memory_is_read() {
         fs::read(beside(&path, "-shm")).unwrap(),
     ] {
         fs::write(beside(&target, "-shm"), &stale).unwrap();
-        assert_eq!(found(&copied, &copied.service()), ["m1", "m2", "m3", "m4"], "{} bytes", stale.len());
+        assert_eq!(
+            found(&copied, &copied.service()),
+            ["m1", "m2", "m3", "m4"],
+            "{} bytes",
+            stale.len()
+        );
     }
 }
 
@@ -169,9 +194,17 @@ fn the_log_of_a_killed_writer_is_read_and_left_for_the_next_one() {
     other.kill();
     assert!(beside(&path, "-wal").exists() && beside(&path, "-shm").exists());
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
-    assert!(service.query_memories(&words("torn")).unwrap().results.is_empty());
+    assert!(
+        service
+            .query_memories(&words("torn"))
+            .unwrap()
+            .results
+            .is_empty()
+    );
     let mut next = Other::open(&path);
-    next.sql("INSERT INTO memories (id, title, status) VALUES ('m6', 'after the crash', 'approved')");
+    next.sql(
+        "INSERT INTO memories (id, title, status) VALUES ('m6', 'after the crash', 'approved')",
+    );
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4", "m6"]);
     next.end();
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4", "m6"]);
@@ -192,15 +225,31 @@ fn a_hot_journal_is_rolled_back_in_a_copy_and_not_in_place() {
     assert!(beside(&path, "-journal").exists());
     for service in [service, root.service()] {
         assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
-        assert!(service.query_memories(&words("torn")).unwrap().results.is_empty());
-        assert_eq!(ids(&service.query_memories(&words("second")).unwrap()), ["m2"]);
-        assert!(opened(&service, "one").contains("copy"), "{}", opened(&service, "one"));
+        assert!(
+            service
+                .query_memories(&words("torn"))
+                .unwrap()
+                .results
+                .is_empty()
+        );
+        assert_eq!(
+            ids(&service.query_memories(&words("second")).unwrap()),
+            ["m2"]
+        );
+        assert!(
+            opened(&service, "one").contains("copy"),
+            "{}",
+            opened(&service, "one")
+        );
     }
     // The next writer rolls back; then all is as it was.
     let mut next = Other::open(&path);
     next.sql("UPDATE memories SET title = 'after the crash' WHERE id = 'm1'");
     next.end();
-    assert_eq!(ids(&root.service().query_memories(&words("crash")).unwrap()), ["m1"]);
+    assert_eq!(
+        ids(&root.service().query_memories(&words("crash")).unwrap()),
+        ["m1"]
+    );
 }
 
 #[test]
@@ -230,11 +279,17 @@ fn a_writer_that_keeps_its_locks_is_read_or_named() {
             service.query_memories(&everything()).unwrap()
         });
         assert_eq!(fingerprint(root.path()), before, "{mode}");
-        assert!(ids(&answer).contains(&"n1".to_owned()), "{mode}: the other scope answers");
+        assert!(
+            ids(&answer).contains(&"n1".to_owned()),
+            "{mode}: the other scope answers"
+        );
         if ids(&answer).len() == 1 {
             assert_named(&answer, "one");
             assert!(
-                answer.notes.iter().any(|note| note.message.contains("locked")),
+                answer
+                    .notes
+                    .iter()
+                    .any(|note| note.message.contains("locked")),
                 "{mode}: {:?}",
                 answer.notes
             );
@@ -247,18 +302,30 @@ fn a_writer_that_keeps_its_locks_is_read_or_named() {
         }
         other.sql("INSERT INTO memories (id, title, status) VALUES ('m5', 'more', 'approved')");
         other.end();
-        assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4", "m5", "n1"], "{mode}");
+        assert_eq!(
+            found(&root, &service),
+            ["m1", "m2", "m3", "m4", "m5", "n1"],
+            "{mode}"
+        );
     }
 }
 
 fn assert_named(answer: &QueryResponse, scope: &str) {
     assert!(
-        answer.searched.skipped.iter().any(|skipped| skipped.scope == scope),
+        answer
+            .searched
+            .skipped
+            .iter()
+            .any(|skipped| skipped.scope == scope),
         "{:?}",
         answer.searched
     );
     assert!(!answer.searched.scopes.contains(&scope.to_owned()));
-    let note = answer.notes.iter().find(|note| note.kind == NoteKind::ScopeUnavailable).unwrap();
+    let note = answer
+        .notes
+        .iter()
+        .find(|note| note.kind == NoteKind::ScopeUnavailable)
+        .unwrap();
     assert_eq!(note.scope.as_deref(), Some(scope));
 }
 
@@ -271,7 +338,9 @@ fn a_locked_store_is_read_or_named_as_locked_and_answers_when_the_lock_is_gone()
         let mut other = Other::open(&path);
         other.sql("BEGIN EXCLUSIVE; UPDATE memories SET title = 'torn'");
         let before = fingerprint(root.path());
-        let answer = within(SECONDS, "a query of a locked store", || service.query_memories(&everything()));
+        let answer = within(SECONDS, "a query of a locked store", || {
+            service.query_memories(&everything())
+        });
         assert_eq!(fingerprint(root.path()), before, "{mode}");
         match answer {
             Ok(answer) => assert_eq!(ids(&answer).len(), 3, "{mode}"),
@@ -292,9 +361,11 @@ fn a_transaction_that_is_under_way_delays_no_answer() {
         other.sql(&format!("PRAGMA journal_mode = {mode}"));
         other.sql("BEGIN IMMEDIATE; INSERT INTO memories (id, title, status) VALUES ('m4', 'torn', 'approved')");
         let before = fingerprint(root.path());
-        let seen = within(Duration::from_secs(1), "a query beside a transaction", || {
-            ids(&service.query_memories(&everything()).unwrap())
-        });
+        let seen = within(
+            Duration::from_secs(1),
+            "a query beside a transaction",
+            || ids(&service.query_memories(&everything()).unwrap()),
+        );
         assert_eq!(fingerprint(root.path()), before, "{mode}");
         assert_eq!(seen.len(), 3, "{mode}: {seen:?}");
         other.sql("COMMIT");
@@ -326,8 +397,14 @@ fn paths_of_every_kind_are_opened() {
                 .unwrap();
             assert_eq!(found(&root, &root.service()), ["m1"], "{name} {mode}");
             let mut other = Other::open(&path);
-            other.sql("INSERT INTO memories (id, title, status) VALUES ('m2', 'a marker', 'approved')");
-            assert_eq!(found(&root, &root.service()), ["m1", "m2"], "{name} {mode} live");
+            other.sql(
+                "INSERT INTO memories (id, title, status) VALUES ('m2', 'a marker', 'approved')",
+            );
+            assert_eq!(
+                found(&root, &root.service()),
+                ["m1", "m2"],
+                "{name} {mode} live"
+            );
             drop(other);
             for suffix in ["", "-wal", "-shm", "-journal"] {
                 let _ = fs::remove_file(beside(&path, suffix));
@@ -338,7 +415,10 @@ fn paths_of_every_kind_are_opened() {
             .unwrap()
             .execute_batch("CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('e1', 'elsewhere')")
             .unwrap();
-        root.manifest(name, &format!("store = {}\n", json!(format!("../../{name}.sqlite"))));
+        root.manifest(
+            name,
+            &format!("store = {}\n", json!(format!("../../{name}.sqlite"))),
+        );
         assert_eq!(found(&root, &root.service()), ["e1"], "{name} by manifest");
     }
 }
@@ -380,7 +460,13 @@ fn a_link_to_a_store_with_a_hot_journal_shows_what_was_committed() {
     other.sql("PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; UPDATE memories SET title = 'torn ' || id, narrative = hex(zeroblob(200000))");
     other.kill();
     let service = root.service();
-    assert!(service.query_memories(&words("torn")).unwrap().results.is_empty());
+    assert!(
+        service
+            .query_memories(&words("torn"))
+            .unwrap()
+            .results
+            .is_empty()
+    );
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
 }
 
@@ -390,8 +476,16 @@ fn a_missing_store_is_named_with_its_path_and_how_to_start() {
     let path = root.scope_folder("one").join("memory.db");
     let service = root.service();
     assert_eq!(refused(&root, &service, &path), "store_not_found");
-    let error = service.query_memories(&QueryRequest::default()).unwrap_err();
-    assert!(error.to_string().to_lowercase().contains("memory database not found"), "{error}");
+    let error = service
+        .query_memories(&QueryRequest::default())
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .to_lowercase()
+            .contains("memory database not found"),
+        "{error}"
+    );
     assert!(error.hint().unwrap().contains("import"));
     at_rest(&root, "delete");
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
@@ -409,8 +503,14 @@ fn empty_foreign_and_garbled_files_are_told_apart_and_named() {
         database(&root, "one", sql);
         refused(&root, &service, &path)
     };
-    assert_eq!(foreign("CREATE TABLE notes (id TEXT, title TEXT)"), "store_foreign");
-    assert_eq!(foreign("CREATE TABLE memories (key TEXT, body TEXT)"), "store_foreign");
+    assert_eq!(
+        foreign("CREATE TABLE notes (id TEXT, title TEXT)"),
+        "store_foreign"
+    );
+    assert_eq!(
+        foreign("CREATE TABLE memories (key TEXT, body TEXT)"),
+        "store_foreign"
+    );
     assert_eq!(foreign("CREATE TABLE x (a); DROP TABLE x"), "store_foreign");
     fs::write(&path, "").unwrap();
     assert_eq!(refused(&root, &service, &path), "store_empty");
@@ -422,12 +522,20 @@ fn empty_foreign_and_garbled_files_are_told_apart_and_named() {
         b"SQLite format 3",
     ] {
         fs::write(&path, garbage).unwrap();
-        assert_eq!(refused(&root, &service, &path), "store_not_sqlite", "{} bytes", garbage.len());
+        assert_eq!(
+            refused(&root, &service, &path),
+            "store_not_sqlite",
+            "{} bytes",
+            garbage.len()
+        );
     }
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     let code = refused(&root, &service, &path);
-    assert!(["store_not_sqlite", "store_not_found"].contains(&code.as_str()), "{code}");
+    assert!(
+        ["store_not_sqlite", "store_not_found"].contains(&code.as_str()),
+        "{code}"
+    );
     fs::remove_dir(&path).unwrap();
     at_rest(&root, "delete");
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
@@ -475,14 +583,22 @@ fn a_truncated_store_is_named_and_the_others_answer_and_it_comes_back_when_repai
                 scope: Some("one".to_owned()),
                 ..everything()
             };
-            let code = service.query_memories(&request).unwrap_err().code().to_owned();
+            let code = service
+                .query_memories(&request)
+                .unwrap_err()
+                .code()
+                .to_owned();
             assert!(
                 ["store_corrupt", "store_not_sqlite", "store_foreign"].contains(&code.as_str()),
                 "{mode} cut to {length}: {code}"
             );
         }
         fs::write(&path, &whole).unwrap();
-        assert_eq!(found(&root, &service), ["m1", "m2", "m3", "n1"], "{mode} repaired");
+        assert_eq!(
+            found(&root, &service),
+            ["m1", "m2", "m3", "n1"],
+            "{mode} repaired"
+        );
     }
 }
 
@@ -541,14 +657,31 @@ fn freeze(root: &Root) {
         .into_iter()
         .map(Result::unwrap)
     {
-        chmod(entry.path(), if entry.file_type().is_dir() { 0o555 } else { 0o444 });
+        chmod(
+            entry.path(),
+            if entry.file_type().is_dir() {
+                0o555
+            } else {
+                0o444
+            },
+        );
     }
 }
 
 /// Gives the owner back what [`freeze`] took, so that the folder can be removed.
 fn thaw(root: &Root) {
-    for entry in walkdir::WalkDir::new(root.path()).into_iter().map(Result::unwrap) {
-        chmod(entry.path(), if entry.file_type().is_dir() { 0o755 } else { 0o644 });
+    for entry in walkdir::WalkDir::new(root.path())
+        .into_iter()
+        .map(Result::unwrap)
+    {
+        chmod(
+            entry.path(),
+            if entry.file_type().is_dir() {
+                0o755
+            } else {
+                0o644
+            },
+        );
     }
 }
 
@@ -601,7 +734,9 @@ fn stores_that_may_not_be_written_are_read_all_the_same() {
 }
 
 fn check_frozen(root: &Root, state: &str, expected: &[&str]) {
-    let Some(mut command) = unprivileged(root.path()) else { return };
+    let Some(mut command) = unprivileged(root.path()) else {
+        return;
+    };
     let before = fingerprint(root.path());
     let (code, answer) = run_json(command.args(["query", "--status", "all"]));
     assert_eq!(fingerprint(root.path()), before, "{state}");
@@ -621,8 +756,12 @@ fn a_store_that_may_not_be_read_is_named_with_its_path() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     chmod(root.path(), 0o755);
-    for (target, mode) in [(path.clone(), 0o000), (path.parent().unwrap().to_owned(), 0o000)] {
-        let original = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&target).unwrap().permissions());
+    for (target, mode) in [
+        (path.clone(), 0o000),
+        (path.parent().unwrap().to_owned(), 0o000),
+    ] {
+        let original =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&target).unwrap().permissions());
         chmod(&target, mode);
         let Some(mut command) = unprivileged(root.path()) else {
             chmod(&target, original);
@@ -635,10 +774,17 @@ fn a_store_that_may_not_be_read_is_named_with_its_path() {
             ["store_unreadable", "scope_unusable"].contains(&answer["code"].as_str().unwrap()),
             "{answer}"
         );
-        assert!(answer["message"].as_str().unwrap().contains("scopes/"), "{answer}");
-        assert!(answer.to_string().to_lowercase().contains("permission"), "{answer}");
+        assert!(
+            answer["message"].as_str().unwrap().contains("scopes/"),
+            "{answer}"
+        );
+        assert!(
+            answer.to_string().to_lowercase().contains("permission"),
+            "{answer}"
+        );
     }
-    let (code, answer): (i32, Value) = run_json(unprivileged(root.path()).unwrap().args(["query", "marker"]));
+    let (code, answer): (i32, Value) =
+        run_json(unprivileged(root.path()).unwrap().args(["query", "marker"]));
     assert_eq!((code, answer["total"].as_u64()), (0, Some(3)));
 }
 
@@ -657,7 +803,10 @@ fn a_single_database_is_served_without_a_root() {
     other.end();
     fs::remove_file(&path).unwrap();
     assert_eq!(
-        service.query_memories(&QueryRequest::default()).unwrap_err().code(),
+        service
+            .query_memories(&QueryRequest::default())
+            .unwrap_err()
+            .code(),
         "store_not_found"
     );
 }
@@ -667,13 +816,22 @@ fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     database(&root, "foreign", "CREATE TABLE notes (a)");
-    fs::write(root.scope_folder("garbled").join("memory.db"), "no database").unwrap();
+    fs::write(
+        root.scope_folder("garbled").join("memory.db"),
+        "no database",
+    )
+    .unwrap();
     root.scope_folder("missing");
     root.manifest("missing", "description = \"nothing there yet\"\n");
     let service = root.service();
     let answer = service.query_memories(&words("marker")).unwrap();
     assert_eq!(answer.total, 3);
-    let mut skipped: Vec<&str> = answer.searched.skipped.iter().map(|skipped| skipped.scope.as_str()).collect();
+    let mut skipped: Vec<&str> = answer
+        .searched
+        .skipped
+        .iter()
+        .map(|skipped| skipped.scope.as_str())
+        .collect();
     skipped.sort_unstable();
     assert_eq!(skipped, ["foreign", "garbled", "missing"]);
     assert!(noted(&answer, NoteKind::ScopeUnavailable));
@@ -684,13 +842,23 @@ fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
         })
         .unwrap();
     assert_eq!(
-        memory.notes.iter().filter(|note| note.kind == NoteKind::ScopeUnavailable).count(),
+        memory
+            .notes
+            .iter()
+            .filter(|note| note.kind == NoteKind::ScopeUnavailable)
+            .count(),
         3
     );
-    let context = service.get_context(&ack_api::ContextRequest::default()).unwrap();
+    let context = service
+        .get_context(&ack_api::ContextRequest::default())
+        .unwrap();
     assert_eq!(context.searched.skipped.len(), 3);
     let scopes = service.list_scopes(&ListScopesRequest::default()).unwrap();
-    let states: Vec<(String, HealthState)> = scopes.scopes.into_iter().map(|scope| (scope.name, scope.health.state)).collect();
+    let states: Vec<(String, HealthState)> = scopes
+        .scopes
+        .into_iter()
+        .map(|scope| (scope.name, scope.health.state))
+        .collect();
     for (name, state) in states {
         assert_eq!(state == HealthState::Ok, name == "one", "{name}");
     }
@@ -718,7 +886,14 @@ fn a_store_that_is_locked_after_it_was_indexed_keeps_nothing_from_the_others() {
     let answer = query();
     let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
     assert_eq!(ids, ["good_1"]);
-    assert!(answer.searched.skipped.iter().any(|skipped| skipped.scope == "bad"), "{answer:?}");
+    assert!(
+        answer
+            .searched
+            .skipped
+            .iter()
+            .any(|skipped| skipped.scope == "bad"),
+        "{answer:?}"
+    );
     let get = |ids: &[&str]| GetRequest {
         ids: Some(ids.iter().map(|id| (*id).to_owned()).collect()),
         ..GetRequest::default()

@@ -5,7 +5,10 @@ use ack_api::{GetRequest, NoteKind, QueryRequest};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::store_support::{CLAUDE_MEM, assert_neutral, database, every_answer, everything, get, got, hits, ids, noted, served, words};
+use crate::store_support::{
+    CLAUDE_MEM, assert_neutral, database, every_answer, everything, get, got, hits, ids, noted,
+    served, words,
+};
 use crate::support::Root;
 
 /// An optional column of the native schema, a value, and where `get_memory` shows it.
@@ -21,16 +24,33 @@ const COLUMNS: [(&str, &str, &str, &str); 16] = [
     ("files", r#"'["src/a.rs"]'"#, "files", r#"["src/a.rs"]"#),
     ("narrative", "'long text'", "narrative", r#""long text""#),
     ("confidence", "0.5", "confidence", "0.5"),
-    ("reviewed_at", "'2026-01-05T00:00:00Z'", "reviewed_at", r#""2026-01-05T00:00:00Z""#),
+    (
+        "reviewed_at",
+        "'2026-01-05T00:00:00Z'",
+        "reviewed_at",
+        r#""2026-01-05T00:00:00Z""#,
+    ),
     ("reviewed_by", "'dana'", "reviewed_by", r#""dana""#),
     ("superseded_by", "'m9'", "superseded_by", r#""m9""#),
-    ("created_at", "'2026-01-06T00:00:00Z'", "created_at", r#""2026-01-06T00:00:00Z""#),
-    ("updated_at", "1767744000", "updated_at", r#""2026-01-07T00:00:00Z""#),
+    (
+        "created_at",
+        "'2026-01-06T00:00:00Z'",
+        "created_at",
+        r#""2026-01-06T00:00:00Z""#,
+    ),
+    (
+        "updated_at",
+        "1767744000",
+        "updated_at",
+        r#""2026-01-07T00:00:00Z""#,
+    ),
 ];
 
 #[test]
 fn a_store_with_nothing_but_id_and_title_answers_every_tool() {
-    let (_root, service) = served("CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('m1', 'only a marker')");
+    let (_root, service) = served(
+        "CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('m1', 'only a marker')",
+    );
     let found = service.query_memories(&words("marker")).unwrap();
     assert_eq!(ids(&found), ["m1"]);
     let memory = got(&service, "m1");
@@ -56,7 +76,11 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
         );
         let (_root, service) = served(&sql);
         let memory = got(&service, "m1");
-        assert_eq!(memory[field], serde_json::from_str::<Value>(shown).unwrap(), "{column}: {memory}");
+        assert_eq!(
+            memory[field],
+            serde_json::from_str::<Value>(shown).unwrap(),
+            "{column}: {memory}"
+        );
         for (_, _, other, _) in COLUMNS {
             let derived = column == "date" && other == "created_at";
             assert!(
@@ -65,8 +89,16 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
             );
         }
         // A memory whose successor is served is found by its id alone.
-        let expected: &[&str] = if column == "superseded_by" { &[] } else { &["m1"] };
-        assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), expected, "{column}");
+        let expected: &[&str] = if column == "superseded_by" {
+            &[]
+        } else {
+            &["m1"]
+        };
+        assert_eq!(
+            ids(&service.query_memories(&words("marker")).unwrap()),
+            expected,
+            "{column}"
+        );
     }
 }
 
@@ -78,10 +110,16 @@ fn a_status_column_alone_decides_what_is_served() {
            ('e', 'marker e', 'rejected'), ('f', 'marker f', 'APPROVED?'), ('g', 'marker g', x'ff'), ('h', 'marker h', 1)",
     );
     let by = |status| {
-        let mut found: Vec<String> = hits(&service, &QueryRequest { status, ..everything() })
-            .into_iter()
-            .map(|hit| hit.id)
-            .collect();
+        let mut found: Vec<String> = hits(
+            &service,
+            &QueryRequest {
+                status,
+                ..everything()
+            },
+        )
+        .into_iter()
+        .map(|hit| hit.id)
+        .collect();
         found.sort();
         found.concat()
     };
@@ -90,7 +128,11 @@ fn a_status_column_alone_decides_what_is_served() {
     assert!(by(Some(StatusFilter::Staging)).starts_with("cd"));
     assert!(by(Some(StatusFilter::All)).starts_with("abcd"));
     for id in ["e", "f", "h"] {
-        assert_eq!(get(&service, id).unwrap_err().code(), "memory_not_served", "{id}");
+        assert_eq!(
+            get(&service, id).unwrap_err().code(),
+            "memory_not_served",
+            "{id}"
+        );
     }
 }
 
@@ -102,9 +144,15 @@ fn unknown_columns_and_tables_are_ignored() {
          INSERT INTO memories (embedding, id, title, \"a \"\" quote\") VALUES (zeroblob(1000), 'm1', 'a marker', 'hidden marker');
          CREATE VIEW hidden AS SELECT * FROM memories; CREATE VIRTUAL TABLE memories_fts USING fts5(title, content='memories')",
     );
-    assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), ["m1"]);
+    assert_eq!(
+        ids(&service.query_memories(&words("marker")).unwrap()),
+        ["m1"]
+    );
     for (name, answer) in every_answer(&service) {
-        assert!(!answer.to_string().contains("hidden marker"), "{name}: {answer}");
+        assert!(
+            !answer.to_string().contains("hidden marker"),
+            "{name}: {answer}"
+        );
     }
 }
 
@@ -114,22 +162,39 @@ fn a_column_named_rowid_is_no_row_number() {
         "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, rowid TEXT);
          INSERT INTO memories VALUES ('m1', 'a marker', 'not a number'), ('m2', 'other words', 'not a number'), ('m3', 'third one', NULL)",
     );
-    assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), ["m1"]);
+    assert_eq!(
+        ids(&service.query_memories(&words("marker")).unwrap()),
+        ["m1"]
+    );
     assert_eq!(hits(&service, &everything()).len(), 3);
     assert_eq!(got(&service, "m2")["title"], "other words");
 }
 
 #[test]
 fn integer_ids_are_served_as_text_and_found_again() {
-    for declared in ["INTEGER PRIMARY KEY", "INTEGER", "INT NOT NULL", "NUMERIC", ""] {
+    for declared in [
+        "INTEGER PRIMARY KEY",
+        "INTEGER",
+        "INT NOT NULL",
+        "NUMERIC",
+        "",
+    ] {
         let sql = format!(
             "CREATE TABLE memories (id {declared}, title TEXT); INSERT INTO memories VALUES (7, 'a marker'), (42, 'another thing')"
         );
         let (_root, service) = served(&sql);
-        assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), ["7"], "id {declared}");
+        assert_eq!(
+            ids(&service.query_memories(&words("marker")).unwrap()),
+            ["7"],
+            "id {declared}"
+        );
         assert_eq!(hits(&service, &everything()).len(), 2, "id {declared}");
         let memory = get(&service, "42").unwrap_or_else(|error| panic!("id {declared}: {error}"));
-        assert_eq!(memory.memory.unwrap().memory.title, "another thing", "id {declared}");
+        assert_eq!(
+            memory.memory.unwrap().memory.title,
+            "another thing",
+            "id {declared}"
+        );
     }
 }
 
@@ -179,7 +244,11 @@ fn tables_around_the_memories_may_lack_row_numbers_and_columns() {
 #[test]
 fn every_id_that_is_served_can_be_fetched() {
     let root = Root::new();
-    let path = database(&root, "odd", "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, status TEXT)");
+    let path = database(
+        &root,
+        "odd",
+        "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, status TEXT)",
+    );
     let raw = [
         "plain".to_owned(),
         "with two  blanks".to_owned(),
@@ -197,7 +266,10 @@ fn every_id_that_is_served_can_be_fetched() {
     let connection = Connection::open(path).unwrap();
     for id in &raw {
         connection
-            .execute("INSERT INTO memories VALUES (?1, 'title of ' || length(?1), 'approved')", [id])
+            .execute(
+                "INSERT INTO memories VALUES (?1, 'title of ' || length(?1), 'approved')",
+                [id],
+            )
             .unwrap();
     }
     let service = root.service();
@@ -253,22 +325,40 @@ fn a_change_of_the_schema_is_noticed_by_the_next_answer() {
     );
     let service = root.service();
     assert_eq!(
-        service.query_memories(&QueryRequest::default()).unwrap().total,
+        service
+            .query_memories(&QueryRequest::default())
+            .unwrap()
+            .total,
         0,
         "nobody approved it"
     );
     let other = Connection::open(&path).unwrap();
     other
-        .execute_batch("ALTER TABLE memories ADD COLUMN status TEXT; UPDATE memories SET status = 'approved'")
+        .execute_batch(
+            "ALTER TABLE memories ADD COLUMN status TEXT; UPDATE memories SET status = 'approved'",
+        )
         .unwrap();
-    assert_eq!(ids(&service.query_memories(&QueryRequest::default()).unwrap()), ["m1"]);
-    other.execute_batch("ALTER TABLE memories RENAME COLUMN title TO headline").unwrap();
     assert_eq!(
-        service.query_memories(&QueryRequest::default()).unwrap_err().code(),
+        ids(&service.query_memories(&QueryRequest::default()).unwrap()),
+        ["m1"]
+    );
+    other
+        .execute_batch("ALTER TABLE memories RENAME COLUMN title TO headline")
+        .unwrap();
+    assert_eq!(
+        service
+            .query_memories(&QueryRequest::default())
+            .unwrap_err()
+            .code(),
         "store_foreign"
     );
-    other.execute_batch("ALTER TABLE memories RENAME COLUMN headline TO title").unwrap();
-    assert_eq!(ids(&service.query_memories(&QueryRequest::default()).unwrap()), ["m1"]);
+    other
+        .execute_batch("ALTER TABLE memories RENAME COLUMN headline TO title")
+        .unwrap();
+    assert_eq!(
+        ids(&service.query_memories(&QueryRequest::default()).unwrap()),
+        ["m1"]
+    );
 }
 
 fn claude_mem() -> String {
@@ -294,7 +384,10 @@ fn claude_mem() -> String {
 #[test]
 fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
     let (_root, service) = served(&claude_mem());
-    let mut found: Vec<String> = hits(&service, &everything()).into_iter().map(|hit| hit.id).collect();
+    let mut found: Vec<String> = hits(&service, &everything())
+        .into_iter()
+        .map(|hit| hit.id)
+        .collect();
     found.sort();
     assert_eq!(found, ["obs-123", "obs-124", "obs-125", "sum-12"]);
     let memory = got(&service, "obs-123");
@@ -315,7 +408,10 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
     }
     assert_eq!(memory["session_context"]["title"], "Retries");
     assert!(
-        memory["session_context"]["overview"].as_str().unwrap().contains("linear is wrong"),
+        memory["session_context"]["overview"]
+            .as_str()
+            .unwrap()
+            .contains("linear is wrong"),
         "{memory}"
     );
     let summary = got(&service, "sum-12");
@@ -324,7 +420,10 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
         (&json!("Fix the retries"), &json!("session_summary"))
     );
     for part in ["the queue", "linear is wrong", "exponential", "watch it"] {
-        assert!(summary["narrative"].as_str().unwrap().contains(part), "{summary}");
+        assert!(
+            summary["narrative"].as_str().unwrap().contains(part),
+            "{summary}"
+        );
     }
     for id in [
         "obs-12",
@@ -337,7 +436,11 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
         "obs--123",
         "obs-99999999999999999999",
     ] {
-        assert_eq!(get(&service, id).unwrap_err().code(), "memory_not_found", "{id}");
+        assert_eq!(
+            get(&service, id).unwrap_err().code(),
+            "memory_not_found",
+            "{id}"
+        );
     }
 }
 
@@ -372,7 +475,10 @@ fn memories_of_a_merged_worktree_are_found_by_both_names() {
             project: Some(project.to_owned()),
             ..everything()
         };
-        let mut found: Vec<String> = hits(&service, &request).into_iter().map(|hit| hit.id).collect();
+        let mut found: Vec<String> = hits(&service, &request)
+            .into_iter()
+            .map(|hit| hit.id)
+            .collect();
         found.sort();
         found
     };
@@ -387,14 +493,23 @@ fn memories_of_a_merged_worktree_are_found_by_both_names() {
 fn raw_prompts_and_tool_output_are_never_served() {
     let root = Root::new();
     database(&root, "cm", &claude_mem());
-    root.manifest("cm", "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]\n");
+    root.manifest(
+        "cm",
+        "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]\n",
+    );
     let service = root.service();
     for query in ["SECRETPROMPT", "raw words", "what I typed", "Bash"] {
         let found = service.query_memories(&words(query)).unwrap();
-        assert!(found.results.is_empty() && found.total == 0, "{query}: {found:?}");
+        assert!(
+            found.results.is_empty() && found.total == 0,
+            "{query}: {found:?}"
+        );
     }
     for (name, answer) in every_answer(&service) {
-        assert!(!answer.to_string().to_lowercase().contains("secretprompt"), "{name}: {answer}");
+        assert!(
+            !answer.to_string().to_lowercase().contains("secretprompt"),
+            "{name}: {answer}"
+        );
     }
 }
 
@@ -410,7 +525,10 @@ fn an_old_claude_mem_store_with_other_names_and_fewer_columns_is_read() {
     assert_eq!(memory["title"], "First line is the title");
     assert_eq!(memory["session_id"], "k1");
     assert!(memory["narrative"].as_str().unwrap().ends_with("the rest"));
-    assert_eq!(ids(&service.query_memories(&words("rest")).unwrap()), ["obs-1"]);
+    assert_eq!(
+        ids(&service.query_memories(&words("rest")).unwrap()),
+        ["obs-1"]
+    );
     for (name, answer) in every_answer(&service) {
         assert!(!answer.to_string().contains("SECRETPROMPT"), "{name}");
     }
@@ -418,15 +536,22 @@ fn an_old_claude_mem_store_with_other_names_and_fewer_columns_is_read() {
 
 #[test]
 fn the_least_a_claude_mem_store_may_hold_is_read() {
-    let (_root, service) =
-        served("CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (5, 'a marker')");
-    assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), ["obs-5"]);
+    let (_root, service) = served(
+        "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (5, 'a marker')",
+    );
+    assert_eq!(
+        ids(&service.query_memories(&words("marker")).unwrap()),
+        ["obs-5"]
+    );
     assert_eq!(got(&service, "obs-5")["title"], "a marker");
     let (_root, service) = served(
         "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, sdk_session_id TEXT, request TEXT);
          INSERT INTO session_summaries VALUES (3, 'k1', 'a marker')",
     );
-    assert_eq!(ids(&service.query_memories(&words("marker")).unwrap()), ["sum-3"]);
+    assert_eq!(
+        ids(&service.query_memories(&words("marker")).unwrap()),
+        ["sum-3"]
+    );
     assert_eq!(got(&service, "sum-3")["type"], "session_summary");
 }
 
@@ -443,7 +568,10 @@ fn claude_mem_three_is_read_with_its_public_ids() {
            (2, 's-1', 'Text alone', NULL, NULL, NULL, 1768215601, 'kiosk-web', NULL, NULL, NULL, NULL, NULL, NULL),
            (3, 's-1', 'Empty id', '', NULL, NULL, 1768215602, 'kiosk-web', NULL, 'Third', NULL, NULL, NULL, NULL)",
     );
-    let mut found: Vec<String> = hits(&service, &everything()).into_iter().map(|hit| hit.id).collect();
+    let mut found: Vec<String> = hits(&service, &everything())
+        .into_iter()
+        .map(|hit| hit.id)
+        .collect();
     found.sort();
     assert_eq!(found, ["doc_1", "mem-2", "mem-3"]);
     let memory = got(&service, "doc_1");
@@ -453,7 +581,10 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     assert_eq!(memory["narrative"], "The body");
     assert_eq!(memory["created_at"], "2026-01-12T11:00:00Z");
     // Nobody reviewed a row of it, and so nobody vouches for its overviews.
-    assert_eq!(memory["session_context"], json!({ "title": "Retries", "unreviewed": true }));
+    assert_eq!(
+        memory["session_context"],
+        json!({ "title": "Retries", "unreviewed": true })
+    );
     root.manifest("odd", "overviews = \"show\"");
     assert_eq!(
         got(&root.service(), "doc_1")["session_context"],
@@ -465,6 +596,8 @@ fn claude_mem_three_is_read_with_its_public_ids() {
         ..everything()
     };
     assert_eq!(hits(&service, &request).len(), 2);
-    let scopes = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap();
+    let scopes = service
+        .list_scopes(&ack_api::ListScopesRequest::default())
+        .unwrap();
     assert_eq!(scopes.scopes[0].profile.as_deref(), Some("claude-mem-v3"));
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use ack_api::memory::StatusFilter;
 use ack_api::{
-    ContextRequest, Detail, GetRequest, GetResponse, Include, ListScopesRequest, MemoryHit, NoteKind, QueryRequest, QueryResponse,
+    ContextRequest, Detail, GetRequest, GetResponse, Include, ListScopesRequest, MemoryHit,
+    NoteKind, QueryRequest, QueryResponse,
 };
 use ack_memory::service::Error;
 use ack_memory::service::Service;
@@ -94,14 +95,22 @@ pub fn pages(service: &Service, request: &QueryRequest) -> Vec<QueryResponse> {
 
 /// The results of every page of a query.
 pub fn hits(service: &Service, request: &QueryRequest) -> Vec<MemoryHit> {
-    pages(service, request).into_iter().flat_map(|page| page.results).collect()
+    pages(service, request)
+        .into_iter()
+        .flat_map(|page| page.results)
+        .collect()
 }
 
 /// The ids of a page, near-duplicates that were folded in too.
 pub fn ids(response: &QueryResponse) -> Vec<String> {
     let own = response.results.iter().map(|hit| hit.id.clone());
-    own.chain(response.results.iter().flat_map(|hit| hit.also.iter().map(|also| also.id.clone())))
-        .collect()
+    own.chain(
+        response
+            .results
+            .iter()
+            .flat_map(|hit| hit.also.iter().map(|also| also.id.clone())),
+    )
+    .collect()
 }
 
 /// One memory with everything around it, whatever its status.
@@ -116,7 +125,10 @@ pub fn get(service: &Service, id: &str) -> Result<GetResponse, Error> {
 
 /// One memory with everything around it, as JSON.
 pub fn got(service: &Service, id: &str) -> Value {
-    serde_json::to_value(get(service, id).unwrap_or_else(|error| panic!("get_memory {id:?}: {error}"))).unwrap()
+    serde_json::to_value(
+        get(service, id).unwrap_or_else(|error| panic!("get_memory {id:?}: {error}")),
+    )
+    .unwrap()
 }
 
 /// Whether an answer holds a note of this kind.
@@ -131,14 +143,20 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
     let all = pages(service, &everything());
     let known: Vec<String> = all.iter().flat_map(ids).collect();
     for page in all {
-        keep("query_memories".to_owned(), serde_json::to_value(page).unwrap());
+        keep(
+            "query_memories".to_owned(),
+            serde_json::to_value(page).unwrap(),
+        );
     }
     let searched = QueryRequest {
         explain: Some(true),
         ..words("evil title narrative marker session fact tag")
     };
     for page in pages(service, &searched) {
-        keep("query_memories with words".to_owned(), serde_json::to_value(page).unwrap());
+        keep(
+            "query_memories with words".to_owned(),
+            serde_json::to_value(page).unwrap(),
+        );
     }
     for status in [None, Some(StatusFilter::Staging)] {
         let request = QueryRequest {
@@ -164,8 +182,13 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
                 .map_or_else(|error| json!(error.body()), |answer| json!(answer)),
         );
     }
-    for id in known.iter().map(String::as_str).chain(["no such id", "evil"]) {
-        let answer = get(service, id).map_or_else(|error| json!(error.body()), |answer| json!(answer));
+    for id in known
+        .iter()
+        .map(String::as_str)
+        .chain(["no such id", "evil"])
+    {
+        let answer =
+            get(service, id).map_or_else(|error| json!(error.body()), |answer| json!(answer));
         keep(format!("get_memory {id:?}"), answer);
         let answer = service.get_memory(&GetRequest {
             id: Some(id.to_owned()),
@@ -187,7 +210,9 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
             format!("list_scopes {}", scope.name),
             one.map_or_else(|error| json!(error.body()), |answer| json!(answer)),
         );
-        let folder = std::env::temp_dir().join("ack-test-no-such-folder").join(&scope.name);
+        let folder = std::env::temp_dir()
+            .join("ack-test-no-such-folder")
+            .join(&scope.name);
         for focus in [None, Some("evil title narrative marker".to_owned())] {
             let request = ContextRequest {
                 project_path: Some(folder.to_string_lossy().into_owned()),
@@ -203,7 +228,10 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
             );
         }
     }
-    keep("list_scopes".to_owned(), serde_json::to_value(scopes).unwrap());
+    keep(
+        "list_scopes".to_owned(),
+        serde_json::to_value(scopes).unwrap(),
+    );
     answers
 }
 
@@ -241,7 +269,11 @@ pub fn assert_neutral(name: &str, answer: &Value) {
 pub fn within<T>(limit: Duration, what: &str, run: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let result = run();
-    assert!(started.elapsed() < limit, "{what} took {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < limit,
+        "{what} took {:?}",
+        started.elapsed()
+    );
     result
 }
 
@@ -261,7 +293,11 @@ impl Other {
     /// Starts it with another job, see [`run_job`].
     pub fn start(job: &Value) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "store_support::the_other_process_obeys", "--nocapture"])
+            .args([
+                "--exact",
+                "store_support::the_other_process_obeys",
+                "--nocapture",
+            ])
             .env(JOB, job.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -270,7 +306,11 @@ impl Other {
             .unwrap();
         let input = child.stdin.take();
         let output = child.stdout.take().map(BufReader::new);
-        Self { child, input, output }
+        Self {
+            child,
+            input,
+            output,
+        }
     }
 
     /// Runs SQL there; its error as text.
@@ -286,7 +326,8 @@ impl Other {
 
     /// Runs SQL there.
     pub fn sql(&mut self, sql: &str) {
-        self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        self.try_sql(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
     /// Kills it without any chance to tidy up.
@@ -372,7 +413,11 @@ fn run_job(job: &Value) {
         drop(stop);
     });
     let mut connection = Some(connection);
-    let configure = |connection: &Connection| connection.execute_batch(job["setup"].as_str().unwrap_or_default()).unwrap();
+    let configure = |connection: &Connection| {
+        connection
+            .execute_batch(job["setup"].as_str().unwrap_or_default())
+            .unwrap()
+    };
     configure(connection.as_ref().unwrap());
     let pause = Duration::from_micros(job["pause_us"].as_u64().unwrap());
     let hold = Duration::from_micros(job["hold_us"].as_u64().unwrap_or_default());
@@ -442,7 +487,10 @@ pub fn binary(root: &Path) -> Command {
 }
 
 fn settle(command: &mut Command, root: &Path) {
-    command.current_dir("/").env("ACK_MEM_PATH", root).env("NO_COLOR", "1");
+    command
+        .current_dir("/")
+        .env("ACK_MEM_PATH", root)
+        .env("NO_COLOR", "1");
     for name in ["ACK_MEM_SCOPE", "ACK_MEM_DB", "CLAUDE_PROJECT_DIR"] {
         command.env_remove(name);
     }
@@ -458,11 +506,19 @@ pub fn unprivileged(root: &Path) -> Option<Command> {
     }
     let wrapped = || {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_ack-memory")]);
+        command.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            env!("CARGO_BIN_EXE_ack-memory"),
+        ]);
         settle(&mut command, root);
         command
     };
-    let works = wrapped().arg("--version").output().is_ok_and(|output| output.status.success());
+    let works = wrapped()
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !works {
         eprintln!("setpriv cannot run the binary as another user: this test did nothing");
     }
@@ -472,7 +528,12 @@ pub fn unprivileged(root: &Path) -> Option<Command> {
 /// The exit code and the JSON that the binary printed: an answer on standard output or an error on standard error.
 pub fn run_json(command: &mut Command) -> (i32, Value) {
     let output = command.arg("--json").output().unwrap();
-    let text = if output.status.success() { &output.stdout } else { &output.stderr };
-    let value = serde_json::from_slice(text).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));
+    let text = if output.status.success() {
+        &output.stdout
+    } else {
+        &output.stderr
+    };
+    let value = serde_json::from_slice(text)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));
     (output.status.code().unwrap(), value)
 }

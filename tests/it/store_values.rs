@@ -4,7 +4,9 @@ use ack_api::{ContextRequest, NoteKind, QueryRequest};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::store_support::{assert_neutral, binary, database, every_answer, everything, got, hits, noted, served, words};
+use crate::store_support::{
+    assert_neutral, binary, database, every_answer, everything, got, hits, noted, served, words,
+};
 use crate::support::Root;
 
 const NATIVE: &str = ack_memory::import::write::SCHEMA;
@@ -45,7 +47,12 @@ fn lists_that_are_no_json_are_read_as_far_as_possible() {
             json!(["just a sentence, with a comma"]),
             false,
         ),
-        ("facts", r#"'["whole", "cut in the mid'"#, json!(["whole", "cut in the mid"]), true),
+        (
+            "facts",
+            r#"'["whole", "cut in the mid'"#,
+            json!(["whole", "cut in the mid"]),
+            true,
+        ),
         ("facts", "'null'", Value::Null, false),
         (
             "facts",
@@ -53,8 +60,18 @@ fn lists_that_are_no_json_are_read_as_far_as_possible() {
             json!(["why: as an object", "n: 3"]),
             true,
         ),
-        ("facts", "'- one' || char(10) || '- two'", json!(["one", "two"]), false),
-        ("facts", "'one | two, three'", json!(["one", "two, three"]), false),
+        (
+            "facts",
+            "'- one' || char(10) || '- two'",
+            json!(["one", "two"]),
+            false,
+        ),
+        (
+            "facts",
+            "'one | two, three'",
+            json!(["one", "two, three"]),
+            false,
+        ),
         ("facts", "17", json!(["17"]), true),
         ("facts", "''", Value::Null, false),
         ("facts", "'['", Value::Null, true),
@@ -64,7 +81,12 @@ fn lists_that_are_no_json_are_read_as_far_as_possible() {
             json!(["a", "7", "true", "b: c", "d, e"]),
             true,
         ),
-        ("concepts", "'gotcha|pattern|elixir'", json!(["gotcha", "pattern", "elixir"]), false),
+        (
+            "concepts",
+            "'gotcha|pattern|elixir'",
+            json!(["gotcha", "pattern", "elixir"]),
+            false,
+        ),
         (
             "concepts",
             "'gotcha, pattern ,, elixir,'",
@@ -72,13 +94,32 @@ fn lists_that_are_no_json_are_read_as_far_as_possible() {
             false,
         ),
         ("concepts", r#"'"pattern"'"#, json!(["pattern"]), false),
-        ("concepts", "CAST(x'676f74636861ff' AS TEXT)", json!(["gotcha\u{fffd}"]), true),
+        (
+            "concepts",
+            "CAST(x'676f74636861ff' AS TEXT)",
+            json!(["gotcha\u{fffd}"]),
+            true,
+        ),
         ("concepts", "x'ff00fe'", Value::Null, true),
-        ("files", "'app/models/bare path.rb'", json!(["app/models/bare path.rb"]), false),
-        ("files", "'src/a.rs, src/b.rs'", json!(["src/a.rs", "src/b.rs"]), false),
+        (
+            "files",
+            "'app/models/bare path.rb'",
+            json!(["app/models/bare path.rb"]),
+            false,
+        ),
+        (
+            "files",
+            "'src/a.rs, src/b.rs'",
+            json!(["src/a.rs", "src/b.rs"]),
+            false,
+        ),
     ];
     for (column, value, expected, repaired) in cases {
-        assert_eq!(read(column, value), (expected, repaired), "{column} = {value}");
+        assert_eq!(
+            read(column, value),
+            (expected, repaired),
+            "{column} = {value}"
+        );
     }
 }
 
@@ -90,8 +131,16 @@ fn dates_are_read_from_seconds_milliseconds_and_text_and_impossible_ones_are_rep
         ("1768215600.5", json!("2026-01-12T11:00:00Z"), false),
         ("'1768215600000'", json!("2026-01-12T11:00:00Z"), false),
         ("'2026-01-12'", json!("2026-01-12T00:00:00Z"), false),
-        ("'2026-01-12 11:00:00'", json!("2026-01-12T11:00:00Z"), false),
-        ("'2026-01-12T12:00:00+01:00'", json!("2026-01-12T11:00:00Z"), false),
+        (
+            "'2026-01-12 11:00:00'",
+            json!("2026-01-12T11:00:00Z"),
+            false,
+        ),
+        (
+            "'2026-01-12T12:00:00+01:00'",
+            json!("2026-01-12T11:00:00Z"),
+            false,
+        ),
         ("'2026-02-30 25:61'", Value::Null, true),
         ("'soon'", Value::Null, true),
         ("NULL", Value::Null, false),
@@ -102,7 +151,11 @@ fn dates_are_read_from_seconds_milliseconds_and_text_and_impossible_ones_are_rep
         ("9e999", Value::Null, true),
     ];
     for (value, expected, repaired) in cases {
-        assert_eq!(read("created_at", value), (expected, repaired), "created_at = {value}");
+        assert_eq!(
+            read("created_at", value),
+            (expected, repaired),
+            "created_at = {value}"
+        );
     }
 }
 
@@ -148,11 +201,20 @@ fn rows_without_an_id_are_no_reason_to_fail() {
     assert_eq!(found.iter().filter(|hit| hit.id == "m1").count(), 1);
     assert_eq!(found.iter().filter(|hit| hit.id == "twice").count(), 1);
     for hit in &found {
-        assert!(!hit.id.is_empty(), "a memory that nobody can ask for: {hit:?}");
+        assert!(
+            !hit.id.is_empty(),
+            "a memory that nobody can ask for: {hit:?}"
+        );
     }
-    let scopes = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap();
+    let scopes = service
+        .list_scopes(&ack_api::ListScopesRequest::default())
+        .unwrap();
     assert!(
-        scopes.scopes[0].health.problems.iter().any(|problem| problem.contains("repeat")),
+        scopes.scopes[0]
+            .health
+            .problems
+            .iter()
+            .any(|problem| problem.contains("repeat")),
         "{:?}",
         scopes.scopes[0].health
     );
@@ -171,8 +233,14 @@ fn invalid_utf8_in_every_column_is_repaired_and_reported() {
         "session",
         "type",
     ] {
-        let (shown, repaired) = read(column, "CAST(x'6d61726b657220ff206a756e6b' AS TEXT) || ' marker'");
-        assert!(shown.to_string().contains("marker \u{fffd} junk"), "{column}: {shown}");
+        let (shown, repaired) = read(
+            column,
+            "CAST(x'6d61726b657220ff206a756e6b' AS TEXT) || ' marker'",
+        );
+        assert!(
+            shown.to_string().contains("marker \u{fffd} junk"),
+            "{column}: {shown}"
+        );
         assert!(repaired, "{column}");
     }
     // An id or a status that is broken must not make the row reachable or approved by accident.
@@ -184,7 +252,11 @@ fn invalid_utf8_in_every_column_is_repaired_and_reported() {
 fn a_narrative_of_a_megabyte_is_cut_and_searched() {
     let root = Root::new();
     let path = database(&root, "odd", NATIVE);
-    let narrative = format!("{} needleword {}", "word ".repeat(1_000), "x".repeat(1 << 20));
+    let narrative = format!(
+        "{} needleword {}",
+        "word ".repeat(1_000),
+        "x".repeat(1 << 20)
+    );
     Connection::open(path)
         .unwrap()
         .execute(
@@ -199,7 +271,10 @@ fn a_narrative_of_a_megabyte_is_cut_and_searched() {
     let memory = got(&service, "m1");
     assert!(memory["narrative"].as_str().unwrap().len() <= 24_000);
     let title = got(&service, "m2");
-    assert!(title["title"].as_str().unwrap().chars().count() <= 300, "{title}");
+    assert!(
+        title["title"].as_str().unwrap().chars().count() <= 300,
+        "{title}"
+    );
     for (name, answer) in every_answer(&service) {
         assert!(
             answer.to_string().len() < 300_000,
@@ -227,7 +302,10 @@ const EVIL: [&str; 12] = [
 
 fn evil_store(root: &Root) {
     let path = database(root, "evil", NATIVE);
-    root.manifest("evil", "description = \"evil \\u001b[31m \\u202e\"\nprojects = [\"evil\"]\n");
+    root.manifest(
+        "evil",
+        "description = \"evil \\u001b[31m \\u202e\"\nprojects = [\"evil\"]\n",
+    );
     let connection = Connection::open(path).unwrap();
     for (number, evil) in EVIL.iter().enumerate() {
         let status = ["approved", "staging", "promoted"][number % 3];
@@ -253,10 +331,16 @@ fn evil_store(root: &Root) {
             )
             .unwrap();
         connection
-            .execute("INSERT INTO curation_log VALUES (?1, ?2, ?2, ?2, ?2, ?2, ?2)", params![id, evil])
+            .execute(
+                "INSERT INTO curation_log VALUES (?1, ?2, ?2, ?2, ?2, ?2, ?2)",
+                params![id, evil],
+            )
             .unwrap();
         connection
-            .execute("INSERT INTO memory_links VALUES (?1, ?1, ?2, ?2, 0.5)", params![id, evil])
+            .execute(
+                "INSERT INTO memory_links VALUES (?1, ?1, ?2, ?2, 0.5)",
+                params![id, evil],
+            )
             .unwrap();
     }
     connection
@@ -275,7 +359,11 @@ fn hostile_text_is_neutralised_in_every_answer_of_every_tool() {
     }
     let found = hits(&service, &words("evil"));
     let reached: usize = found.iter().map(|hit| 1 + hit.also.len()).sum();
-    assert!(reached >= EVIL.len() - 1, "{reached} of {} memories are found", EVIL.len());
+    assert!(
+        reached >= EVIL.len() - 1,
+        "{reached} of {} memories are found",
+        EVIL.len()
+    );
     let context = service
         .get_context(&ContextRequest {
             project_path: Some(root.path().join("evil").to_string_lossy().into_owned()),
@@ -295,8 +383,24 @@ fn hostile_text_reaches_no_terminal_through_the_command_line() {
     let root = Root::new();
     evil_store(&root);
     let commands: [&[&str]; 6] = [
-        &["query", "evil", "--status", "all", "-n", "50", "--full", "--explain"],
-        &["get", "5 evil gnp.exe bidi", "--status", "all", "--include", "history"],
+        &[
+            "query",
+            "evil",
+            "--status",
+            "all",
+            "-n",
+            "50",
+            "--full",
+            "--explain",
+        ],
+        &[
+            "get",
+            "5 evil gnp.exe bidi",
+            "--status",
+            "all",
+            "--include",
+            "history",
+        ],
         &["scopes", "--in-scope", "evil"],
         &["context", "evil", "--project", "/nowhere/evil"],
         &["doctor"],
@@ -320,7 +424,10 @@ fn a_scope_folder_with_a_hostile_name_is_neutralised() {
     let path = database(&root, "calm", NATIVE);
     Connection::open(path)
         .unwrap()
-        .execute("INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved')", [])
+        .execute(
+            "INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved')",
+            [],
+        )
         .unwrap();
     let service = root.service();
     for (name, answer) in every_answer(&service) {
@@ -338,7 +445,9 @@ fn a_scope_folder_with_a_hostile_name_is_neutralised() {
 #[test]
 fn hostile_names_of_tables_are_neutralised_in_the_error() {
     let (_root, service) = served("CREATE TABLE \"evil\u{1b}[31m \u{202e}table\n\" (a)");
-    let error = service.query_memories(&QueryRequest::default()).unwrap_err();
+    let error = service
+        .query_memories(&QueryRequest::default())
+        .unwrap_err();
     assert_eq!(error.code(), "store_foreign");
     assert_neutral("store_foreign", &json!(error.body()));
 }
@@ -354,10 +463,18 @@ fn a_collation_of_the_writing_program_alone_hides_nothing() {
         INSERT INTO overviews (session, content, created_at) VALUES ('s1', 'What it was about', '2026-01-01');
         INSERT INTO memory_links (from_id, to_id, kind) VALUES ('b2', 'A1', 'derived_from'), ('B2', 'a1', 'related');
         INSERT INTO curation_log (memory_id, action, created_at) VALUES ('b2', 'approve', '2026-01-02'), ('B2', 'reject', '2026-01-03');";
-    for (name, without_rowid) in [("LENGTH_FIRST", false), ("LENGTH_FIRST", true), ("NOCASE", false), ("RTRIM", false)] {
+    for (name, without_rowid) in [
+        ("LENGTH_FIRST", false),
+        ("LENGTH_FIRST", true),
+        ("NOCASE", false),
+        ("RTRIM", false),
+    ] {
         // Where the program takes ids for equal that we do not, it could not have written both.
         let rows = if name == "NOCASE" {
-            rows.replace("('a1', 'Third marker', 'staging'", "('c3', 'Third marker', 'staging'")
+            rows.replace(
+                "('a1', 'Third marker', 'staging'",
+                "('c3', 'Third marker', 'staging'",
+            )
         } else {
             rows.to_owned()
         };
@@ -377,37 +494,59 @@ fn a_collation_of_the_writing_program_alone_hides_nothing() {
         let path = root.scope_folder("odd").join("memory.db");
         let writer = Connection::open(&path).unwrap();
         writer
-            .create_collation("LENGTH_FIRST", |a: &str, b: &str| a.len().cmp(&b.len()).then_with(|| b.cmp(a)))
+            .create_collation("LENGTH_FIRST", |a: &str, b: &str| {
+                a.len().cmp(&b.len()).then_with(|| b.cmp(a))
+            })
             .unwrap();
         writer.execute_batch(&schema).unwrap();
-        writer.execute_batch(&rows).unwrap_or_else(|error| panic!("{name}: {error}"));
+        writer
+            .execute_batch(&rows)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         drop(writer);
         let service = root.service();
         let case = format!("{name}, without row numbers: {without_rowid}");
         let found = hits(&service, &words("marker"));
-        assert_eq!(found.len(), 3, "{case}: the one that is superseded stays out");
+        assert_eq!(
+            found.len(),
+            3,
+            "{case}: the one that is superseded stays out"
+        );
         for hit in &found {
             assert_eq!(got(&service, &hit.id)["title"], json!(hit.title), "{case}");
         }
         let memory = got(&service, "b2");
         assert_eq!(memory["session_context"]["title"], "The session", "{case}");
-        assert_eq!(memory["session_context"]["overview"], "What it was about", "{case}");
+        assert_eq!(
+            memory["session_context"]["overview"], "What it was about",
+            "{case}"
+        );
         let links: Vec<&Value> = memory["links"]
             .as_array()
             .unwrap_or_else(|| panic!("{case}: {memory}"))
             .iter()
             .map(|link| &link["to_id"])
             .collect();
-        assert_eq!(links, ["A1", "A1"], "{case}: derived from it, and replaces it");
+        assert_eq!(
+            links,
+            ["A1", "A1"],
+            "{case}: derived from it, and replaces it"
+        );
         assert_eq!(memory["history"].as_array().unwrap().len(), 1, "{case}");
         assert!(
             crate::store_support::get(&service, "B2").is_err(),
             "{case}: ids are compared as they stand"
         );
-        let counts = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap().scopes[0]
+        let counts = service
+            .list_scopes(&ack_api::ListScopesRequest::default())
+            .unwrap()
+            .scopes[0]
             .counts
             .unwrap();
-        assert_eq!((counts.approved, counts.promoted, counts.staging), (2, 1, 1), "{case}");
+        assert_eq!(
+            (counts.approved, counts.promoted, counts.staging),
+            (2, 1, 1),
+            "{case}"
+        );
         service.get_context(&ContextRequest::default()).unwrap();
     }
 }

@@ -19,7 +19,10 @@ impl Root {
     /// An empty root.
     pub fn new() -> Self {
         Self {
-            folder: tempfile::Builder::new().prefix("ack-test-").tempdir().unwrap(),
+            folder: tempfile::Builder::new()
+                .prefix("ack-test-")
+                .tempdir()
+                .unwrap(),
         }
     }
 
@@ -52,7 +55,9 @@ impl Root {
     pub fn store(&self, scope: &str, memories: &[Value]) -> PathBuf {
         let path = self.scope_folder(scope).join("memory.db");
         let connection = Connection::open(&path).unwrap();
-        connection.execute_batch(ack_memory::import::write::SCHEMA).unwrap();
+        connection
+            .execute_batch(ack_memory::import::write::SCHEMA)
+            .unwrap();
         insert(&connection, memories);
         path
     }
@@ -105,7 +110,10 @@ pub fn insert(connection: &Connection, memories: &[Value]) {
                     .unwrap();
             }
             connection
-                .execute(&format!("UPDATE memories SET \"{key}\" = ?1 WHERE id = ?2"), params![value, id])
+                .execute(
+                    &format!("UPDATE memories SET \"{key}\" = ?1 WHERE id = ?2"),
+                    params![value, id],
+                )
                 .unwrap();
         }
     }
@@ -125,7 +133,11 @@ pub fn fingerprint(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime, u64)> {
             };
             (
                 entry.path().to_owned(),
-                (metadata.len(), metadata.modified().unwrap(), xxhash_rust::xxh3::xxh3_64(&content)),
+                (
+                    metadata.len(),
+                    metadata.modified().unwrap(),
+                    xxhash_rust::xxh3::xxh3_64(&content),
+                ),
             )
         })
         .collect()
@@ -133,7 +145,9 @@ pub fn fingerprint(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime, u64)> {
 
 /// The folder of a set that lies outside the repository, from the environment; `None`, with a message, where it is not set.
 pub fn outside(variable: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_dir());
+    let folder = std::env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_dir());
     if folder.is_none() {
         eprintln!("{variable} names no folder: this test did nothing");
     }

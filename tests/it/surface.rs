@@ -14,7 +14,16 @@ const SETS: [(&str, &[&str]); 4] = [
     ("claude-mem", &["get_observations", "search", "timeline"]),
     ("episodic-memory", &["read", "search"]),
     ("sifs", &["find_related", "get_memory", "search"]),
-    ("siftcoder", &["mem_drain", "mem_get", "mem_search", "mem_timeline", "mem_why"]),
+    (
+        "siftcoder",
+        &[
+            "mem_drain",
+            "mem_get",
+            "mem_search",
+            "mem_timeline",
+            "mem_why",
+        ],
+    ),
 ];
 
 fn with_surface(root: &Path, set: &str) -> Server {
@@ -35,7 +44,10 @@ fn listed(server: &mut Server) -> Vec<Value> {
 }
 
 fn names(tools: &[Value]) -> Vec<&str> {
-    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
 }
 
 fn filters() -> insta::Settings {
@@ -75,13 +87,20 @@ fn numbered() -> Root {
 
 fn ids(answer: &Value) -> Vec<&str> {
     let results = answer["structuredContent"]["results"].as_array().unwrap();
-    results.iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+    results
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect()
 }
 
 /// The messages of the notes of an answer.
 fn notes(answer: &Value) -> Vec<&str> {
     let notes = answer["structuredContent"]["notes"].as_array();
-    notes.into_iter().flatten().map(|note| note["message"].as_str().unwrap()).collect()
+    notes
+        .into_iter()
+        .flatten()
+        .map(|note| note["message"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -102,7 +121,10 @@ fn each_set_lists_its_tools_with_schemas_that_hosts_take() {
             );
             assert_eq!(tool["annotations"]["readOnlyHint"], true);
             for (name, property) in schema["properties"].as_object().unwrap() {
-                assert!(property.get("type").is_some(), "{set}: {name} has no type: {property}");
+                assert!(
+                    property.get("type").is_some(),
+                    "{set}: {name} has no type: {property}"
+                );
             }
         }
         let brief: Vec<Value> = tools
@@ -139,8 +161,16 @@ fn the_first_line_of_the_instructions_names_the_tool_to_search_with() {
             first.starts_with(&format!("Search with {tool} before you debug an error")),
             "{set}: {first}"
         );
-        assert!(first.chars().count() <= 250, "{set}: {} characters: {first}", first.chars().count());
-        assert!(instructions.len() < 2_000, "{set}: {} bytes", instructions.len());
+        assert!(
+            first.chars().count() <= 250,
+            "{set}: {} characters: {first}",
+            first.chars().count()
+        );
+        assert!(
+            instructions.len() < 2_000,
+            "{set}: {} bytes",
+            instructions.len()
+        );
     }
 }
 
@@ -181,7 +211,10 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
     assert!(notes(&many).contains(&"`k` 500 was taken as 50"), "{many}");
     let both = server.call("mem_get", json!({ "ids": [142, "143"] }));
     let memories = both["structuredContent"]["memories"].as_array().unwrap();
-    assert_eq!((memories[0]["id"].as_str(), memories[1]["id"].as_str()), (Some("142"), Some("143")));
+    assert_eq!(
+        (memories[0]["id"].as_str(), memories[1]["id"].as_str()),
+        (Some("142"), Some("143"))
+    );
     let around = server.call("mem_timeline", json!({ "near_id": 142, "window": 1 }));
     let timeline = &around["structuredContent"]["timeline"];
     assert_eq!(
@@ -189,12 +222,21 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
         (&json!("141"), &json!("143"))
     );
     assert_eq!(notes(&around), Vec::<&str>::new());
-    let wide = server.call("mem_timeline", json!({ "near_id": 142, "window": 30, "within": "scope" }));
+    let wide = server.call(
+        "mem_timeline",
+        json!({ "near_id": 142, "window": 30, "within": "scope" }),
+    );
     assert_eq!(notes(&wide), ["`window` 30 was taken as 20"]);
     assert_eq!(wide["structuredContent"]["timeline"]["within"], "scope");
-    let twice = server.fail("mem_timeline", json!({ "near_id": 142, "window": 3, "after": 1 }));
+    let twice = server.fail(
+        "mem_timeline",
+        json!({ "near_id": 142, "window": 3, "after": 1 }),
+    );
     assert!(twice.message.contains("say the same"), "{twice:?}");
-    let why = server.call("mem_why", json!({ "kind": "summary", "id": "142", "depth": 4 }));
+    let why = server.call(
+        "mem_why",
+        json!({ "kind": "summary", "id": "142", "depth": 4 }),
+    );
     assert_eq!(why["structuredContent"]["id"], "142");
     assert_eq!(
         notes(&why),
@@ -220,15 +262,25 @@ fn a_set_has_its_own_defaults_and_says_the_limits_of_its_arguments() {
         .collect();
     root.store("notes", &notes);
     let mut server = with_surface(root.path(), "siftcoder");
-    assert_eq!(ids(&server.call("mem_search", json!({ "query": "redis" }))).len(), 5);
+    assert_eq!(
+        ids(&server.call("mem_search", json!({ "query": "redis" }))).len(),
+        5
+    );
     let sides = |answer: &Value| {
         let timeline = &answer["structuredContent"]["timeline"];
         ["before", "after"].map(|side| timeline[side].as_array().unwrap().len())
     };
-    let around = |server: &mut Server, arguments: Value| sides(&server.call("mem_timeline", arguments));
+    let around =
+        |server: &mut Server, arguments: Value| sides(&server.call("mem_timeline", arguments));
     assert_eq!(around(&mut server, json!({ "near_id": 20 })), [10, 10]);
-    assert_eq!(around(&mut server, json!({ "near_id": 20, "window": 2 })), [2, 2]);
-    assert_eq!(around(&mut server, json!({ "near_id": 20, "before": 15 })), [15, 10]);
+    assert_eq!(
+        around(&mut server, json!({ "near_id": 20, "window": 2 })),
+        [2, 2]
+    );
+    assert_eq!(
+        around(&mut server, json!({ "near_id": 20, "before": 15 })),
+        [15, 10]
+    );
     let tools = listed(&mut server);
     let property = |tool: &str, name: &str| {
         let tool = tools.iter().find(|listed| listed["name"] == tool).unwrap();
@@ -236,13 +288,25 @@ fn a_set_has_its_own_defaults_and_says_the_limits_of_its_arguments() {
         ["minimum", "maximum", "default"].map(|key| property[key].clone())
     };
     assert_eq!(property("mem_search", "k"), [json!(1), json!(50), json!(5)]);
-    assert_eq!(property("mem_timeline", "window"), [json!(0), json!(20), json!(10)]);
+    assert_eq!(
+        property("mem_timeline", "window"),
+        [json!(0), json!(20), json!(10)]
+    );
     assert_eq!(property("mem_why", "depth"), [json!(1), json!(8), json!(4)]);
     let mut server = with_surface(root.path(), "claude-mem");
-    assert_eq!(ids(&server.call("search", json!({ "query": "redis" }))).len(), 20);
-    let both = server.call("timeline", json!({ "anchor": 20, "depth_before": 4, "depth_after": 0 }));
+    assert_eq!(
+        ids(&server.call("search", json!({ "query": "redis" }))).len(),
+        20
+    );
+    let both = server.call(
+        "timeline",
+        json!({ "anchor": 20, "depth_before": 4, "depth_after": 0 }),
+    );
     assert_eq!(sides(&both), [4, 0]);
-    assert_eq!(sides(&server.call("timeline", json!({ "anchor": 20 }))), [10, 10]);
+    assert_eq!(
+        sides(&server.call("timeline", json!({ "anchor": 20 }))),
+        [10, 10]
+    );
 }
 
 #[test]
@@ -258,7 +322,11 @@ fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page()
             )
         })
         .collect();
-    memories.push(memory("done", "Approved long ago", json!({ "created_at": "2020-01-01T00:00:00Z" })));
+    memories.push(memory(
+        "done",
+        "Approved long ago",
+        json!({ "created_at": "2020-01-01T00:00:00Z" }),
+    ));
     memories.push(memory(
         "gone",
         "Rejected",
@@ -267,7 +335,10 @@ fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page()
     root.store("notes", &memories);
     let mut server = with_surface(root.path(), "siftcoder");
     let first = server.call("mem_drain", json!({}));
-    assert_eq!((ids(&first).len(), &first["structuredContent"]["total"]), (16, &json!(40)));
+    assert_eq!(
+        (ids(&first).len(), &first["structuredContent"]["total"]),
+        (16, &json!(40))
+    );
     let mut seen: Vec<(String, String)> = Vec::new();
     let mut arguments = json!({ "batch": 15 });
     loop {
@@ -298,20 +369,30 @@ fn an_agent_made_for_episodic_memory_finds_its_tools() {
     assert_eq!(ids(&found)[0], "142");
     let said = notes(&found);
     assert!(
-        said.contains(&"`query`: its texts were searched together; none of them is required by itself"),
+        said.contains(
+            &"`query`: its texts were searched together; none of them is required by itself"
+        ),
         "{said:?}"
     );
-    assert!(said.contains(&"`response_format` has no effect here: answers are JSON"), "{said:?}");
+    assert!(
+        said.contains(&"`response_format` has no effect here: answers are JSON"),
+        "{said:?}"
+    );
     let text = server.call("search", json!({ "query": "renewed", "mode": "text" }));
     assert_eq!(ids(&text), ["obs-8"]);
     let wrong = server.fail("search", json!({ "query": "renewed", "mode": "vectors" }));
     assert_eq!(wrong.allowed, ["both", "text", "vector"]);
     assert_eq!(wrong.nearest, ["vector"]);
     assert_eq!(
-        server.fail("search", json!({ "query": "renewed", "mode": 5 })).allowed,
+        server
+            .fail("search", json!({ "query": "renewed", "mode": 5 }))
+            .allowed,
         ["both", "text", "vector"]
     );
-    let read = server.call("read", json!({ "path": "142", "startLine": 1, "endLine": 100 }));
+    let read = server.call(
+        "read",
+        json!({ "path": "142", "startLine": 1, "endLine": 100 }),
+    );
     assert_eq!(read["structuredContent"]["id"], "142");
     assert!(read["structuredContent"]["timeline"].is_object());
     let missing = server.fail("read", json!({ "startLine": 5 }));
@@ -321,7 +402,14 @@ fn an_agent_made_for_episodic_memory_finds_its_tools() {
     );
     let nowhere = server.fail("read", json!({ "path": "144" }));
     assert_eq!(nowhere.code, "memory_not_found");
-    assert!(nowhere.hint.as_ref().unwrap().starts_with("search finds ids"), "{nowhere:?}");
+    assert!(
+        nowhere
+            .hint
+            .as_ref()
+            .unwrap()
+            .starts_with("search finds ids"),
+        "{nowhere:?}"
+    );
 }
 
 #[test]
@@ -335,7 +423,9 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
     let found = server.call("search", arguments);
     assert_eq!(ids(&found), ["obs-7"]);
     assert!(
-        notes(&found).iter().any(|note| note.starts_with("`orderBy` has no effect here")),
+        notes(&found)
+            .iter()
+            .any(|note| note.starts_with("`orderBy` has no effect here")),
         "{found}"
     );
     assert!(
@@ -344,11 +434,20 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
     );
     let later = server.fail("search", json!({ "query": "token", "offset": 20 }));
     assert_eq!(later.argument.as_deref(), Some("offset"));
-    assert!(later.hint.as_ref().unwrap().contains("next_cursor"), "{later:?}");
+    assert!(
+        later.hint.as_ref().unwrap().contains("next_cursor"),
+        "{later:?}"
+    );
     let tagged = server.call("search", json!({ "concepts": "auth, redis" }));
     assert_eq!(ids(&tagged), ["142"]);
-    let anchored = server.call("timeline", json!({ "anchor": 7, "depth_before": 3, "depth_after": 3 }));
-    assert_eq!(anchored["structuredContent"]["timeline"]["after"][0]["id"], "obs-8");
+    let anchored = server.call(
+        "timeline",
+        json!({ "anchor": 7, "depth_before": 3, "depth_after": 3 }),
+    );
+    assert_eq!(
+        anchored["structuredContent"]["timeline"]["after"][0]["id"],
+        "obs-8"
+    );
     assert_eq!(notes(&anchored), Vec::<&str>::new());
     let asked = server.call("timeline", json!({ "query": "when are tokens renewed" }));
     assert_eq!(asked["structuredContent"]["id"], "obs-8");
@@ -375,9 +474,15 @@ fn an_agent_made_for_sifs_finds_its_tools() {
         json!({ "query": "redis sessions", "repo": "/home/me/api", "mode": "bm25", "top_k": 5 }),
     );
     assert_eq!(ids(&found)[0], "142");
-    let by_file = server.call("find_related", json!({ "file_path": "src/auth/session.rs", "line": 42 }));
+    let by_file = server.call(
+        "find_related",
+        json!({ "file_path": "src/auth/session.rs", "line": 42 }),
+    );
     assert_eq!(ids(&by_file), ["142"]);
-    assert_eq!(notes(&by_file), ["`line` has no effect here: memories are about files, not lines"]);
+    assert_eq!(
+        notes(&by_file),
+        ["`line` has no effect here: memories are about files, not lines"]
+    );
     let near = server.call("find_related", json!({ "like": "obs-7" }));
     assert_eq!(ids(&near)[0], "obs-8");
 }
@@ -405,11 +510,16 @@ preset = { type = "decision", since = 2026-01-01 }
     let tools = listed(&mut server);
     assert_eq!(names(&tools), ["decisions", "get_memory", "recall"]);
     assert_eq!(tools[2]["description"], "What we know.");
-    let properties: Vec<&String> = tools[0]["inputSchema"]["properties"].as_object().unwrap().keys().collect();
+    let properties: Vec<&String> = tools[0]["inputSchema"]["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .collect();
     assert_eq!(properties, ["q", "n"]);
     let instructions = hello["instructions"].as_str().unwrap();
     assert!(
-        instructions.contains("Search with recall") && instructions.contains("decisions: What was decided."),
+        instructions.contains("Search with recall")
+            && instructions.contains("decisions: What was decided."),
         "{instructions}"
     );
     assert!(
@@ -437,9 +547,21 @@ preset = { type = "decision", since = 2026-01-01 }
         Some("`ack-memory scopes` shows the scopes; leave `scope` out to search every shared one")
     );
     let missing = server.fail("get_memory", json!({ "id": "144" }));
-    assert!(missing.hint.as_ref().unwrap().starts_with("recall finds ids"), "{missing:?}");
-    let prompt = server.request("prompts/get", json!({ "name": "recall", "arguments": { "query": "redis" } }));
-    let told = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(
+        missing
+            .hint
+            .as_ref()
+            .unwrap()
+            .starts_with("recall finds ids"),
+        "{missing:?}"
+    );
+    let prompt = server.request(
+        "prompts/get",
+        json!({ "name": "recall", "arguments": { "query": "redis" } }),
+    );
+    let told = prompt["result"]["messages"][0]["content"]["text"]
+        .as_str()
+        .unwrap();
     assert!(
         told.contains("get_memory shows one in full") && !told.contains("query_memories"),
         "{told}"
@@ -449,7 +571,14 @@ preset = { type = "decision", since = 2026-01-01 }
 #[test]
 fn what_an_alias_does_not_offer_is_said_where_it_would_help() {
     let root = Root::new();
-    root.store("notes", &[memory("one", "Redis evicts", json!({ "status": "staging" }))]);
+    root.store(
+        "notes",
+        &[memory(
+            "one",
+            "Redis evicts",
+            json!({ "status": "staging" }),
+        )],
+    );
     configured(
         &root,
         "[tools]\nhide = [\"query_memories\"]\n[tools.find]\ncalls = \"query_memories\"\narguments = { q = \"query\" }\n[tools.get_memory]\nname = \"open\"\n",
@@ -457,9 +586,20 @@ fn what_an_alias_does_not_offer_is_said_where_it_would_help() {
     let mut server = Server::initialized(root.path());
     let found = server.call("find", json!({ "q": "redis" }));
     let said = notes(&found);
-    assert!(said.iter().any(|note| note.ends_with("(find does not offer `status`)")), "{said:?}");
+    assert!(
+        said.iter()
+            .any(|note| note.ends_with("(find does not offer `status`)")),
+        "{said:?}"
+    );
     let waiting = server.fail("open", json!({ "id": "one" }));
-    assert!(waiting.hint.as_ref().unwrap().contains("pass `status: \"staging\"`"), "{waiting:?}");
+    assert!(
+        waiting
+            .hint
+            .as_ref()
+            .unwrap()
+            .contains("pass `status: \"staging\"`"),
+        "{waiting:?}"
+    );
 }
 
 #[test]
@@ -477,7 +617,10 @@ fn both_eras_see_the_same_tools() {
 fn refused(root: &Root, arguments: &[&str]) -> (Option<i32>, String) {
     let output = run(root, &[&["serve"], arguments].concat());
     let said = String::from_utf8(output.stderr).unwrap();
-    (output.status.code(), said.replace(&root.path().display().to_string(), "ROOT"))
+    (
+        output.status.code(),
+        said.replace(&root.path().display().to_string(), "ROOT"),
+    )
 }
 
 fn run(root: &Root, arguments: &[&str]) -> std::process::Output {
@@ -490,7 +633,11 @@ fn run(root: &Root, arguments: &[&str]) -> std::process::Output {
         .arg(root.path())
         .args(arguments)
         .current_dir(std::env::temp_dir());
-    command.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
+    command
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -502,24 +649,45 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
             "every tool hidden",
             "[tools]\nhide = [\"get_context\", \"get_memory\", \"list_scopes\", \"query_memories\"]\n",
         ),
-        ("new tool without calls", "\n[tools.query_memory]\ndescription = \"x\"\n"),
-        ("unknown operation", "[tools.lessons]\ncalls = \"query_memorys\"\n"),
-        ("another operation", "[tools.get_memory]\ncalls = \"list_scopes\"\n"),
+        (
+            "new tool without calls",
+            "\n[tools.query_memory]\ndescription = \"x\"\n",
+        ),
+        (
+            "unknown operation",
+            "[tools.lessons]\ncalls = \"query_memorys\"\n",
+        ),
+        (
+            "another operation",
+            "[tools.get_memory]\ncalls = \"list_scopes\"\n",
+        ),
         ("unknown key", "[tools.get_memory]\ndescripton = \"x\"\n"),
         ("wrong type of a key", "[tools.get_memory]\nname = 5\n"),
         ("a tool that is no table", "[tools]\nget_memory = \"x\"\n"),
-        ("name with a dot", "[tools.get_memory]\nname = \"mem.get\"\n"),
+        (
+            "name with a dot",
+            "[tools.get_memory]\nname = \"mem.get\"\n",
+        ),
         (
             "name too long",
             "[tools.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\ncalls = \"get_memory\"\n",
         ),
-        ("empty description", "[tools.get_memory]\ndescription = \"  \"\n"),
-        ("two tools of one name", "[tools.get_memory]\nname = \"query_memories\"\n"),
+        (
+            "empty description",
+            "[tools.get_memory]\ndescription = \"  \"\n",
+        ),
+        (
+            "two tools of one name",
+            "[tools.get_memory]\nname = \"query_memories\"\n",
+        ),
         (
             "two new tools of one name",
             "[tools.a]\ncalls = \"list_scopes\"\nname = \"c\"\n[tools.b]\ncalls = \"list_scopes\"\nname = \"c\"\n",
         ),
-        ("unknown argument", "[tools.query_memories]\narguments = { q = \"qury\" }\n"),
+        (
+            "unknown argument",
+            "[tools.query_memories]\narguments = { q = \"qury\" }\n",
+        ),
         (
             "unknown argument in a table",
             "[tools.query_memories.arguments]\nq = \"query\"\nn = { is = \"limits\" }\n",
@@ -588,16 +756,34 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
             "a further argument of another kind",
             "[tools.get_memory.arguments]\nid = \"id\"\nw = { is = \"before\", also = [\"depth\"] }\n",
         ),
-        ("others without arguments", "[tools.query_memories]\nothers = true\n"),
-        ("get_memory without an id", "[tools.get_memory]\narguments = { s = \"scope\" }\n"),
-        ("unknown preset", "[tools.query_memories]\npreset = { scop = \"x\" }\n"),
-        ("preset of a wrong type", "[tools.query_memories.preset]\nlimit = \"many\"\n"),
-        ("preset out of bounds", "[tools.query_memories.preset]\nlimit = 99\n"),
+        (
+            "others without arguments",
+            "[tools.query_memories]\nothers = true\n",
+        ),
+        (
+            "get_memory without an id",
+            "[tools.get_memory]\narguments = { s = \"scope\" }\n",
+        ),
+        (
+            "unknown preset",
+            "[tools.query_memories]\npreset = { scop = \"x\" }\n",
+        ),
+        (
+            "preset of a wrong type",
+            "[tools.query_memories.preset]\nlimit = \"many\"\n",
+        ),
+        (
+            "preset out of bounds",
+            "[tools.query_memories.preset]\nlimit = 99\n",
+        ),
         (
             "preset that is no word of its list",
             "[tools.query_memories.preset]\nstatus = \"stagin\"\n",
         ),
-        ("preset that is no day", "[tools.query_memories.preset]\nsince = \"2026-02-30\"\n"),
+        (
+            "preset that is no day",
+            "[tools.query_memories.preset]\nsince = \"2026-02-30\"\n",
+        ),
         (
             "preset and argument",
             "[tools.query_memories]\npreset = { limit = 5 }\narguments = { n = \"limit\" }\n",
@@ -618,7 +804,10 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
 #[test]
 fn a_set_on_the_command_line_goes_before_the_file() {
     let root = Root::samples();
-    configured(&root, "[tools]\nsurface = \"sifs\"\nhide = [\"find_related\"]\n");
+    configured(
+        &root,
+        "[tools]\nsurface = \"sifs\"\nhide = [\"find_related\"]\n",
+    );
     let mut server = with_surface(root.path(), "episodic-memory");
     assert_eq!(names(&listed(&mut server)), ["read", "search"]);
     let (code, said) = refused(&root, &["--surface", "episodic"]);
@@ -629,7 +818,10 @@ fn a_set_on_the_command_line_goes_before_the_file() {
 #[test]
 fn nothing_but_serve_fails_over_what_serve_offers() {
     let root = Root::samples();
-    configured(&root, "[tools.get_memory]\nnam = 5\n[upstream.x]\nurl = 7\n");
+    configured(
+        &root,
+        "[tools.get_memory]\nnam = 5\n[upstream.x]\nurl = 7\n",
+    );
     assert_eq!(refused(&root, &[]).0, Some(2));
     assert_eq!(run(&root, &["query", "deadlock"]).status.code(), Some(0));
     assert_eq!(run(&root, &["scopes"]).status.code(), Some(0));
@@ -641,7 +833,10 @@ fn nothing_but_serve_fails_over_what_serve_offers() {
     let doctor = run(&root, &["doctor"]);
     let said = String::from_utf8(doctor.stdout).unwrap();
     assert_eq!(doctor.status.code(), Some(0));
-    assert!(said.contains("`serve` refuses to start") && said.contains("line 2"), "{said}");
+    assert!(
+        said.contains("`serve` refuses to start") && said.contains("line 2"),
+        "{said}"
+    );
     let in_json: Value = serde_json::from_slice(&run(&root, &["--json", "doctor"]).stdout).unwrap();
     assert_eq!(in_json["offer"]["problem"]["code"], "invalid_settings");
 }
@@ -652,7 +847,17 @@ fn a_hook_calls_the_tools_as_the_file_does() {
     let project = root.path().join("ledger-api");
     let project = project.to_str().unwrap();
     let told = |root: &Root| {
-        let output = run(root, &["--project", project, "hook", "session-start", "--client", "claude-code"]);
+        let output = run(
+            root,
+            &[
+                "--project",
+                project,
+                "hook",
+                "session-start",
+                "--client",
+                "claude-code",
+            ],
+        );
         String::from_utf8(output.stdout).unwrap()
     };
     let before = told(&root);
@@ -660,7 +865,9 @@ fn a_hook_calls_the_tools_as_the_file_does() {
     configured(&root, "[tools]\nsurface = \"siftcoder\"\n");
     assert_eq!(
         told(&root),
-        before.replace("get_memory", "mem_get").replace("query_memories", "mem_search")
+        before
+            .replace("get_memory", "mem_get")
+            .replace("query_memories", "mem_search")
     );
 }
 
@@ -670,5 +877,8 @@ fn a_client_is_connected_to_a_set() {
     let shown = run(&root, &["print-config", "cursor", "--surface", "siftcoder"]);
     let text = String::from_utf8(shown.stdout).unwrap();
     let squeezed: String = text.split_whitespace().collect();
-    assert!(squeezed.contains(r#""serve","--surface","siftcoder"]"#), "{text}");
+    assert!(
+        squeezed.contains(r#""serve","--surface","siftcoder"]"#),
+        "{text}"
+    );
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::query::bulk;
-use crate::support::{Root, fingerprint, memory, outside};
+use crate::support::{Root, fingerprint, memory};
 
 const SUBJECTS: [&str; 8] = [
     "connection pool",
@@ -58,7 +58,10 @@ fn index(root: &Path, arguments: &[&str]) -> Command {
         .arg(root)
         .arg("index")
         .args(arguments);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -136,7 +139,10 @@ fn answers_are_the_same_with_a_table_and_without() {
         "a reader writes nothing into the table either"
     );
     let table = &info(&service)["index"];
-    assert_eq!((&table["rows"], &table["coverage"]), (&json!(1_500), &json!(1.0)));
+    assert_eq!(
+        (&table["rows"], &table["coverage"]),
+        (&json!(1_500), &json!(1.0))
+    );
     assert_eq!(table["embedder"], "static-minilm");
     assert!(build(&root).contains("0 rows were added, 0 removed, 1500 were there already"));
     assert_eq!(answers(&service), without);
@@ -166,7 +172,10 @@ fn what_changes_after_a_build_is_found_as_if_it_were_indexed_and_what_was_reject
     )
     .unwrap();
     let expected = answers(&fresh.service());
-    for (what, service) in [("a running server", &running), ("a new one", &root.service())] {
+    for (what, service) in [
+        ("a running server", &running),
+        ("a new one", &root.service()),
+    ] {
         assert_eq!(answers(service), expected, "{what}");
         let airships = call(
             service,
@@ -178,15 +187,23 @@ fn what_changes_after_a_build_is_found_as_if_it_were_indexed_and_what_was_reject
         found.sort();
         assert_eq!(found, ["m00010", "new"], "{what}: {airships:#}");
         assert_eq!(
-            call(service, "get_memory", json!({ "id": "m00001", "status": "all" }))
-                .unwrap_err()
-                .code(),
+            call(
+                service,
+                "get_memory",
+                json!({ "id": "m00001", "status": "all" })
+            )
+            .unwrap_err()
+            .code(),
             "memory_not_served"
         );
     }
     let coverage = info(&root.service())["index"]["coverage"].as_f64().unwrap();
     assert!((0.97..1.0).contains(&coverage), "{coverage}");
-    let dry = done(&index(root.path(), &["--all", "--dry-run"]).output().unwrap());
+    let dry = done(
+        &index(root.path(), &["--all", "--dry-run"])
+            .output()
+            .unwrap(),
+    );
     assert!(dry.contains("3 rows would be added, 4 removed"), "{dry}");
     assert!(build(&root).contains("3 rows were added, 4 removed, 296 were there already"));
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
@@ -203,14 +220,21 @@ fn many_small_builds_leave_one_table_that_is_read_as_a_whole() {
         // Rows come and change, so that batches are emptied too.
         bulk(&root, "alpha", &all[20 + round..=20 + round]);
         let changed = i64::try_from(round % 30).unwrap() + 1;
-        let done = connection.execute("UPDATE memories SET title = title || ' again' WHERE rowid = ?1", [changed]);
+        let done = connection.execute(
+            "UPDATE memories SET title = title || ' again' WHERE rowid = ?1",
+            [changed],
+        );
         assert_eq!(done.unwrap(), 1);
         build(&root);
     }
     let service = root.service();
     let with = answers(&service);
     let found = &info(&service)["index"];
-    assert_eq!((&found["coverage"], &found["rows"]), (&json!(1.0), &json!(60)), "{found}");
+    assert_eq!(
+        (&found["coverage"], &found["rows"]),
+        (&json!(1.0), &json!(60)),
+        "{found}"
+    );
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     assert_eq!(with, answers(&root.service()));
 }
@@ -226,11 +250,21 @@ fn the_policy_for_unreviewed_rows_is_read_anew() {
     root.manifest("alpha", "unreviewed = \"approved\"");
     build(&root);
     assert_eq!(
-        ids(&call(&root.service(), "query_memories", json!({ "query": "certificates" })).unwrap())[0],
+        ids(&call(
+            &root.service(),
+            "query_memories",
+            json!({ "query": "certificates" })
+        )
+        .unwrap())[0],
         "a"
     );
     root.manifest("alpha", "unreviewed = \"staging\"");
-    let answer = call(&root.service(), "query_memories", json!({ "query": "certificates" })).unwrap();
+    let answer = call(
+        &root.service(),
+        "query_memories",
+        json!({ "query": "certificates" }),
+    )
+    .unwrap();
     assert!(
         ids(&answer).is_empty() && answer["hidden"]["by_status"].as_u64().unwrap() >= 1,
         "{answer:#}"
@@ -269,7 +303,9 @@ fn a_damaged_removed_or_foreign_table_costs_a_note_at_most_and_is_mended() {
             file.display()
         );
         let notes = damaged[0]["notes"].as_array();
-        noted += usize::from(notes.is_some_and(|notes| notes.iter().any(|note| note["kind"] == "index_unusable")));
+        noted += usize::from(
+            notes.is_some_and(|notes| notes.iter().any(|note| note["kind"] == "index_unusable")),
+        );
         if turn % 3 == 0 {
             build(&root);
             let info = info(&root.service());
@@ -284,9 +320,16 @@ fn a_damaged_removed_or_foreign_table_costs_a_note_at_most_and_is_mended() {
         }
     }
     assert!(noted > 5, "only {noted} of 60 cuts were noticed");
-    done(&index(root.path(), &["--all", "--rebuild"]).output().unwrap());
+    done(
+        &index(root.path(), &["--all", "--rebuild"])
+            .output()
+            .unwrap(),
+    );
     let running = root.service();
-    assert_eq!(answers(&running).iter().map(ids).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        answers(&running).iter().map(ids).collect::<Vec<_>>(),
+        expected
+    );
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     assert_eq!(
         answers(&running).iter().map(ids).collect::<Vec<_>>(),
@@ -325,7 +368,11 @@ fn a_build_that_is_killed_at_any_moment_leaves_a_table_that_readers_and_the_next
                 (f64::from(turn) / 100.0, turn % 7),
             )
             .unwrap();
-        let arguments: &[&str] = if turn % 10 == 9 { &["--all", "--rebuild"] } else { &["--all"] };
+        let arguments: &[&str] = if turn % 10 == 9 {
+            &["--all", "--rebuild"]
+        } else {
+            &["--all"]
+        };
         let mut build = index(root.path(), arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -345,12 +392,21 @@ fn a_build_that_is_killed_at_any_moment_leaves_a_table_that_readers_and_the_next
             }
         }
     }
-    assert!(killed >= 25, "only {killed} builds were still running when they were killed");
+    assert!(
+        killed >= 25,
+        "only {killed} builds were still running when they were killed"
+    );
     build(&root);
     let service = root.service();
-    assert_eq!(answers(&service).iter().map(ids).collect::<Vec<_>>(), expected);
     assert_eq!(
-        (&info(&service)["index"]["rows"], &info(&service)["index"]["coverage"]),
+        answers(&service).iter().map(ids).collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(
+        (
+            &info(&service)["index"]["rows"],
+            &info(&service)["index"]["coverage"]
+        ),
         (&json!(2_000), &json!(1.0))
     );
 }
@@ -361,11 +417,19 @@ fn of_two_builds_at_once_one_waits_for_its_turn_and_a_server_answers_through_bot
     bulk(&root, "alpha", &memories(2_000));
     let service = root.service();
     let expected: Vec<Vec<String>> = answers(&service).iter().map(ids).collect();
-    let builds: Vec<_> = (0..2).map(|_| index(root.path(), &["--all"]).spawn().unwrap()).collect();
+    let builds: Vec<_> = (0..2)
+        .map(|_| index(root.path(), &["--all"]).spawn().unwrap())
+        .collect();
     for _ in 0..5 {
-        assert_eq!(answers(&service).iter().map(ids).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            answers(&service).iter().map(ids).collect::<Vec<_>>(),
+            expected
+        );
     }
-    let outputs: Vec<Output> = builds.into_iter().map(|build| build.wait_with_output().unwrap()).collect();
+    let outputs: Vec<Output> = builds
+        .into_iter()
+        .map(|build| build.wait_with_output().unwrap())
+        .collect();
     assert!(outputs.iter().any(|output| output.status.success()));
     for output in outputs.iter().filter(|output| !output.status.success()) {
         let text = String::from_utf8_lossy(&output.stderr);
@@ -383,7 +447,9 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     bulk(&root, "alpha", &memories(600));
     build(&root);
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
-    store.execute_batch("UPDATE memories SET title = title || ' again'").unwrap();
+    store
+        .execute_batch("UPDATE memories SET title = title || ' again'")
+        .unwrap();
     let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
     // Files may not grow beyond 64 kB, which is what a full disk is like to a writer.
     let script = format!(
@@ -391,7 +457,12 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
         env!("CARGO_BIN_EXE_ack-memory"),
         root.path().display()
     );
-    let output = Command::new("sh").arg("-c").arg(script).env("HOME", root.path()).output().unwrap();
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .env("HOME", root.path())
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "it was to fail: {text}");
     assert!(
@@ -399,8 +470,15 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
         "{text}"
     );
     let service = root.service();
-    assert_eq!(answers(&service).iter().map(ids).collect::<Vec<_>>(), expected);
-    assert_eq!(info(&service)["index"]["rows"], 600, "the published version is still there");
+    assert_eq!(
+        answers(&service).iter().map(ids).collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(
+        info(&service)["index"]["rows"],
+        600,
+        "the published version is still there"
+    );
     build(&root);
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
 }
@@ -410,12 +488,21 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
 fn a_build_without_the_transformer_says_so() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(3));
-    let output = index(root.path(), &["--all", "--model", "somewhere"]).output().unwrap();
+    let output = index(root.path(), &["--all", "--model", "somewhere"])
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("this build of ack-memory has no transformer"), "{said}");
+    assert!(
+        said.contains("this build of ack-memory has no transformer"),
+        "{said}"
+    );
     assert!(said.contains("--features transformer"), "{said}");
     build(&root);
-    assert_eq!(info(&root.service())["index"]["rows"], 3, "the table itself can be built");
+    assert_eq!(
+        info(&root.service())["index"]["rows"],
+        3,
+        "the table itself can be built"
+    );
 }
 
 #[cfg(feature = "transformer")]
@@ -424,15 +511,24 @@ fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_te
     let wrong = Root::new();
     bulk(&wrong, "alpha", &memories(3));
     let folder = wrong.path().join("model");
-    let output = index(wrong.path(), &["--all", "--model", folder.to_str().unwrap()])
-        .output()
-        .unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read"), "{output:?}");
+    let output = index(
+        wrong.path(),
+        &["--all", "--model", folder.to_str().unwrap()],
+    )
+    .output()
+    .unwrap();
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("cannot read"),
+        "{output:?}"
+    );
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("model.safetensors"), "no weights").unwrap();
-    let output = index(wrong.path(), &["--all", "--model", folder.to_str().unwrap()])
-        .output()
-        .unwrap();
+    let output = index(
+        wrong.path(),
+        &["--all", "--model", folder.to_str().unwrap()],
+    )
+    .output()
+    .unwrap();
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("is not all-MiniLM-L6-v2"),
         "{output:?}"
@@ -440,27 +536,40 @@ fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_te
     assert!(!table(&wrong).exists(), "nothing was begun");
 
     // The weights are 91 MB and are not in the repository.
-    let Some(model) = outside("ACK_TEST_MODEL") else { return };
+    let Some(model) = crate::support::outside("ACK_TEST_MODEL") else {
+        return;
+    };
     let root = Root::new();
     bulk(&root, "alpha", &memories(20));
     build(&root);
     let arguments = ["--all", "--model", model.to_str().unwrap()];
     let first = done(&index(root.path(), &arguments).output().unwrap());
     assert!(first.contains("20 rows were added, 20 removed"), "{first}");
-    let embedder = info(&root.service())["index"]["embedder"].as_str().unwrap().to_owned();
+    let embedder = info(&root.service())["index"]["embedder"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(embedder, "static-minilm; 20 rows with the transformer");
     let before = answers(&root.service());
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
-    store.execute_batch("UPDATE memories SET confidence = 0.5").unwrap();
+    store
+        .execute_batch("UPDATE memories SET confidence = 0.5")
+        .unwrap();
     // Without the model: what it made is kept, because no text changed.
     assert!(build(&root).contains("20 rows were added, 20 removed"));
-    assert_eq!(info(&root.service())["index"]["embedder"], embedder.as_str());
+    assert_eq!(
+        info(&root.service())["index"]["embedder"],
+        embedder.as_str()
+    );
     let after = answers(&root.service());
     assert_eq!(
         after.iter().map(ids).collect::<Vec<_>>(),
         before.iter().map(ids).collect::<Vec<_>>()
     );
-    assert!(done(&index(root.path(), &arguments).output().unwrap()).contains("0 rows were added, 0 removed, 20 were there already"));
+    assert!(
+        done(&index(root.path(), &arguments).output().unwrap())
+            .contains("0 rows were added, 0 removed, 20 were there already")
+    );
 }
 
 #[test]
@@ -479,7 +588,14 @@ fn a_mark_without_a_letter_shifts_no_term_of_the_table() {
         .collect();
     bulk(&root, "alpha", &memories);
     let asked = |service: &Service| -> Vec<Value> {
-        let words = ["anchors", "buoys", "gauges", "dredgers", "\u{659}", "beta \u{659}"];
+        let words = [
+            "anchors",
+            "buoys",
+            "gauges",
+            "dredgers",
+            "\u{659}",
+            "beta \u{659}",
+        ];
         let query = |word: &&str| {
             call(
                 service,

@@ -22,8 +22,17 @@ const EVERY_SESSION: usize = 1_600;
 /// What a text costs in the dearer one of two vocabularies in use.
 pub fn cost(text: &str) -> usize {
     static VOCABULARIES: OnceLock<[CoreBPE; 2]> = OnceLock::new();
-    let vocabularies = VOCABULARIES.get_or_init(|| [tiktoken_rs::o200k_base().unwrap(), tiktoken_rs::cl100k_base().unwrap()]);
-    vocabularies.iter().map(|known| known.encode_ordinary(text).len()).max().unwrap()
+    let vocabularies = VOCABULARIES.get_or_init(|| {
+        [
+            tiktoken_rs::o200k_base().unwrap(),
+            tiktoken_rs::cl100k_base().unwrap(),
+        ]
+    });
+    vocabularies
+        .iter()
+        .map(|known| known.encode_ordinary(text).len())
+        .max()
+        .unwrap()
 }
 
 /// A memory's worth of a text, as an answer would hold it.
@@ -36,22 +45,43 @@ fn the_docs_say_what_a_session_costs() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");
     let sent = json!({ "cwd": folder, "hook_event_name": "SessionStart", "source": "startup" });
-    let answer: Value =
-        serde_json::from_str(&ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok()).unwrap();
+    let answer: Value = serde_json::from_str(
+        &ack_with_input(
+            root.path(),
+            &["hook", "session-start"],
+            sent.to_string().as_bytes(),
+        )
+        .ok(),
+    )
+    .unwrap();
     let query = json!({ "query": "lock timeout in the payout job" });
     let measured = [
-        ("`tools/list`", cost(&json!({ "tools": tools(&Toolset::default()) }).to_string())),
+        (
+            "`tools/list`",
+            cost(&json!({ "tools": tools(&Toolset::default()) }).to_string()),
+        ),
         ("the instructions", cost(INSTRUCTIONS)),
         (
             "`query_memories`, ten results of the samples",
-            cost(&call(&root.service(), "query_memories", query).unwrap().to_string()),
+            cost(
+                &call(&root.service(), "query_memories", query)
+                    .unwrap()
+                    .to_string(),
+            ),
         ),
         (
             "a session start in `ledger-api` of the samples",
-            cost(answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap()),
+            cost(
+                answer["hookSpecificOutput"]["additionalContext"]
+                    .as_str()
+                    .unwrap(),
+            ),
         ),
     ];
-    assert!(measured[0].1 + measured[1].1 < EVERY_SESSION, "{measured:?}");
+    assert!(
+        measured[0].1 + measured[1].1 < EVERY_SESSION,
+        "{measured:?}"
+    );
     let every_session = measured[0].1 + measured[1].1;
     let rows = measured.map(|(what, tokens)| ("docs/benchmarks.md", what, tokens));
     let summary = (
@@ -60,9 +90,17 @@ fn the_docs_say_what_a_session_costs() {
         every_session,
     );
     for (page, what, tokens) in rows.into_iter().chain([summary]) {
-        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
-        let row = text.lines().find_map(|line| line.strip_prefix(&format!("| {what} | ")));
-        let written: usize = row.map_or(0, |rest| rest.trim_end_matches(" |").replace(',', "").parse().unwrap());
+        let text =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+        let row = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("| {what} | ")));
+        let written: usize = row.map_or(0, |rest| {
+            rest.trim_end_matches(" |")
+                .replace(',', "")
+                .parse()
+                .unwrap()
+        });
         assert!(
             tokens.abs_diff(written) * 20 <= tokens,
             "{page} says {written} for {what}, it is {tokens}: {measured:?}"
@@ -75,7 +113,10 @@ fn the_estimate_stands_above_what_vocabularies_count_for_real_texts() {
     let mut texts: Vec<String> = Vec::new();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ["scopes-example", "src", "schemas", "tests/it", "encoder"] {
-        for entry in walkdir::WalkDir::new(here.join(folder)).into_iter().map(Result::unwrap) {
+        for entry in walkdir::WalkDir::new(here.join(folder))
+            .into_iter()
+            .map(Result::unwrap)
+        {
             let kinds = ["jsonl", "json", "rs", "py", "md", "toml", "sql"];
             if entry
                 .path()
@@ -83,7 +124,11 @@ fn the_estimate_stands_above_what_vocabularies_count_for_real_texts() {
                 .is_some_and(|kind| kinds.iter().any(|known| kind == *known))
             {
                 let text = std::fs::read_to_string(entry.path()).unwrap();
-                texts.extend(text.lines().filter(|_| folder == "scopes-example").map(str::to_owned));
+                texts.extend(
+                    text.lines()
+                        .filter(|_| folder == "scopes-example")
+                        .map(str::to_owned),
+                );
                 // Pieces of the length of a memory.
                 let lines: Vec<&str> = text.lines().collect();
                 texts.extend(lines.chunks(30).map(|lines| as_json(&lines.join("\n"))));
@@ -137,7 +182,10 @@ fn the_estimate_stands_above_what_vocabularies_count_for_what_no_word_is() {
     let mut texts = Vec::new();
     for length in [24, 64, 400, 3_000] {
         for _ in 0..10 {
-            let bytes: Vec<u8> = std::iter::repeat_with(&mut roll).flatten().take(length).collect();
+            let bytes: Vec<u8> = std::iter::repeat_with(&mut roll)
+                .flatten()
+                .take(length)
+                .collect();
             let of = |letters: &[u8]| -> String {
                 bytes
                     .iter()
@@ -171,8 +219,14 @@ fn check(texts: &[String]) {
         counted += real;
     }
     // A bound that is far off would waste what the reader allowed.
-    assert!(estimated * 10 <= counted * 19, "{estimated} estimated, {counted} counted");
-    println!("{} texts: {counted} tokens, {estimated} by the estimate", texts.len());
+    assert!(
+        estimated * 10 <= counted * 19,
+        "{estimated} estimated, {counted} counted"
+    );
+    println!(
+        "{} texts: {counted} tokens, {estimated} by the estimate",
+        texts.len()
+    );
 }
 
 #[test]
@@ -188,7 +242,8 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
         ("code", include_str!("tokens.rs")),
         (
             "cjk",
-            &"データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。".repeat(60),
+            &"データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。"
+                .repeat(60),
         ),
         (
             "hex",
@@ -209,20 +264,43 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
     let service = root.service();
     let folder = root.path().join("odd");
     for max_tokens in [200, 300, 500, 1_000, 4_000, 20_000] {
-        for query in ["base64", "code", "cjk データベース", "hex 9f86d081", "payout", "fact"] {
+        for query in [
+            "base64",
+            "code",
+            "cjk データベース",
+            "hex 9f86d081",
+            "payout",
+            "fact",
+        ] {
             for rest in [
                 json!({}),
                 json!({ "detail": "full", "limit": 50, "status": "all" }),
                 json!({ "explain": true }),
             ] {
                 let mut arguments = json!({ "query": query, "max_tokens": max_tokens });
-                arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-                let answer = call(&service, "query_memories", arguments.clone()).unwrap().to_string();
-                assert!(cost(&answer) <= max_tokens, "{} tokens for {arguments}: {answer}", cost(&answer));
+                arguments
+                    .as_object_mut()
+                    .unwrap()
+                    .extend(rest.as_object().unwrap().clone());
+                let answer = call(&service, "query_memories", arguments.clone())
+                    .unwrap()
+                    .to_string();
+                assert!(
+                    cost(&answer) <= max_tokens,
+                    "{} tokens for {arguments}: {answer}",
+                    cost(&answer)
+                );
             }
         }
-        let arguments = json!({ "max_tokens": max_tokens, "max_memories": 20, "project_path": folder });
-        let answer = call(&service, "get_context", arguments).unwrap().to_string();
-        assert!(cost(&answer) <= max_tokens, "{} tokens of {max_tokens}: {answer}", cost(&answer));
+        let arguments =
+            json!({ "max_tokens": max_tokens, "max_memories": 20, "project_path": folder });
+        let answer = call(&service, "get_context", arguments)
+            .unwrap()
+            .to_string();
+        assert!(
+            cost(&answer) <= max_tokens,
+            "{} tokens of {max_tokens}: {answer}",
+            cost(&answer)
+        );
     }
 }

@@ -47,7 +47,11 @@ fn new_files_are_found_wherever_they_lie_the_newest_first() {
     write(&top.join("src/between.rs"), "new\n", 30);
     write(&top.join("fresh/one.rs"), "new\n", 40);
     write(&top.join("fresh/part/two.rs"), "new\n", 50);
-    write(&top.join("docs/x.md"), "edited, and longer than it was\n", 35);
+    write(
+        &top.join("docs/x.md"),
+        "edited, and longer than it was\n",
+        35,
+    );
     let expected = [
         "fresh/part/two.rs",
         "fresh/one.rs",
@@ -66,7 +70,16 @@ fn new_files_are_found_wherever_they_lie_the_newest_first() {
 fn what_git_ignores_is_never_told() {
     let folder = tempfile::tempdir().unwrap();
     let (top, home) = (&folder.path().join("work"), &folder.path().join("home"));
-    repository(top, &["src/a.rs", "web/b.ts", "gen/kept.rs", "deep/er/c.rs", "Docs/d.md"]);
+    repository(
+        top,
+        &[
+            "src/a.rs",
+            "web/b.ts",
+            "gen/kept.rs",
+            "deep/er/c.rs",
+            "Docs/d.md",
+        ],
+    );
     let rules = "*.o\n/rooted.rs\nmade/\n!made/never.rs\ngen\nweb/**/snap\n# a comment\n\\#odd.rs\nspace\\ \n*.gen.*\n!special.gen.rs\n";
     for (file, content) in [
         (".gitignore", rules),
@@ -77,8 +90,16 @@ fn what_git_ignores_is_never_told() {
     ] {
         std::fs::write(top.join(file), content).unwrap();
     }
-    write(&home.join(".gitconfig"), "[core]\n\texcludesFile = ~/own-ignores\n", 0);
-    write(&home.join("own-ignores"), "own_*\nspecial_own.rs\nDOCS/\n", 0);
+    write(
+        &home.join(".gitconfig"),
+        "[core]\n\texcludesFile = ~/own-ignores\n",
+        0,
+    );
+    write(
+        &home.join("own-ignores"),
+        "own_*\nspecial_own.rs\nDOCS/\n",
+        0,
+    );
     git(top, &["add", "-A"]);
     git(top, &["commit", "-q", "-m", "rules"]);
     for (n, file) in [
@@ -193,7 +214,10 @@ fn new_files_that_were_left_alone_for_long_and_those_of_a_heap_are_not_told() {
     let top = folder.path();
     repository(top, &["a.rs"]);
     write(&top.join("old.rs"), "new once\n", 0);
-    let old = std::fs::File::options().write(true).open(top.join("old.rs")).unwrap();
+    let old = std::fs::File::options()
+        .write(true)
+        .open(top.join("old.rs"))
+        .unwrap();
     let days = |days: u64| SystemTime::now() - Duration::from_secs(days * 86_400);
     old.set_modified(days(8)).unwrap();
     check(top, &[]);
@@ -210,11 +234,17 @@ fn new_files_that_were_left_alone_for_long_and_those_of_a_heap_are_not_told() {
 fn a_new_file_is_found_among_thousands_and_none_without_time() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
-    let files: Vec<String> = (0..3_000).map(|n| format!("part{:02}/file{n:04}.rs", n % 40)).collect();
+    let files: Vec<String> = (0..3_000)
+        .map(|n| format!("part{:02}/file{n:04}.rs", n % 40))
+        .collect();
     repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
     write(&top.join("part17/new.rs"), "new\n", 100);
     check(top, &["part17/new.rs"]);
-    let none = Changes::read(&Repository::discover(top, None).unwrap(), None, Duration::ZERO);
+    let none = Changes::read(
+        &Repository::discover(top, None).unwrap(),
+        None,
+        Duration::ZERO,
+    );
     assert_eq!((none.compared, none.files.len()), (0, 0));
 }
 
@@ -233,8 +263,15 @@ fn memories_about_a_new_file_are_told_when_a_session_starts() {
     ));
     own[8]["created_at"] = json!("2020-01-01T00:00:00Z");
     root.store("ledger-api", &own);
-    let ids = |answer: &serde_json::Value| told(&answer["recent_memories"]).iter().any(|(id, _)| *id == "refunds");
-    assert!(!ids(&context(&root, &top, json!({}))), "it is older than the others");
+    let ids = |answer: &serde_json::Value| {
+        told(&answer["recent_memories"])
+            .iter()
+            .any(|(id, _)| *id == "refunds")
+    };
+    assert!(
+        !ids(&context(&root, &top, json!({}))),
+        "it is older than the others"
+    );
     write(&top.join("src/pay/refund_job.rs"), "new\n", 10);
     let answer = context(&root, &top, json!({}));
     assert_eq!(
@@ -242,6 +279,14 @@ fn memories_about_a_new_file_are_told_when_a_session_starts() {
         ("refunds", "about changed files: refund_job.rs")
     );
     let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
-    let out = ack_with_input(root.path(), &["hook", "session-start"], sent.to_string().as_bytes()).ok();
-    assert!(out.contains("id refunds (about changed files: refund_job.rs)"), "{out}");
+    let out = ack_with_input(
+        root.path(),
+        &["hook", "session-start"],
+        sent.to_string().as_bytes(),
+    )
+    .ok();
+    assert!(
+        out.contains("id refunds (about changed files: refund_job.rs)"),
+        "{out}"
+    );
 }

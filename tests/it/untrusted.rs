@@ -17,7 +17,10 @@ pub const EVIL: &str = "e\u{1b}]0;owned\u{7}\u{1b}[31mvil\u{202e}\u{9b}1m";
 pub fn assert_safe(door: &str, text: &str) {
     let odd: Vec<char> = text
         .chars()
-        .filter(|c| c.is_control() && !['\n', '\t', '\r'].contains(c) || ('\u{202a}'..='\u{202e}').contains(c))
+        .filter(|c| {
+            c.is_control() && !['\n', '\t', '\r'].contains(c)
+                || ('\u{202a}'..='\u{202e}').contains(c)
+        })
         .collect();
     assert!(odd.is_empty(), "{door} lets {odd:?} pass: {text:?}");
 }
@@ -29,12 +32,16 @@ pub fn assert_all_safe(door: &str, answer: &Value) {
         Value::String(text) => {
             assert_safe(door, text);
             // The text block of an answer is JSON, whose strings are written with escapes.
-            if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(text) {
+            if let Ok(inner @ (Value::Object(_) | Value::Array(_))) =
+                serde_json::from_str::<Value>(text)
+            {
                 assert_all_safe(door, &inner);
             }
         }
         Value::Array(values) => values.iter().for_each(|value| assert_all_safe(door, value)),
-        Value::Object(members) => members.values().for_each(|value| assert_all_safe(door, value)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|value| assert_all_safe(door, value)),
         _ => {}
     }
 }
@@ -74,7 +81,12 @@ pub fn hostile() -> (Root, std::path::PathBuf) {
 
 /// Requests that quote what they were sent, with what is hostile in every place.
 pub fn requests() -> Vec<(&'static str, Value)> {
-    let call = |tool: &str, arguments: Value| ("tools/call", json!({ "name": tool, "arguments": arguments }));
+    let call = |tool: &str, arguments: Value| {
+        (
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
+    };
     let uri = format!("memory://scope/{}", EVIL.replace('\u{1b}', "%1b"));
     vec![
         ("no/such/method", json!({ EVIL: EVIL })),
@@ -87,7 +99,10 @@ pub fn requests() -> Vec<(&'static str, Value)> {
         call("query_memories", json!({ "scope": EVIL })),
         call("query_memories", json!({ "scope": "key" })),
         call("query_memories", json!({ "like": EVIL })),
-        call("query_memories", json!({ "query": "deploy", "expect": EVIL })),
+        call(
+            "query_memories",
+            json!({ "query": "deploy", "expect": EVIL }),
+        ),
         call("query_memories", json!({ "status": EVIL })),
         call("query_memories", json!({ "since": EVIL })),
         call("query_memories", json!({ "cursor": EVIL })),
@@ -98,14 +113,20 @@ pub fn requests() -> Vec<(&'static str, Value)> {
         call("list_scopes", json!({ "scope": EVIL })),
         call("list_scopes", json!({ "scope": "elsewhere" })),
         call("get_context", json!({})),
-        call("get_context", json!({ "project_path": EVIL, "focus": EVIL })),
+        call(
+            "get_context",
+            json!({ "project_path": EVIL, "focus": EVIL }),
+        ),
         ("resources/list", json!({})),
         ("resources/read", json!({ "uri": "memory://scopes" })),
         ("resources/read", json!({ "uri": "memory://scope/good" })),
         ("resources/read", json!({ "uri": uri })),
         ("resources/read", json!({ "uri": EVIL })),
         ("prompts/get", json!({ "name": EVIL })),
-        ("prompts/get", json!({ "name": "recall", "arguments": { "query": EVIL } })),
+        (
+            "prompts/get",
+            json!({ "name": "recall", "arguments": { "query": EVIL } }),
+        ),
         (
             "prompts/get",
             json!({ "name": "recall", "arguments": { "query": "x", EVIL: EVIL } }),
@@ -199,14 +220,20 @@ fn on_the_command_line() {
             .args(["--project", folder, "-v", "serve"])
             .stdin(Stdio::null()));
         check(&["serve", "-v"], &served);
-        let event = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" }).to_string();
+        let event =
+            json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" })
+                .to_string();
         check(
             &["hook"],
             &ack_with_input(root.path(), &["hook", "session-start"], event.as_bytes()),
         );
     };
     try_all();
-    std::fs::write(root.path().join("config.toml"), format!("\"{}\" = 1\n", in_toml())).unwrap();
+    std::fs::write(
+        root.path().join("config.toml"),
+        format!("\"{}\" = 1\n", in_toml()),
+    )
+    .unwrap();
     try_all();
 }
 
@@ -220,7 +247,11 @@ fn a_panic_says_one_clean_line() {
         return;
     }
     let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "untrusted::a_panic_says_one_clean_line", "--nocapture"])
+        .args([
+            "--exact",
+            "untrusted::a_panic_says_one_clean_line",
+            "--nocapture",
+        ])
         .env(CHILD, "1")
         .env_remove("RUST_BACKTRACE")
         .output()
@@ -251,7 +282,11 @@ fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
             command.env("ACK_MEM_LOG", log);
         }
         let outcome = run(&mut command);
-        assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""), "{outcome:?}");
+        assert_eq!(
+            (outcome.code, outcome.out.as_str()),
+            (Some(0), ""),
+            "{outcome:?}"
+        );
         outcome.err
     };
     for (arguments, log) in [
@@ -281,14 +316,21 @@ fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
             "query_memories",
             "no current scope",
         ] {
-            assert!(said.contains(part), "{arguments:?} {log:?} do not say {part}: {said}");
+            assert!(
+                said.contains(part),
+                "{arguments:?} {log:?} do not say {part}: {said}"
+            );
         }
         assert!(!said.contains("dana-private"), "{said}");
-        assert!(said.lines().all(|line| line.starts_with("ack-memory: ")), "{said}");
+        assert!(
+            said.lines().all(|line| line.starts_with("ack-memory: ")),
+            "{said}"
+        );
     }
     let said = serve(&["--scope", "platform", "serve", "-v"], None);
     assert!(
-        said.contains("pinned to scope `platform` (flag --scope)") && !said.contains("scope `ledger-api`"),
+        said.contains("pinned to scope `platform` (flag --scope)")
+            && !said.contains("scope `ledger-api`"),
         "{said}"
     );
     let said = ack(root.path(), &["query", "-v", "deadlock", "--json"]);
@@ -304,7 +346,9 @@ fn offline_nothing_is_connected_to() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let config = format!("[upstream.far]\nurl = \"{url}\"\nlist_wait_ms = 500\ntools = {{ search = \"far_search\" }}\n");
+    let config = format!(
+        "[upstream.far]\nurl = \"{url}\"\nlist_wait_ms = 500\ntools = {{ search = \"far_search\" }}\n"
+    );
     std::fs::write(root.path().join("config.toml"), config).unwrap();
     let list = |offline: bool| {
         let mut command = command(root.path());
@@ -320,20 +364,32 @@ fn offline_nothing_is_connected_to() {
         listener.accept().is_ok()
     };
     assert!(!list(true), "a server over HTTP was contacted");
-    assert!(list(false), "without the flag it is contacted, or this test shows nothing");
+    assert!(
+        list(false),
+        "without the flag it is contacted, or this test shows nothing"
+    );
     while listener.accept().is_ok() {}
     let served = run(binary()
         .arg("--root")
         .arg(root.path())
         .args(["--offline", "serve"])
         .stdin(Stdio::null()));
-    assert!(served.err.contains("`far`") && served.err.contains("left out"), "{served:?}");
+    assert!(
+        served.err.contains("`far`") && served.err.contains("left out"),
+        "{served:?}"
+    );
     let doctor = ack(root.path(), &["doctor", "--upstreams", "--offline"]).ok();
-    assert!(doctor.contains("`far`") && listener.accept().is_err(), "{doctor}");
+    assert!(
+        doctor.contains("`far`") && listener.accept().is_err(),
+        "{doctor}"
+    );
     ack(root.path(), &["--offline", "query", "deadlock"]).ok();
     assert!(
-        ack(root.path(), &["--offline", "model", "fetch", "--to", "nowhere"])
-            .fails(1)
-            .contains("--offline")
+        ack(
+            root.path(),
+            &["--offline", "model", "fetch", "--to", "nowhere"]
+        )
+        .fails(1)
+        .contains("--offline")
     );
 }

@@ -70,8 +70,9 @@ impl CancelFlag {
 
     /// The time that remains; zero if there is no limit.
     pub fn remaining(&self) -> Duration {
-        self.limit
-            .map_or(Duration::ZERO, |limit| limit.deadline.saturating_duration_since(Instant::now()))
+        self.limit.map_or(Duration::ZERO, |limit| {
+            limit.deadline.saturating_duration_since(Instant::now())
+        })
     }
 
     /// Stops the request.
@@ -93,7 +94,9 @@ impl CancelFlag {
             return Err(Stopped::Cancelled);
         }
         match self.limit {
-            Some(limit) if Instant::now() >= limit.deadline => Err(Stopped::DeadlineExceeded { timeout: limit.timeout }),
+            Some(limit) if Instant::now() >= limit.deadline => Err(Stopped::DeadlineExceeded {
+                timeout: limit.timeout,
+            }),
             _ => Ok(()),
         }
     }
@@ -125,7 +128,9 @@ pub fn run_with<T>(flag: &CancelFlag, work: impl FnOnce() -> T) -> T {
 /// The flag of this thread's request, for threads that work for it. Without a request, a flag that
 /// is never cancelled.
 pub fn current() -> CancelFlag {
-    CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
+    CURRENT
+        .with(|current| current.borrow().clone())
+        .unwrap_or_default()
 }
 
 /// Whether this thread's request may continue.

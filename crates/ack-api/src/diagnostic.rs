@@ -34,7 +34,9 @@ pub trait Diagnostic: Error {
             code: self.code().as_str().to_owned(),
             message: chain(self),
             hint: self.hint().map(Cow::into_owned),
-            path: self.path().map(|path| text::line(&path.display().to_string(), FIELD_CAP)),
+            path: self
+                .path()
+                .map(|path| text::line(&path.display().to_string(), FIELD_CAP)),
             argument: None,
             value: None,
             allowed: Vec::new(),

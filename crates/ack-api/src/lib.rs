@@ -26,12 +26,13 @@ pub use code::ErrorCode;
 pub use diagnostic::Diagnostic;
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
-    ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order,
-    QueryRequest, Within,
+    ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT,
+    MAX_NEIGHBOURS, MatchTags, Mode, Order, QueryRequest, Within,
 };
 pub use resource::{Completions, ResourceEntry, Review, ReviewItem, ScopeResource};
 pub use response::{
-    Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden, HistoryEntry, IndexInfo,
-    LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse,
-    RelatedEntry, ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, Stage, TagCount, Timeline, TimelineEntry,
+    Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden,
+    HistoryEntry, IndexInfo, LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail,
+    MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse, RelatedEntry, ScopeInfo,
+    Searched, SessionContext, SessionEntry, Skipped, Stage, TagCount, Timeline, TimelineEntry,
 };

@@ -26,9 +26,14 @@ impl Status {
     /// that an unknown spelling never counts as an approval.
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim_ascii();
-        [Self::Staging, Self::Approved, Self::Promoted, Self::Rejected]
-            .into_iter()
-            .find(|status| word.eq_ignore_ascii_case(status.as_str()))
+        [
+            Self::Staging,
+            Self::Approved,
+            Self::Promoted,
+            Self::Rejected,
+        ]
+        .into_iter()
+        .find(|status| word.eq_ignore_ascii_case(status.as_str()))
     }
 
     /// The word used in stores, arguments and answers.
@@ -193,7 +198,12 @@ pub enum Successor<'a> {
 /// Whether the memory `id`, whose `superseded_by` is `first`, is superseded by a memory that may be
 /// served. A successor that is missing, rejected or hidden by the filter does not count, because
 /// then neither would be shown. In a circle of successors, no memory is superseded.
-pub fn is_superseded<'a>(id: &str, first: Option<&'a str>, filter: StatusFilter, look: impl Fn(&str) -> Successor<'a>) -> bool {
+pub fn is_superseded<'a>(
+    id: &str,
+    first: Option<&'a str>,
+    filter: StatusFilter,
+    look: impl Fn(&str) -> Successor<'a>,
+) -> bool {
     let Some(first) = first else { return false };
     let mut next = match look(first) {
         Successor::Gone | Successor::Rejected => return false,
@@ -246,21 +256,42 @@ const MAX_COMPARED_BYTES: usize = 200;
 
 /// The candidates most similar to `wanted`, best first, at most `max`. If the request is stopped,
 /// they are incomplete.
-pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, max: usize) -> Vec<String> {
+pub fn nearest<'a>(
+    wanted: &str,
+    candidates: impl Iterator<Item = &'a str>,
+    max: usize,
+) -> Vec<String> {
     let folded = fold_name(&crate::text::cut(wanted, MAX_COMPARED_BYTES * 4).0);
     let mut scored: Vec<(f64, &str)> = crate::cancel::guarded(candidates)
         .map(|candidate| {
             let other = fold_name(candidate);
-            let contained = !folded.is_empty() && (other.contains(&folded) || folded.contains(&other));
-            let comparable = folded.len() <= MAX_COMPARED_BYTES && other.len() <= MAX_COMPARED_BYTES;
-            let similarity = if comparable { strsim::jaro_winkler(&folded, &other) } else { 0.0 };
-            (if contained { similarity.max(0.9) } else { similarity }, candidate)
+            let contained =
+                !folded.is_empty() && (other.contains(&folded) || folded.contains(&other));
+            let comparable =
+                folded.len() <= MAX_COMPARED_BYTES && other.len() <= MAX_COMPARED_BYTES;
+            let similarity = if comparable {
+                strsim::jaro_winkler(&folded, &other)
+            } else {
+                0.0
+            };
+            (
+                if contained {
+                    similarity.max(0.9)
+                } else {
+                    similarity
+                },
+                candidate,
+            )
         })
         .filter(|(similarity, _)| *similarity >= 0.75)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
-    scored.into_iter().take(max).map(|(_, name)| name.to_owned()).collect()
+    scored
+        .into_iter()
+        .take(max)
+        .map(|(_, name)| name.to_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -276,7 +307,11 @@ mod tests {
 
     #[test]
     fn no_filter_lets_a_rejected_memory_through() {
-        for filter in [StatusFilter::Approved, StatusFilter::Staging, StatusFilter::All] {
+        for filter in [
+            StatusFilter::Approved,
+            StatusFilter::Staging,
+            StatusFilter::All,
+        ] {
             assert!(!filter.allows(Status::Rejected));
         }
         assert!(!StatusFilter::Approved.allows(Status::Staging));
@@ -286,7 +321,10 @@ mod tests {
     #[test]
     fn nearest_names_come_best_first() {
         let names = ["ledger-api", "kiosk-web", "ledger_api_v2"];
-        assert_eq!(nearest("Ledger_API", names.into_iter(), 2), ["ledger-api", "ledger_api_v2"]);
+        assert_eq!(
+            nearest("Ledger_API", names.into_iter(), 2),
+            ["ledger-api", "ledger_api_v2"]
+        );
         assert!(nearest("zzz", names.into_iter(), 2).is_empty());
     }
 }

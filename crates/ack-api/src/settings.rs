@@ -55,7 +55,8 @@ impl Problem {
     /// Adds keys before the ones that lead to the problem.
     #[must_use]
     pub fn under(mut self, path: &[&str]) -> Self {
-        self.path.splice(0..0, path.iter().map(|key| (*key).to_owned()));
+        self.path
+            .splice(0..0, path.iter().map(|key| (*key).to_owned()));
         self
     }
 }
@@ -81,7 +82,9 @@ pub fn no_name(name: &str) -> String {
 pub fn described(raw: &str) -> Result<String, String> {
     let length = raw.chars().count();
     if length > MAX_DESCRIPTION_CHARS {
-        return Err(format!("{length} characters; at most {MAX_DESCRIPTION_CHARS} are shown"));
+        return Err(format!(
+            "{length} characters; at most {MAX_DESCRIPTION_CHARS} are shown"
+        ));
     }
     let safe = text::line(raw, MAX_DESCRIPTION_CHARS);
     if safe.is_empty() {
@@ -108,13 +111,19 @@ pub fn keys<T: JsonSchema>() -> Vec<String> {
 ///
 /// # Errors
 /// The number is out of bounds; the error names them.
-pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(input: D) -> Result<Option<u32>, D::Error> {
+pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
+    input: D,
+) -> Result<Option<u32>, D::Error> {
     let number = i64::deserialize(input)?;
     u32::try_from(number)
         .ok()
         .filter(|number| (MIN..=MAX).contains(number))
         .map(Some)
-        .ok_or_else(|| serde::de::Error::custom(format!("{number} is not allowed; allowed are {MIN} to {MAX}")))
+        .ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "{number} is not allowed; allowed are {MIN} to {MAX}"
+            ))
+        })
 }
 
 /// The values of a table. A date without quotes becomes text.
@@ -123,7 +132,10 @@ pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(input:
 /// The input is not TOML.
 pub fn values<'de, D: Deserializer<'de>>(input: D) -> Result<Map<String, Value>, D::Error> {
     let table = toml::Table::deserialize(input)?;
-    Ok(table.into_iter().map(|(key, value)| (key, json(value))).collect())
+    Ok(table
+        .into_iter()
+        .map(|(key, value)| (key, json(value)))
+        .collect())
 }
 
 fn json(value: toml::Value) -> Value {
@@ -134,6 +146,11 @@ fn json(value: toml::Value) -> Value {
         toml::Value::Boolean(yes) => Value::from(yes),
         toml::Value::Datetime(date) => Value::from(date.to_string()),
         toml::Value::Array(entries) => entries.into_iter().map(json).collect(),
-        toml::Value::Table(table) => Value::Object(table.into_iter().map(|(key, value)| (key, json(value))).collect()),
+        toml::Value::Table(table) => Value::Object(
+            table
+                .into_iter()
+                .map(|(key, value)| (key, json(value)))
+                .collect(),
+        ),
     }
 }

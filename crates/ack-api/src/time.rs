@@ -18,12 +18,18 @@ pub fn instant(text: &str) -> Option<Timestamp> {
         return epoch(number);
     }
     let civil = text.parse::<jiff::civil::DateTime>().ok()?;
-    civil.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    civil
+        .to_zoned(TimeZone::UTC)
+        .ok()
+        .map(|zoned| zoned.timestamp())
 }
 
 /// Converts a number since 1970: seconds, milliseconds or microseconds, depending on its size. Zero
 /// and negative numbers are `None`.
-#[expect(clippy::cast_possible_truncation, reason = "the range is checked before the conversion")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked before the conversion"
+)]
 pub fn epoch(number: f64) -> Option<Timestamp> {
     if !number.is_finite() || number <= 0.0 {
         return None;
@@ -61,24 +67,36 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
     let day: Date = text.parse().ok()?;
     if until {
         // The last representable day has no next day.
-        return Some(day.checked_add(1.day()).ok().and_then(start).unwrap_or(Timestamp::MAX));
+        return Some(
+            day.checked_add(1.day())
+                .ok()
+                .and_then(start)
+                .unwrap_or(Timestamp::MAX),
+        );
     }
     Some(start(day).unwrap_or(Timestamp::MAX))
 }
 
 fn start(day: Date) -> Option<Timestamp> {
-    day.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    day.to_zoned(TimeZone::UTC)
+        .ok()
+        .map(|zoned| zoned.timestamp())
 }
 
 /// The valid day nearest to a text that looks like `YYYY-MM-DD`, for an error message.
 pub fn nearest_day(text: &str) -> Option<String> {
-    let mut parts = text.trim().get(..10.min(text.trim().len()))?.split(['-', '/', '.']);
+    let mut parts = text
+        .trim()
+        .get(..10.min(text.trim().len()))?
+        .split(['-', '/', '.']);
     let year: i16 = parts.next()?.parse().ok()?;
     let month: i8 = parts.next()?.parse().ok()?;
     let day: i8 = parts.next().unwrap_or("1").parse().unwrap_or(1);
     let first = Date::new(year, month.clamp(1, 12), 1).ok()?;
     let day = day.clamp(1, first.days_in_month());
-    Date::new(year, first.month(), day).ok().map(|date| date.to_string())
+    Date::new(year, first.month(), day)
+        .ok()
+        .map(|date| date.to_string())
 }
 
 #[cfg(test)]
@@ -95,9 +113,16 @@ mod tests {
             "1767520800000",
             "1767520800.0",
         ] {
-            assert_eq!(instant(text).map(show).as_deref(), Some("2026-01-04T10:00:00Z"), "{text}");
+            assert_eq!(
+                instant(text).map(show).as_deref(),
+                Some("2026-01-04T10:00:00Z"),
+                "{text}"
+            );
         }
-        assert_eq!(instant("2026-01-04").map(show).as_deref(), Some("2026-01-04T00:00:00Z"));
+        assert_eq!(
+            instant("2026-01-04").map(show).as_deref(),
+            Some("2026-01-04T00:00:00Z")
+        );
         for text in ["", "2026-02-30 25:61", "yesterday", "0", "-5", "1e300"] {
             assert_eq!(instant(text), None, "{text}");
         }
@@ -105,8 +130,14 @@ mod tests {
 
     #[test]
     fn a_named_day_is_included() {
-        assert_eq!(day_bound("2026-02-28", true).map(show).as_deref(), Some("2026-03-01T00:00:00Z"));
-        assert_eq!(day_bound("2026-02-28", false).map(show).as_deref(), Some("2026-02-28T00:00:00Z"));
+        assert_eq!(
+            day_bound("2026-02-28", true).map(show).as_deref(),
+            Some("2026-03-01T00:00:00Z")
+        );
+        assert_eq!(
+            day_bound("2026-02-28", false).map(show).as_deref(),
+            Some("2026-02-28T00:00:00Z")
+        );
         assert_eq!(day_bound("2026-02-30", false), None);
         assert_eq!(day_bound("20260228", false), None);
         assert_eq!(nearest_day("2026-02-30").as_deref(), Some("2026-02-28"));

@@ -16,7 +16,11 @@ pub const SCOPE_TEMPLATE: &str = "memory://scope/{name}";
 pub const MEMORY_TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
 
 /// What is encoded: everything except letters, digits, `-`, `.`, `_` and `~`.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// What an address names. [`fmt::Display`] writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +50,9 @@ impl Address {
         }
         let rest = rest.strip_prefix("scope/")?;
         match rest.split_once('/') {
-            None => Some(Self::Scope { name: decode(rest)? }),
+            None => Some(Self::Scope {
+                name: decode(rest)?,
+            }),
             Some((scope, rest)) => Some(Self::Memory {
                 scope: decode(scope)?,
                 id: decode(rest.strip_prefix("memory/")?)?,
@@ -59,9 +65,14 @@ impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scopes => out.write_str(SCOPES),
-            Self::Scope { name } => write!(out, "memory://scope/{}", utf8_percent_encode(name, ENCODED)),
+            Self::Scope { name } => {
+                write!(out, "memory://scope/{}", utf8_percent_encode(name, ENCODED))
+            }
             Self::Memory { scope, id } => {
-                let (scope, id) = (utf8_percent_encode(scope, ENCODED), utf8_percent_encode(id, ENCODED));
+                let (scope, id) = (
+                    utf8_percent_encode(scope, ENCODED),
+                    utf8_percent_encode(id, ENCODED),
+                );
                 write!(out, "memory://scope/{scope}/memory/{id}")
             }
         }

@@ -17,8 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomResult, ErrorData, ServerResult, Tool};
-use rmcp::service::{Peer, PeerRequestOptions, RequestContext, RequestHandle, RoleClient, RoleServer, ServiceError};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, CustomResult, ErrorData, ServerResult,
+    Tool,
+};
+use rmcp::service::{
+    Peer, PeerRequestOptions, RequestContext, RequestHandle, RoleClient, RoleServer, ServiceError,
+};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -162,17 +167,27 @@ impl Upstreams {
             let mut state = link.state.subscribe();
             let settled = state.wait_for(|state| !matches!(state, State::New));
             let _ = timeout(link.settings.list, settled).await;
-            link.tools().iter().map(|tool| tool.listed.clone()).collect::<Vec<_>>()
+            link.tools()
+                .iter()
+                .map(|tool| tool.listed.clone())
+                .collect::<Vec<_>>()
         });
         join_all(waiting).await.into_iter().flatten().collect()
     }
 
     /// Calls a tool; `None` where no server has one of that name.
-    pub async fn call(&self, name: &str, values: Map<String, Value>, context: &RequestContext<RoleServer>) -> Option<Answer> {
-        let link = self
-            .links
-            .iter()
-            .find(|link| link.settings.tools.iter().any(|(_, table)| table.name == name))?;
+    pub async fn call(
+        &self,
+        name: &str,
+        values: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Answer> {
+        let link = self.links.iter().find(|link| {
+            link.settings
+                .tools
+                .iter()
+                .any(|(_, table)| table.name == name)
+        })?;
         self.start(link);
         let deadline = Instant::now() + link.settings.call;
         Some(link.call(name, values, deadline, context).await)
@@ -183,7 +198,10 @@ impl Upstreams {
         let asked = self.links.iter().map(|link| async {
             self.start(link);
             let mut state = link.state.subscribe();
-            let settled = timeout(link.settings.start * 2, state.wait_for(|state| !matches!(state, State::New)));
+            let settled = timeout(
+                link.settings.start * 2,
+                state.wait_for(|state| !matches!(state, State::New)),
+            );
             let down = match settled.await.ok().and_then(Result::ok).as_deref() {
                 Some(State::Up(_)) => None,
                 Some(State::Down { reason, .. }) => Some(reason.clone()),
@@ -193,7 +211,11 @@ impl Upstreams {
                 name: link.settings.name.clone(),
                 reached: link.settings.connection.to_string(),
                 down,
-                tools: link.tools().iter().map(|tool| tool.listed.name.to_string()).collect(),
+                tools: link
+                    .tools()
+                    .iter()
+                    .map(|tool| tool.listed.name.to_string())
+                    .collect(),
                 problems: link.missing().iter().map(ToString::to_string).collect(),
             }
         });
@@ -210,18 +232,27 @@ impl Upstreams {
     fn start(&self, link: &Arc<Link>) {
         if !link.started.swap(true, Ordering::SeqCst) {
             let task = tokio::spawn(supervise(Arc::clone(link)));
-            self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
+            self.tasks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(task);
         }
     }
 }
 
 impl Link {
     fn tools(&self) -> Vec<Offered> {
-        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tools
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn missing(&self) -> Vec<Missing> {
-        self.missing.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.missing
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Keeps what is offered now, and tells the clients where it is something else.
@@ -242,7 +273,11 @@ impl Link {
     }
 
     fn report(&self, line: &str) {
-        (self.shared.report)(&format!("upstream {}: {}", self.settings.name, text::line(line, 400)));
+        (self.shared.report)(&format!(
+            "upstream {}: {}",
+            self.settings.name,
+            text::line(line, 400)
+        ));
     }
 
     fn unavailable(&self, reason: String) -> UpstreamError {
@@ -252,7 +287,11 @@ impl Link {
 
     /// Why a tool of this name is not offered, though the server is there.
     fn refused(&self, name: &str) -> UpstreamError {
-        match self.missing().into_iter().find(|missing| missing.name == name) {
+        match self
+            .missing()
+            .into_iter()
+            .find(|missing| missing.name == name)
+        {
             Some(missing) => UpstreamError::Refused {
                 name: self.settings.name.clone(),
                 tool: text::line(&missing.theirs, 80),
@@ -354,7 +393,9 @@ impl Link {
                     });
                     Err(self.unavailable(format!("{reason}{again}")))
                 }
-                State::New | State::Again => Err(self.unavailable("it is being started".to_owned())),
+                State::New | State::Again => {
+                    Err(self.unavailable("it is being started".to_owned()))
+                }
             },
             _ => Err(self.unavailable("it is still being started".to_owned())),
         }
@@ -363,7 +404,9 @@ impl Link {
     /// A result as the server gave it, with its origin in `_meta`.
     fn result(&self, result: ServerResult) -> Answer {
         let value = match result {
-            ServerResult::CustomResult(CustomResult(Value::String(kept))) => serde_json::from_str(&kept).unwrap_or_default(),
+            ServerResult::CustomResult(CustomResult(Value::String(kept))) => {
+                serde_json::from_str(&kept).unwrap_or_default()
+            }
             ServerResult::CustomResult(CustomResult(value)) => value,
             other => serde_json::to_value(other).unwrap_or_default(),
         };
@@ -373,7 +416,10 @@ impl Link {
         match result.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => {}
             Some(other) => {
-                return Answer::None(self.failed(format!("it asked for more (`{}`), which is not given", text::line(other, 40))));
+                return Answer::None(self.failed(format!(
+                    "it asked for more (`{}`), which is not given",
+                    text::line(other, 40)
+                )));
             }
         }
         if !result.get("content").is_none_or(Value::is_array)
@@ -381,7 +427,9 @@ impl Link {
         {
             return Answer::None(self.failed("it answered with what is no result of a tool"));
         }
-        let meta = result.entry("_meta").or_insert_with(|| Value::Object(Map::new()));
+        let meta = result
+            .entry("_meta")
+            .or_insert_with(|| Value::Object(Map::new()));
         if let Some(meta) = meta.as_object_mut() {
             meta.insert(LABEL.to_owned(), Value::from(self.settings.name.as_str()));
         }
@@ -412,7 +460,11 @@ impl Drop for Waiting {
         if let Some(handle) = self.0.take() {
             tokio::spawn(async move {
                 // Where the server does not read, the word does not get through.
-                let _ = timeout(SIGN_OF_LIFE, handle.cancel(Some("nobody waits for it any more".to_owned()))).await;
+                let _ = timeout(
+                    SIGN_OF_LIFE,
+                    handle.cancel(Some("nobody waits for it any more".to_owned())),
+                )
+                .await;
             });
         }
     }

@@ -70,15 +70,24 @@ pub struct UpstreamEntry {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolOfUpstream>,
     /// Milliseconds a call may take, 100 to 600000 (default 30000).
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 100, 600000>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 100, 600000>"
+    )]
     #[schemars(range(min = 100, max = 600_000))]
     pub timeout_ms: Option<u32>,
     /// Milliseconds it may take until it has told its tools, 100 to 120000 (default 10000).
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 100, 120000>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 100, 120000>"
+    )]
     #[schemars(range(min = 100, max = 120_000))]
     pub start_timeout_ms: Option<u32>,
     /// Milliseconds that the first list of tools waits for it, 0 to 10000 (default 1500).
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 0, 10000>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::<_, 0, 10000>"
+    )]
     #[schemars(range(min = 0, max = 10_000))]
     pub list_wait_ms: Option<u32>,
     /// Whether tools are offered too that do not say whether they only read.
@@ -88,7 +97,10 @@ pub struct UpstreamEntry {
 /// A tool of an upstream server: the name that agents see, or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "a few of them are read once, at the start")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a few of them are read once, at the start"
+)]
 pub enum ToolOfUpstream {
     /// The name that agents see.
     Name(String),
@@ -116,14 +128,22 @@ pub struct UpstreamTool {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
     /// Arguments that always have this value; agents do not see them.
-    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "ack_api::settings::values")]
+    #[serde(
+        skip_serializing_if = "Map::is_empty",
+        deserialize_with = "ack_api::settings::values"
+    )]
     pub preset: Map<String, Value>,
     /// Arguments that have this value where a call does not give them, under the server's own names.
-    #[serde(skip_serializing_if = "Map::is_empty", deserialize_with = "ack_api::settings::values")]
+    #[serde(
+        skip_serializing_if = "Map::is_empty",
+        deserialize_with = "ack_api::settings::values"
+    )]
     pub defaults: Map<String, Value>,
 }
 
-fn schema_of_arguments<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Map<String, Value>>, D::Error> {
+fn schema_of_arguments<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<Option<Map<String, Value>>, D::Error> {
     ack_api::settings::values(input).map(Some)
 }
 
@@ -143,7 +163,8 @@ impl<'de> Deserialize<'de> for ToolOfUpstream {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ToolOfUpstream, A::Error> {
-                UpstreamTool::deserialize(MapAccessDeserializer::new(map)).map(ToolOfUpstream::Table)
+                UpstreamTool::deserialize(MapAccessDeserializer::new(map))
+                    .map(ToolOfUpstream::Table)
             }
         }
         input.deserialize_any(Reader)
@@ -218,13 +239,23 @@ impl fmt::Display for Connection {
     /// How it is reached, without what may be secret: no arguments, no environment, no headers.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Process { program, arguments, .. } if arguments.is_empty() => write!(out, "{}", program.display()),
-            Self::Process { program, arguments, .. } => {
-                let more = if arguments.len() == 1 { "argument" } else { "arguments" };
+            Self::Process {
+                program, arguments, ..
+            } if arguments.is_empty() => write!(out, "{}", program.display()),
+            Self::Process {
+                program, arguments, ..
+            } => {
+                let more = if arguments.len() == 1 {
+                    "argument"
+                } else {
+                    "arguments"
+                };
                 write!(out, "{} with {} {more}", program.display(), arguments.len())
             }
             // A query may hold a key.
-            Self::Http { url, .. } => out.write_str(url.split(['?', '#']).next().unwrap_or_default()),
+            Self::Http { url, .. } => {
+                out.write_str(url.split(['?', '#']).next().unwrap_or_default())
+            }
             Self::Unusable(reason) => write!(out, "unusable: {reason}"),
         }
     }
@@ -294,9 +325,13 @@ impl Diagnostic for UpstreamError {
 
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
-            Self::Unavailable { .. } => "the other tools answer as ever; `ack-memory doctor --upstreams` says what is wrong with it",
+            Self::Unavailable { .. } => {
+                "the other tools answer as ever; `ack-memory doctor --upstreams` says what is wrong with it"
+            }
             Self::Refused { why, .. } => why.hint,
-            Self::TimedOut { .. } => "ask for less, or try again; `timeout_ms` in config.toml says how long it may take",
+            Self::TimedOut { .. } => {
+                "ask for less, or try again; `timeout_ms` in config.toml says how long it may take"
+            }
             Self::Failed { .. } => "try again; the other tools answer as ever",
             Self::Stopped(_) => return None,
         };
@@ -318,7 +353,10 @@ pub fn build(
     if entries.len() > MOST {
         return Err(Problem::at(
             [],
-            format!("{} upstream servers; at most {MOST} are allowed", entries.len()),
+            format!(
+                "{} upstream servers; at most {MOST} are allowed",
+                entries.len()
+            ),
         ));
     }
     let mut upstreams = Vec::new();
@@ -328,11 +366,16 @@ pub fn build(
             problem
         };
         if !is_name(name) {
-            let message = format!("`{}` is no name: letters, digits, `_` and `-`", text::line(name, 80));
+            let message = format!(
+                "`{}` is no name: letters, digits, `_` and `-`",
+                text::line(name, 80)
+            );
             return Err(under(Problem::at([], message)));
         }
         let tools = tools(entry, &mut taken).map_err(under)?;
-        let milliseconds = |value: Option<u32>, default: u32| Duration::from_millis(u64::from(value.unwrap_or(default)));
+        let milliseconds = |value: Option<u32>, default: u32| {
+            Duration::from_millis(u64::from(value.unwrap_or(default)))
+        };
         upstreams.push(Upstream {
             name: name.clone(),
             connection: connection(entry, home, variable).map_err(under)?,
@@ -347,7 +390,10 @@ pub fn build(
 }
 
 /// The tools that are offered. Their names are new ones, and stay the same whatever the server does.
-fn tools(entry: &UpstreamEntry, taken: &mut BTreeSet<String>) -> Result<Vec<(String, UpstreamTool)>, Problem> {
+fn tools(
+    entry: &UpstreamEntry,
+    taken: &mut BTreeSet<String>,
+) -> Result<Vec<(String, UpstreamTool)>, Problem> {
     if entry.tools.is_empty() {
         return Err(Problem::at(
             [],
@@ -375,19 +421,28 @@ fn tools(entry: &UpstreamEntry, taken: &mut BTreeSet<String>) -> Result<Vec<(Str
             return Err(problem(at, no_name(&tool.name)));
         }
         if !taken.insert(tool.name.clone()) {
-            return Err(problem(at, format!("another tool has the name `{}` already", tool.name)));
+            return Err(problem(
+                at,
+                format!("another tool has the name `{}` already", tool.name),
+            ));
         }
         let mut tool = tool;
         if let Some(description) = &tool.description {
-            let described = described(description).map_err(|message| problem(&["description"], message))?;
+            let described =
+                described(description).map_err(|message| problem(&["description"], message))?;
             tool.description = Some(described);
         }
-        if let Some(both) = tool.defaults.keys().find(|name| tool.preset.contains_key(*name)) {
+        if let Some(both) = tool
+            .defaults
+            .keys()
+            .find(|name| tool.preset.contains_key(*name))
+        {
             let message = format!("`{}` has a fixed value in `preset`", text::line(both, 80));
             return Err(problem(&["defaults", both], message));
         }
         if let Some(schema) = &tool.input_schema {
-            declared::check(schema, &tool).map_err(|message| problem(&["input_schema"], message))?;
+            declared::check(schema, &tool)
+                .map_err(|message| problem(&["input_schema"], message))?;
         }
         let mut own = BTreeSet::new();
         for (public, theirs) in &tool.arguments {
@@ -407,7 +462,11 @@ fn tools(entry: &UpstreamEntry, taken: &mut BTreeSet<String>) -> Result<Vec<(Str
     Ok(tools)
 }
 
-fn connection(entry: &UpstreamEntry, home: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Connection, Problem> {
+fn connection(
+    entry: &UpstreamEntry,
+    home: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Connection, Problem> {
     let of_process = [
         ("env", !entry.env.is_empty()),
         ("env_from", !entry.env_from.is_empty()),
@@ -418,13 +477,19 @@ fn connection(entry: &UpstreamEntry, home: Option<&Path>, variable: &dyn Fn(&str
         ("token_env", entry.token_env.is_some()),
         ("token_file", entry.token_file.is_some()),
     ];
-    let only = |keys: [(&'static str, bool); 3], other: &str| match keys.into_iter().find(|(_, there)| *there) {
+    let only = |keys: [(&'static str, bool); 3], other: &str| match keys
+        .into_iter()
+        .find(|(_, there)| *there)
+    {
         Some((key, _)) => Err(Problem::at([key], format!("`{key}` goes with `{other}`"))),
         None => Ok(()),
     };
     match (entry.command.split_first(), &entry.url) {
         (Some(_), Some(_)) => Err(Problem::at(["url"], "either `command` or `url`")),
-        (None, None) => Err(Problem::at([], "`command` says what to start, or `url` where it answers")),
+        (None, None) => Err(Problem::at(
+            [],
+            "`command` says what to start, or `url` where it answers",
+        )),
         (Some((program, arguments)), None) => {
             only(of_http, "url")?;
             process(entry, program, arguments, home, variable)
@@ -456,11 +521,18 @@ fn process(
     if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_absolute()) {
         return Err(Problem::at(
             ["cwd"],
-            format!("`{}` is not absolute", text::line(&folder.display().to_string(), 80)),
+            format!(
+                "`{}` is not absolute",
+                text::line(&folder.display().to_string(), 80)
+            ),
         ));
     }
-    let named = |key: &'static str, name: &str| match name.is_empty() || name.contains(['=', '\0']) {
-        true => Err(Problem::at([key], format!("`{}` is no name of a variable", text::line(name, 80)))),
+    let named = |key: &'static str, name: &str| match name.is_empty() || name.contains(['=', '\0'])
+    {
+        true => Err(Problem::at(
+            [key],
+            format!("`{}` is no name of a variable", text::line(name, 80)),
+        )),
         false => Ok(()),
     };
     let mut environment: Vec<(String, OsString)> = PASSED
@@ -501,17 +573,38 @@ fn process(
     })
 }
 
-fn http(entry: &UpstreamEntry, url: &str, home: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Connection, Problem> {
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    if authority.is_empty() || authority.contains('@') || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+fn http(
+    entry: &UpstreamEntry,
+    url: &str,
+    home: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Connection, Problem> {
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    let authority = rest
+        .and_then(|rest| rest.split(['/', '?', '#']).next())
+        .unwrap_or_default();
+    if authority.is_empty()
+        || authority.contains('@')
+        || url.contains(|c: char| c.is_whitespace() || c.is_control())
+    {
         // It may hold a password.
-        let message = "it is no address: `http://` or `https://`, a host and a path, without a user";
+        let message =
+            "it is no address: `http://` or `https://`, a host and a path, without a user";
         return Err(Problem::at(["url"], message));
     }
     let reserved = |name: &str| {
         let name = name.to_ascii_lowercase();
-        ["host", "accept", "content-type", "content-length", "last-event-id"].contains(&name.as_str()) || name.starts_with("mcp-")
+        [
+            "host",
+            "accept",
+            "content-type",
+            "content-length",
+            "last-event-id",
+        ]
+        .contains(&name.as_str())
+            || name.starts_with("mcp-")
     };
     for (name, value) in &entry.headers {
         let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
@@ -520,27 +613,48 @@ fn http(entry: &UpstreamEntry, url: &str, home: Option<&Path>, variable: &dyn Fn
             return Err(Problem::at(["headers", name.as_str()], message));
         }
         if !value.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-            return Err(Problem::at(["headers", name.as_str()], "the value of a header is visible ASCII"));
+            return Err(Problem::at(
+                ["headers", name.as_str()],
+                "the value of a header is visible ASCII",
+            ));
         }
-        if name.eq_ignore_ascii_case("authorization") && (entry.token_env.is_some() || entry.token_file.is_some()) {
-            return Err(Problem::at(["headers", name.as_str()], "either this header or a token"));
+        if name.eq_ignore_ascii_case("authorization")
+            && (entry.token_env.is_some() || entry.token_file.is_some())
+        {
+            return Err(Problem::at(
+                ["headers", name.as_str()],
+                "either this header or a token",
+            ));
         }
     }
     let token = match (&entry.token_env, &entry.token_file) {
-        (Some(_), Some(_)) => return Err(Problem::at(["token_file"], "either `token_env` or `token_file`")),
-        (Some(name), None) => match variable(name).map(|token| token.to_string_lossy().trim().to_owned()) {
-            Some(token) if !token.is_empty() => Token::Given(token),
-            _ => {
-                let reason = format!("`{}` of `token_env` is not set where this server runs", text::line(name, 80));
-                return Ok(Connection::Unusable(reason));
+        (Some(_), Some(_)) => {
+            return Err(Problem::at(
+                ["token_file"],
+                "either `token_env` or `token_file`",
+            ));
+        }
+        (Some(name), None) => {
+            match variable(name).map(|token| token.to_string_lossy().trim().to_owned()) {
+                Some(token) if !token.is_empty() => Token::Given(token),
+                _ => {
+                    let reason = format!(
+                        "`{}` of `token_env` is not set where this server runs",
+                        text::line(name, 80)
+                    );
+                    return Ok(Connection::Unusable(reason));
+                }
             }
-        },
+        }
         (None, Some(path)) => {
             let path = expand_home(path, home);
             if !path.is_absolute() {
                 return Err(Problem::at(
                     ["token_file"],
-                    format!("`{}` is not absolute", text::line(&path.display().to_string(), 80)),
+                    format!(
+                        "`{}` is not absolute",
+                        text::line(&path.display().to_string(), 80)
+                    ),
                 ));
             }
             Token::File(path)
@@ -549,7 +663,11 @@ fn http(entry: &UpstreamEntry, url: &str, home: Option<&Path>, variable: &dyn Fn
     };
     Ok(Connection::Http {
         url: url.to_owned(),
-        headers: entry.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        headers: entry
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
         token,
     })
 }

@@ -86,7 +86,11 @@ impl BuildError {
 ///
 /// # Errors
 /// Why the store cannot be read or the table not written. What readers see is unchanged then.
-pub fn build(target: &Target<'_>, options: Options<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Report, BuildError> {
+pub fn build(
+    target: &Target<'_>,
+    options: Options<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, BuildError> {
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
     let folder = &target.folder;
     let wanted = target.store.full_scan(READ_TIMEOUT, fingerprints)?;
@@ -160,9 +164,12 @@ fn write(
     } else {
         (batch_of(plan.add.len()), TOGETHER)
     };
-    feed::append(&writer, (plan.add.chunks(batch), together), progress, |keys| {
-        target.store.snapshot(|snapshot| snapshot.rows(keys))
-    })?;
+    feed::append(
+        &writer,
+        (plan.add.chunks(batch), together),
+        progress,
+        |keys| target.store.snapshot(|snapshot| snapshot.rows(keys)),
+    )?;
     progress(Progress::Indexing);
     report.version = Some(writer.publish(target)?);
     Ok(report)
@@ -180,12 +187,16 @@ fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreErro
     let mut rows = snapshot.fingerprints()?;
     let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
     rows.retain_mut(|(_, _, id)| ids.insert(std::mem::take(id)));
-    Ok(rows.into_iter().map(|(key, fingerprint, _)| (key, fingerprint)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(key, fingerprint, _)| (key, fingerprint))
+        .collect())
 }
 
 impl Plan {
     fn new(wanted: &[(RowKey, u64)], known: &[Known]) -> Self {
-        let there: HashMap<RowKey, Option<u64>> = known.iter().map(|row| (row.key, row.fingerprint)).collect();
+        let there: HashMap<RowKey, Option<u64>> =
+            known.iter().map(|row| (row.key, row.fingerprint)).collect();
         let needed: HashMap<RowKey, u64> = wanted.iter().copied().collect();
         let add: Vec<RowKey> = wanted
             .iter()
@@ -194,15 +205,23 @@ impl Plan {
             .collect();
         // A row that stands twice in the table, after a build that was killed, is written anew.
         let mut seen = HashSet::new();
-        let twice: HashSet<RowKey> = known.iter().map(|row| row.key).filter(|key| !seen.insert(*key)).collect();
-        let stale =
-            |row: &&Known| row.fingerprint.is_none() || needed.get(&row.key) != row.fingerprint.as_ref() || twice.contains(&row.key);
+        let twice: HashSet<RowKey> = known
+            .iter()
+            .map(|row| row.key)
+            .filter(|key| !seen.insert(*key))
+            .collect();
+        let stale = |row: &&Known| {
+            row.fingerprint.is_none()
+                || needed.get(&row.key) != row.fingerprint.as_ref()
+                || twice.contains(&row.key)
+        };
         let mut remove: Vec<RowKey> = known.iter().filter(stale).map(|row| row.key).collect();
         remove.sort_unstable_by_key(|key| (key.source, key.rowid));
         remove.dedup();
-        let again = twice
-            .iter()
-            .filter(|key| needed.contains_key(key) && there.get(key).copied().flatten() == needed.get(key).copied());
+        let again = twice.iter().filter(|key| {
+            needed.contains_key(key)
+                && there.get(key).copied().flatten() == needed.get(key).copied()
+        });
         let add: Vec<RowKey> = add.into_iter().chain(again.copied()).collect();
         Self {
             kept: wanted.len() - add.len(),
@@ -216,12 +235,15 @@ impl Plan {
 fn lock(folder: &Path) -> Result<File, TableError> {
     let io = |action: &'static str, path: &Path| {
         let path = path.to_owned();
-        move |source| TableError::Io { action, path, source }
+        move |source| TableError::Io {
+            action,
+            path,
+            source,
+        }
     };
     // It holds the text of memories: nobody but the owner reads what the store itself may keep from others.
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(io("make", folder))?;
     let path = folder.join(".lock");
@@ -259,7 +281,11 @@ struct Contents {
 impl Contents {
     /// The number of the next batch.
     fn next_batch(&self) -> u64 {
-        let batches = self.lexicons.iter().copied().chain(self.rows.iter().map(|row| row.batch));
+        let batches = self
+            .lexicons
+            .iter()
+            .copied()
+            .chain(self.rows.iter().map(|row| row.batch));
         batches.max().map_or(0, |last| last + 1)
     }
 
@@ -310,7 +336,11 @@ impl<'a> Writer<'a> {
         };
         let (table, contents, anew) = match found {
             Some(Ok((table, contents))) => (table, contents, None),
-            Some(Err(error)) => (create(folder, encoder, &place)?, Contents::default(), Some(error.to_string())),
+            Some(Err(error)) => (
+                create(folder, encoder, &place)?,
+                Contents::default(),
+                Some(error.to_string()),
+            ),
             None => {
                 let anew = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
                 (create(folder, encoder, &place)?, Contents::default(), anew)
@@ -330,7 +360,10 @@ impl<'a> Writer<'a> {
         for keys in keys.chunks(NAMED) {
             let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
             for key in keys {
-                by_source.entry(key.source).or_default().push(key.rowid.to_string());
+                by_source
+                    .entry(key.source)
+                    .or_default()
+                    .push(key.rowid.to_string());
             }
             for (source, rows) in by_source {
                 // Numbers only: nothing of a store's text is in this condition.
@@ -353,17 +386,31 @@ impl<'a> Writer<'a> {
     fn publish(&self, target: &Target<'_>) -> Result<u64, TableError> {
         let folder = &target.folder;
         wait(async {
-            let rows = self.table.count_rows(None).await.map_err(TableError::lance("count the rows"))?;
+            let rows = self
+                .table
+                .count_rows(None)
+                .await
+                .map_err(TableError::lance("count the rows"))?;
             compact(&self.table, rows).await?;
             update_indexes(&self.table, rows, target.resident).await?;
-            let version = self.table.version().await.map_err(TableError::lance("read the version"))?;
-            let mut tags = self.table.tags().await.map_err(TableError::lance("read the tags"))?;
+            let version = self
+                .table
+                .version()
+                .await
+                .map_err(TableError::lance("read the version"))?;
+            let mut tags = self
+                .table
+                .tags()
+                .await
+                .map_err(TableError::lance("read the tags"))?;
             let known = match tags.list().await {
                 Ok(known) => known,
                 Err(_) => {
                     // A damaged tag names nothing that could be lost.
                     let _ = std::fs::remove_file(tag_file(folder));
-                    tags.list().await.map_err(TableError::lance("read the tags"))?
+                    tags.list()
+                        .await
+                        .map_err(TableError::lance("read the tags"))?
                 }
             };
             let done = match known.get(PUBLISHED) {
@@ -411,11 +458,21 @@ fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, Table
 }
 
 /// What the latest version holds.
-async fn contents(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Result<Contents, TableError> {
-    let schema = table.schema().await.map_err(TableError::lance("read the schema"))?;
+async fn contents(
+    table: &Table,
+    encoder: &Encoder,
+    wanted: Option<&str>,
+) -> Result<Contents, TableError> {
+    let schema = table
+        .schema()
+        .await
+        .map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     // Every column that anybody reads: what cannot be read is found now, and made anew.
-    let columns: Vec<&str> = COLUMNS.into_iter().chain(["detail", "batch", "vector"]).collect();
+    let columns: Vec<&str> = COLUMNS
+        .into_iter()
+        .chain(["detail", "batch", "vector"])
+        .collect();
     let mut batches = rows(table, &columns, None).await?;
     let mut contents = Contents::default();
     while let Some(batch) = next(&mut batches).await? {
@@ -425,7 +482,8 @@ async fn contents(table: &Table, encoder: &Encoder, wanted: Option<&str>) -> Res
         let keys = rows.numbers::<UInt8Type>("source")?.values().iter();
         let keys = keys.zip(rows.numbers::<Int64Type>("row")?.values());
         let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
-        for ((((source, rowid), fingerprint), model), batch) in keys.zip(numbers).zip(model).zip(of) {
+        for ((((source, rowid), fingerprint), model), batch) in keys.zip(numbers).zip(model).zip(of)
+        {
             if *source == LEXICON {
                 contents.lexicons.insert(*batch);
                 continue;
@@ -458,15 +516,27 @@ async fn spare(table: &Table, condition: &str) -> Result<Spared, TableError> {
         let content = batch
             .column_by_name("content")
             .and_then(|column| column.as_primitive_opt::<UInt64Type>());
-        let model = batch.column_by_name("model").and_then(|column| column.as_string_opt::<i32>());
-        let vectors = batch.column_by_name("vector").and_then(|column| column.as_fixed_size_list_opt());
+        let model = batch
+            .column_by_name("model")
+            .and_then(|column| column.as_string_opt::<i32>());
+        let vectors = batch
+            .column_by_name("vector")
+            .and_then(|column| column.as_fixed_size_list_opt());
         let (Some(content), Some(model), Some(vectors)) = (content, model, vectors) else {
             return Err(TableError::Column { column: "vector" });
         };
         for ((content, model), vector) in content.values().iter().zip(model).zip(vectors.iter()) {
-            let vector = vector.as_ref().and_then(|vector| vector.as_primitive_opt::<Float32Type>());
+            let vector = vector
+                .as_ref()
+                .and_then(|vector| vector.as_primitive_opt::<Float32Type>());
             if let (Some(model), Some(vector)) = (model, vector) {
-                spared.insert(*content, (vector.values().to_vec().into_boxed_slice(), model.to_owned()));
+                spared.insert(
+                    *content,
+                    (
+                        vector.values().to_vec().into_boxed_slice(),
+                        model.to_owned(),
+                    ),
+                );
             }
         }
     }

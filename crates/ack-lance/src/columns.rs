@@ -10,11 +10,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder, ListBuilder, RecordBatch, StringBuilder,
-    UInt8Builder, UInt32Builder, UInt64Array, UInt64Builder,
+    Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder,
+    ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder, UInt64Array,
+    UInt64Builder,
 };
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{
+    DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type,
+};
 
 use super::TableError;
 use super::terms::{self, LEXICON};
@@ -71,7 +74,13 @@ pub const COLUMNS: [&str; 17] = [
 pub fn schema(encoder: &Encoder) -> SchemaRef {
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
-    let list = |name: &str| Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), true);
+    let list = |name: &str| {
+        Field::new(
+            name,
+            DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
+            true,
+        )
+    };
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let fields = vec![
         Field::new("source", DataType::UInt8, false),
@@ -159,11 +168,22 @@ pub struct Written<'a> {
 ///
 /// # Errors
 /// What arrow says of them.
-pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<RecordBatch, arrow::error::ArrowError> {
+pub fn batch(
+    schema: &SchemaRef,
+    number: u64,
+    rows: &[Written<'_>],
+) -> Result<RecordBatch, arrow::error::ArrowError> {
     let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
-    let (mut fingerprint, mut content, mut length) = (UInt64Builder::new(), UInt64Builder::new(), UInt32Builder::new());
+    let (mut fingerprint, mut content, mut length) = (
+        UInt64Builder::new(),
+        UInt64Builder::new(),
+        UInt32Builder::new(),
+    );
     let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
-    let (mut tags, mut files) = (ListBuilder::new(StringBuilder::new()), ListBuilder::new(StringBuilder::new()));
+    let (mut tags, mut files) = (
+        ListBuilder::new(StringBuilder::new()),
+        ListBuilder::new(StringBuilder::new()),
+    );
     let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
     let (mut detail, mut model) = (BinaryBuilder::new(), StringBuilder::new());
     let dimension = match schema.field_with_name("vector")?.data_type() {
@@ -179,7 +199,9 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
     fingerprint.append_value(0);
     content.append_value(0);
     length.append_value(0);
-    texts.iter_mut().for_each(|builder| builder.append_value(""));
+    texts
+        .iter_mut()
+        .for_each(|builder| builder.append_value(""));
     tags.append(true);
     files.append(true);
     created.append_null();
@@ -216,12 +238,18 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
         detail.append_value(spelled);
         model.append_option(written.model);
         for (list, values) in [(&mut tags, &memory.concepts), (&mut files, &memory.files)] {
-            values.iter().for_each(|value| list.values().append_value(value));
+            values
+                .iter()
+                .for_each(|value| list.values().append_value(value));
             list.append(true);
         }
         created.append_option(memory.created_at.map(jiff::Timestamp::as_millisecond));
         updated.append_option(memory.updated_at.map(jiff::Timestamp::as_millisecond));
-        let vector = written.doc.vector.as_deref().filter(|vector| vector.len() == dimension);
+        let vector = written
+            .doc
+            .vector
+            .as_deref()
+            .filter(|vector| vector.len() == dimension);
         known.push(vector.is_some());
         match vector {
             Some(vector) => components.extend_from_slice(vector),
@@ -229,8 +257,18 @@ pub fn batch(schema: &SchemaRef, number: u64, rows: &[Written<'_>]) -> Result<Re
         }
     }
     let count = known.len();
-    let [id, status, project, alias, session, session_id, kind, superseded, text, words] =
-        texts.map(|mut builder| Arc::new(builder.finish()) as ArrayRef);
+    let [
+        id,
+        status,
+        project,
+        alias,
+        session,
+        session_id,
+        kind,
+        superseded,
+        text,
+        words,
+    ] = texts.map(|mut builder| Arc::new(builder.finish()) as ArrayRef);
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let vector = FixedSizeListArray::try_new(
         item,
@@ -327,7 +365,10 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// [`TableError::Column`].
     pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
-        let column = self.batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_string_opt::<i32>());
         column.ok_or(TableError::Column { column: name })
     }
 
@@ -336,7 +377,10 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// [`TableError::Column`].
     pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
-        let column = self.batch.column_by_name(name).and_then(|column| column.as_binary_opt::<i32>());
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_binary_opt::<i32>());
         column.ok_or(TableError::Column { column: name })
     }
 
@@ -348,12 +392,18 @@ impl<'a> Rows<'a> {
         &self,
         name: &'static str,
     ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
-        let column = self.batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<T>());
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_primitive_opt::<T>());
         column.ok_or(TableError::Column { column: name })
     }
 
     fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
-        let column = self.batch.column_by_name(name).and_then(|column| column.as_list_opt::<i32>());
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_list_opt::<i32>());
         column.ok_or(TableError::Column { column: name })
     }
 
@@ -361,13 +411,17 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] where a detail is none.
-    pub fn details(&self, mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>) -> Result<(), TableError> {
+    pub fn details(
+        &self,
+        mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
         let source = self.numbers::<UInt8Type>("source")?;
         let details = self.bytes("detail")?;
         for (place, source) in source.values().iter().enumerate() {
             let detail = details.value(place);
             let detail = if *source == LEXICON {
-                terms::lexicon(detail).map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
+                terms::lexicon(detail)
+                    .map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
             } else {
                 terms::memory(detail).map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
             };
@@ -389,15 +443,41 @@ impl<'a> Rows<'a> {
         let updated = self.numbers::<Int64Type>("updated")?;
         let id = self.texts("id")?;
         let status = self.texts("status")?;
-        let optional = ["project", "alias", "session", "session_id", "type", "superseded_by"];
+        let optional = [
+            "project",
+            "alias",
+            "session",
+            "session_id",
+            "type",
+            "superseded_by",
+        ];
         let optional = optional.map(|name| self.texts(name));
-        let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional else {
+        let [
+            Ok(project),
+            Ok(alias),
+            Ok(session),
+            Ok(session_id),
+            Ok(kind),
+            Ok(superseded),
+        ] = optional
+        else {
             return Err(TableError::Column { column: "project" });
         };
-        let (tags, files) = (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
+        let (tags, files) = (
+            Strings::new(self.lists("tags")?)?,
+            Strings::new(self.lists("files")?)?,
+        );
         for place in 0..self.batch.num_rows() {
-            let text = |column: &'a arrow::array::StringArray| if column.is_null(place) { "" } else { column.value(place) };
-            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| (!column.is_null(place)).then(|| column.value(place));
+            let text = |column: &'a arrow::array::StringArray| {
+                if column.is_null(place) {
+                    ""
+                } else {
+                    column.value(place)
+                }
+            };
+            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| {
+                (!column.is_null(place)).then(|| column.value(place))
+            };
             if source.value(place) == LEXICON {
                 continue;
             }
@@ -439,13 +519,20 @@ impl<'a> Strings<'a> {
     fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
         Ok(Self {
             offsets: lists.value_offsets(),
-            values: lists.values().as_string_opt::<i32>().ok_or(TableError::Damaged)?,
+            values: lists
+                .values()
+                .as_string_opt::<i32>()
+                .ok_or(TableError::Damaged)?,
         })
     }
 
     /// The strings of one row.
     fn of(&self, place: usize) -> Result<Vec<&'a str>, TableError> {
-        let offset = |place: usize| self.offsets.get(place).and_then(|offset| usize::try_from(*offset).ok());
+        let offset = |place: usize| {
+            self.offsets
+                .get(place)
+                .and_then(|offset| usize::try_from(*offset).ok())
+        };
         let (Some(start), Some(end)) = (offset(place), offset(place + 1)) else {
             return Err(TableError::Damaged);
         };

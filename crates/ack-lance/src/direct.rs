@@ -19,8 +19,9 @@ use lance_io::object_store::{ObjectStore as LanceStore, ObjectStoreParams, Objec
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, Result,
 };
 use url::Url;
 
@@ -48,7 +49,17 @@ pub struct Provider;
 impl ObjectStoreProvider for Provider {
     async fn new_store(&self, base: Url, _params: &ObjectStoreParams) -> lance::Result<LanceStore> {
         let direct = Arc::new(Direct(LocalFileSystem::new()));
-        Ok(LanceStore::new(direct, base, Some(BLOCK), None, false, false, PARALLEL, 0, None))
+        Ok(LanceStore::new(
+            direct,
+            base,
+            Some(BLOCK),
+            None,
+            false,
+            false,
+            PARALLEL,
+            0,
+            None,
+        ))
     }
 }
 
@@ -85,15 +96,27 @@ impl ObjectStore for Direct {
         self.0.list_with_delimiter(prefix).await
     }
 
-    async fn put_opts(&self, _location: &Path, _payload: PutPayload, _options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        _location: &Path,
+        _payload: PutPayload,
+        _options: PutOptions,
+    ) -> Result<PutResult> {
         Err(read_only())
     }
 
-    async fn put_multipart_opts(&self, _location: &Path, _options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        _location: &Path,
+        _options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
         Err(read_only())
     }
 
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
         locations.and_then(|_| async { Err(read_only()) }).boxed()
     }
 
@@ -125,7 +148,8 @@ fn is_final(location: &Path) -> bool {
     let mut parts = location.parts().rev().skip(1);
     let folder = parts.next();
     let above = parts.next();
-    folder.is_some_and(|folder| folder.as_ref() == "data") || above.is_some_and(|above| above.as_ref() == "_indices")
+    folder.is_some_and(|folder| folder.as_ref() == "data")
+        || above.is_some_and(|above| above.as_ref() == "_indices")
 }
 
 fn open(files: &LocalFileSystem, location: &Path) -> Result<Arc<Opened>> {

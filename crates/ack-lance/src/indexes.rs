@@ -2,7 +2,9 @@
 
 use lancedb::Table;
 use lancedb::index::Index;
-use lancedb::index::scalar::{BTreeIndexBuilder, BitmapIndexBuilder, FtsIndexBuilder, LabelListIndexBuilder};
+use lancedb::index::scalar::{
+    BTreeIndexBuilder, BitmapIndexBuilder, FtsIndexBuilder, LabelListIndexBuilder,
+};
 use lancedb::index::vector::IvfRqIndexBuilder;
 use lancedb::table::{CompactionOptions, OptimizeAction};
 
@@ -23,13 +25,19 @@ const SPARE_FRAGMENTS: usize = 32;
 
 /// Puts small fragments together where there are many.
 pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
-    let statistics = table.stats().await.map_err(TableError::lance("look at the fragments"))?;
+    let statistics = table
+        .stats()
+        .await
+        .map_err(TableError::lance("look at the fragments"))?;
     if statistics.fragment_stats.num_fragments > rows / FRAGMENT + SPARE_FRAGMENTS {
         let compact = OptimizeAction::Compact {
             options: CompactionOptions::default(),
             remap_options: None,
         };
-        table.optimize(compact).await.map_err(TableError::lance("put fragments together"))?;
+        table
+            .optimize(compact)
+            .await
+            .map_err(TableError::lance("put fragments together"))?;
     }
     Ok(())
 }
@@ -37,13 +45,20 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
 /// Makes the indexes that a table of this size lacks, and brings those it has up to date. Up to `resident` rows are held in
 /// memory by whoever reads it.
 pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Result<(), TableError> {
-    let there = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
+    let there = table
+        .list_indices()
+        .await
+        .map_err(TableError::lance("list the indexes"))?;
     // A scope that grows finds them there.
     let soon = resident - resident / 4;
     if there.is_empty() && rows < soon.max(INDEXES_FROM) {
         return Ok(());
     }
-    let has = |column: &str| there.iter().any(|index| index.columns.iter().any(|own| own == column));
+    let has = |column: &str| {
+        there
+            .iter()
+            .any(|index| index.columns.iter().any(|own| own == column))
+    };
     // The terms are analysed already: only the blanks between them count.
     let words = FtsIndexBuilder::default()
         .base_tokenizer("whitespace".to_owned())
@@ -53,7 +68,11 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
         .remove_stop_words(false)
         .ascii_folding(false)
         .max_token_length(None)
-        .num_workers(std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS));
+        .num_workers(
+            std::thread::available_parallelism()
+                .map_or(1, usize::from)
+                .min(WORKERS),
+        );
     let mut wanted: Vec<(&str, Index)> = vec![
         ("status", Index::Bitmap(BitmapIndexBuilder::default())),
         ("project", Index::Bitmap(BitmapIndexBuilder::default())),
@@ -81,7 +100,9 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
     futures::try_join!(make(table, words), make(table, wanted))?;
     if !there.is_empty() {
         let updated = table
-            .optimize(OptimizeAction::Index(lancedb::table::OptimizeOptions::default()))
+            .optimize(OptimizeAction::Index(
+                lancedb::table::OptimizeOptions::default(),
+            ))
             .await;
         updated.map_err(TableError::lance("update the indexes"))?;
     }

@@ -28,11 +28,18 @@ const SAYING: [&str; 2] = ["source", "detail"];
 ///
 /// # Errors
 /// Why the table cannot be used.
-pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index, TableInfo), TableError> {
+pub fn load(
+    folder: &Path,
+    encoder: &Encoder,
+    resident: usize,
+) -> Result<(Index, TableInfo), TableError> {
     let (dataset, rows, mut searcher) = wait(async {
         let dataset = published(folder).await?;
         columns::check(&dataset.schema().metadata, encoder)?;
-        let rows = dataset.count_rows(None).await.map_err(TableError::reading("count the rows"))?;
+        let rows = dataset
+            .count_rows(None)
+            .await
+            .map_err(TableError::reading("count the rows"))?;
         let searcher = if rows > resident {
             Searcher::open(dataset.clone(), open_published(folder).await?).await?
         } else {
@@ -46,7 +53,10 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
     let (mut columns, contents) = index.writers();
     if searched {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
-            let places = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
+            let places = Rows::new(batch)
+                .numbers::<UInt64Type>("_rowid")?
+                .values()
+                .iter();
             if let Some(searcher) = &mut searcher {
                 let added = places.zip(numbers).filter(|(_, number)| number.is_some());
                 added.for_each(|(place, _)| searcher.add_row(*place));
@@ -61,18 +71,32 @@ pub fn load(folder: &Path, encoder: &Encoder, resident: usize) -> Result<(Index,
             let (given, taken) = sync_channel(0);
             let reading = scope.spawn(move || said(taken, contents, (rows, encoder.dimension())));
             let send = |batch: &RecordBatch, numbers| {
-                let places = SAYING.iter().filter_map(|name| batch.schema_ref().index_of(name).ok());
-                let batch = batch.project(&places.collect::<Vec<_>>()).map_err(|_| TableError::Damaged)?;
-                given.send((batch, numbers)).map_err(|_| TableError::Damaged)
+                let places = SAYING
+                    .iter()
+                    .filter_map(|name| batch.schema_ref().index_of(name).ok());
+                let batch = batch
+                    .project(&places.collect::<Vec<_>>())
+                    .map_err(|_| TableError::Damaged)?;
+                given
+                    .send((batch, numbers))
+                    .map_err(|_| TableError::Damaged)
             };
             let known = wait(read.columns(&dataset, &both, &mut columns, send));
             drop(given);
             // What made the other thread end is the cause.
-            reading.join().unwrap_or(Err(TableError::Damaged)).and(known)
+            reading
+                .join()
+                .unwrap_or(Err(TableError::Damaged))
+                .and(known)
         })?;
     }
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
-    let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
+    let mut encoder = dataset
+        .schema()
+        .metadata
+        .get(META_ENCODER)
+        .cloned()
+        .unwrap_or_default();
     if read.with_model > 0 {
         encoder.push_str(&format!("; {} rows with the transformer", read.with_model));
     }
@@ -106,7 +130,9 @@ impl Read {
         mut give: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
-            self.with_model += batch.column_by_name("model").map_or(0, |model| model.len() - model.null_count());
+            self.with_model += batch
+                .column_by_name("model")
+                .map_or(0, |model| model.len() - model.null_count());
             let mut numbers = vec![None; batch.num_rows()];
             Rows::new(batch).memories(|place, entry| {
                 self.memories += 1;
@@ -121,7 +147,11 @@ impl Read {
 }
 
 /// Adds what every memory says.
-fn said(batches: Receiver<Given>, mut contents: ContentWriter<'_>, (rows, dimension): (usize, usize)) -> Result<(), TableError> {
+fn said(
+    batches: Receiver<Given>,
+    mut contents: ContentWriter<'_>,
+    (rows, dimension): (usize, usize),
+) -> Result<(), TableError> {
     contents.reserve(rows, dimension);
     // What the index calls the terms of each batch that was written.
     let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
@@ -149,7 +179,10 @@ fn said(batches: Receiver<Given>, mut contents: ContentWriter<'_>, (rows, dimens
                     numbered.clear();
                     for term in terms::read(held) {
                         let (place, weight) = term.ok_or(TableError::Damaged)?;
-                        numbered.push((*lexicon.get(place as usize).ok_or(TableError::Damaged)?, weight));
+                        numbered.push((
+                            *lexicon.get(place as usize).ok_or(TableError::Damaged)?,
+                            weight,
+                        ));
                     }
                     if let Some(number) = numbers.get(place).copied().flatten() {
                         contents.add(number, code.as_ref(), numbered.iter().copied());

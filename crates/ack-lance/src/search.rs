@@ -77,22 +77,40 @@ impl RemoteDocs for Searcher {
         let number = self.lexicon.terms.find(key);
         let holders = number.and_then(|number| self.lexicon.holders.get(number as usize));
         let [served, staging] = holders.copied().unwrap_or_default();
-        let served = if filter.allows(Status::Approved) { served } else { 0 };
-        let staging = if filter.allows(Status::Staging) { staging } else { 0 };
+        let served = if filter.allows(Status::Approved) {
+            served
+        } else {
+            0
+        };
+        let staging = if filter.allows(Status::Staging) {
+            staging
+        } else {
+            0
+        };
         (served + staging) as usize
     }
 
     fn bytes(&self) -> usize {
-        let batches: usize = self.lexicon.batches.values().map(|places| size_of_val(&**places)).sum();
-        size_of_val(self.rows.as_slice()) + self.lexicon.terms.bytes() + size_of_val(self.lexicon.holders.as_slice()) + batches
+        let batches: usize = self
+            .lexicon
+            .batches
+            .values()
+            .map(|places| size_of_val(&**places))
+            .sum();
+        size_of_val(self.rows.as_slice())
+            + self.lexicon.terms.bytes()
+            + size_of_val(self.lexicon.holders.as_slice())
+            + batches
     }
 
     fn search(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, RemoteError> {
-        self.named(query).map_err(|error| RemoteError(Box::new(error)))
+        self.named(query)
+            .map_err(|error| RemoteError(Box::new(error)))
     }
 
     fn fetch(&self, docs: &[DocId], terms: &[WeightedTerm]) -> Result<Vec<RemoteDoc>, RemoteError> {
-        self.details(docs, terms).map_err(|error| RemoteError(Box::new(error)))
+        self.details(docs, terms)
+            .map_err(|error| RemoteError(Box::new(error)))
     }
 }
 
@@ -103,8 +121,15 @@ impl Searcher {
     /// # Errors
     /// Why it cannot be read.
     pub async fn open(dataset: Dataset, table: Table) -> Result<Option<Self>, TableError> {
-        let indexes = table.list_indices().await.map_err(TableError::lance("list the indexes"))?;
-        let has = |column: &str| indexes.iter().any(|index| index.columns.iter().any(|own| own == column));
+        let indexes = table
+            .list_indices()
+            .await
+            .map_err(TableError::lance("list the indexes"))?;
+        let has = |column: &str| {
+            indexes
+                .iter()
+                .any(|index| index.columns.iter().any(|own| own == column))
+        };
         if !has("words") {
             return Ok(None);
         }
@@ -138,7 +163,11 @@ impl Searcher {
     /// Why the table cannot be searched.
     fn named(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
         let dense = query.eligible_share >= DENSE;
-        let share = if dense { query.eligible_share.min(1.0) } else { 1.0 };
+        let share = if dense {
+            query.eligible_share.min(1.0)
+        } else {
+            1.0
+        };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -146,18 +175,25 @@ impl Searcher {
             reason = "at most a hundred times a small number"
         )]
         let enough = |most: usize| (most as f32 * query.widening as f32 / share).ceil() as usize;
-        let only = |allowed: bool| (!dense).then(|| condition(&query.filter, (query.status, allowed)));
+        let only =
+            |allowed: bool| (!dense).then(|| condition(&query.filter, (query.status, allowed)));
         let (allowed, others) = (only(true), only(false));
         let words: Vec<&str> = query.terms.iter().map(|term| term.key.as_str()).collect();
         let mut searches = vec![(words.join(" "), enough(BY_WORDS), allowed.clone())];
         // Among many words, the full-text index may rank the holder of an identifier low.
         if query.required_identifiers.len() < words.len() {
-            searches.push((query.required_identifiers.join(" "), enough(BY_ANCHORS), allowed.clone()));
+            searches.push((
+                query.required_identifiers.join(" "),
+                enough(BY_ANCHORS),
+                allowed.clone(),
+            ));
         }
         if others.is_some() {
             searches.push((words.join(" "), KEPT_OUT, others));
         }
-        let meaning = query.vector.map(|vector| (vector.to_f32(), enough(BY_MEANING), allowed));
+        let meaning = query
+            .vector
+            .map(|vector| (vector.to_f32(), enough(BY_MEANING), allowed));
         let (lists, near) = wait(async {
             // Each is a task of its own: planning a query takes about as long as the search itself.
             let searches = searches
@@ -165,14 +201,20 @@ impl Searcher {
                 .map(|search| tokio::spawn(by_words(self.table.clone(), search)));
             let searches: Vec<_> = searches.collect();
             let near = match meaning {
-                Some(meaning) => by_meaning(self.table.clone(), meaning, self.has_vector_index).await?,
+                Some(meaning) => {
+                    by_meaning(self.table.clone(), meaning, self.has_vector_index).await?
+                }
                 None => Vec::new(),
             };
-            let lists = try_join_all(searches).await.map_err(|_| TableError::Damaged)?;
+            let lists = try_join_all(searches)
+                .await
+                .map_err(|_| TableError::Damaged)?;
             let lists: Result<Vec<Found>, TableError> = lists.into_iter().collect();
             Ok((lists?, near))
         })?;
-        let every_word = lists.first().is_some_and(|found| found.len() < enough(BY_WORDS));
+        let every_word = lists
+            .first()
+            .is_some_and(|found| found.len() < enough(BY_WORDS));
         let complete = query.vector.is_none() && every_word;
         let exhausted = every_word && near.len() < enough(BY_MEANING);
         let most = [BY_WORDS, BY_ANCHORS, KEPT_OUT];
@@ -182,7 +224,9 @@ impl Searcher {
             for doc in list.into_iter().filter_map(|(_, row)| self.doc(row)) {
                 let (count, most) = match (query.eligibility)(doc) {
                     Eligibility::Eligible => (&mut shown, if complete { usize::MAX } else { most }),
-                    Eligibility::HiddenByStatus | Eligibility::Superseded => (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT }),
+                    Eligibility::HiddenByStatus | Eligibility::Superseded => {
+                        (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT })
+                    }
                     Eligibility::Excluded => continue,
                 };
                 *count += 1;
@@ -193,15 +237,26 @@ impl Searcher {
         }
         docs.sort_unstable();
         docs.dedup();
-        Ok(RemoteHits { docs, complete, exhausted })
+        Ok(RemoteHits {
+            docs,
+            complete,
+            exhausted,
+        })
     }
 
     /// Reads memories.
     ///
     /// # Errors
     /// Why the table cannot be read.
-    fn details(&self, wanted: &[DocId], terms: &[WeightedTerm]) -> Result<Vec<RemoteDoc>, TableError> {
-        let rows: Vec<u64> = wanted.iter().filter_map(|doc| self.rows.get(*doc as usize).copied()).collect();
+    fn details(
+        &self,
+        wanted: &[DocId],
+        terms: &[WeightedTerm],
+    ) -> Result<Vec<RemoteDoc>, TableError> {
+        let rows: Vec<u64> = wanted
+            .iter()
+            .filter_map(|doc| self.rows.get(*doc as usize).copied())
+            .collect();
         if rows.is_empty() {
             return Ok(Vec::new());
         }
@@ -209,7 +264,8 @@ impl Searcher {
             return Err(TableError::Damaged);
         }
         let asked = terms.iter().enumerate();
-        let asked = asked.filter_map(|(place, term)| Some((self.lexicon.terms.find(&term.key)?, place)));
+        let asked =
+            asked.filter_map(|(place, term)| Some((self.lexicon.terms.find(&term.key)?, place)));
         let asked: Arc<Asked> = Arc::new(asked.collect());
         let each = rows.len().div_ceil(PARTS);
         let parts = wait(async {
@@ -218,16 +274,21 @@ impl Searcher {
                 .schema()
                 .project(&["detail"])
                 .map_err(TableError::reading("read memories"))?;
-            let parts = wanted.chunks(each).zip(rows.chunks(each)).map(|(docs, rows)| {
-                let part = Part {
-                    docs: docs.to_vec(),
-                    rows: rows.to_vec(),
-                    lexicon: Arc::clone(&self.lexicon),
-                    asked: Arc::clone(&asked),
-                };
-                tokio::spawn(part.read(self.dataset.clone(), columns.clone()))
-            });
-            try_join_all(parts.collect::<Vec<_>>()).await.map_err(|_| TableError::Damaged)
+            let parts = wanted
+                .chunks(each)
+                .zip(rows.chunks(each))
+                .map(|(docs, rows)| {
+                    let part = Part {
+                        docs: docs.to_vec(),
+                        rows: rows.to_vec(),
+                        lexicon: Arc::clone(&self.lexicon),
+                        asked: Arc::clone(&asked),
+                    };
+                    tokio::spawn(part.read(self.dataset.clone(), columns.clone()))
+                });
+            try_join_all(parts.collect::<Vec<_>>())
+                .await
+                .map_err(|_| TableError::Damaged)
         })?;
         let read: Result<Vec<Vec<RemoteDoc>>, TableError> = parts.into_iter().collect();
         Ok(read?.into_iter().flatten().collect())
@@ -235,7 +296,10 @@ impl Searcher {
 
     /// The document that lies in a row. One that the index did not take in is none of its documents.
     fn doc(&self, row: u64) -> Option<DocId> {
-        self.rows.binary_search(&row).ok().and_then(|place| DocId::try_from(place).ok())
+        self.rows
+            .binary_search(&row)
+            .ok()
+            .and_then(|place| DocId::try_from(place).ok())
     }
 }
 
@@ -243,7 +307,10 @@ impl Searcher {
 type Found = Vec<(f32, u64)>;
 
 /// The memories that the full-text index ranks first.
-async fn by_words(table: Table, (words, limit, condition): (String, usize, Option<String>)) -> Result<Found, TableError> {
+async fn by_words(
+    table: Table,
+    (words, limit, condition): (String, usize, Option<String>),
+) -> Result<Found, TableError> {
     if words.is_empty() {
         return Ok(Vec::new());
     }
@@ -255,7 +322,10 @@ async fn by_words(table: Table, (words, limit, condition): (String, usize, Optio
         .with_row_id()
         .limit(limit);
     let query = only(query, condition);
-    let batches = query.execute().await.map_err(TableError::lance("search the words"))?;
+    let batches = query
+        .execute()
+        .await
+        .map_err(TableError::lance("search the words"))?;
     found(batches, "_score", |score| -score).await
 }
 
@@ -276,8 +346,15 @@ async fn by_meaning(
         .with_row_id()
         .limit(limit);
     let query = only(query, condition);
-    let query = if indexed { query } else { query.bypass_vector_index() };
-    let batches = query.execute().await.map_err(TableError::lance("search the vectors"))?;
+    let query = if indexed {
+        query
+    } else {
+        query.bypass_vector_index()
+    };
+    let batches = query
+        .execute()
+        .await
+        .map_err(TableError::lance("search the vectors"))?;
     found(batches, "_distance", |distance| distance).await
 }
 
@@ -338,7 +415,11 @@ impl Lexicon {
                 frequencies.push((*place, weight as f32 / 2.0));
             }
         }
-        Ok(RemoteDoc { doc, frequencies, vector })
+        Ok(RemoteDoc {
+            doc,
+            frequencies,
+            vector,
+        })
     }
 
     /// Takes the lexicon of a batch.
@@ -353,7 +434,10 @@ impl Lexicon {
             }
             let [served, staging] = holders.next().flatten().ok_or(TableError::Damaged)?;
             if let Some(sum) = self.holders.get_mut(number as usize) {
-                *sum = [sum[0].saturating_add(served), sum[1].saturating_add(staging)];
+                *sum = [
+                    sum[0].saturating_add(served),
+                    sum[1].saturating_add(staging),
+                ];
             }
             places.push(number);
         }
@@ -374,10 +458,18 @@ fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
 /// number. Lexicons have neither words nor a vector and are never found.
 fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
     let served = [Status::Approved, Status::Promoted, Status::Staging];
-    let statuses = served.into_iter().filter(|status| filter.allows(*status) == allowed);
-    let mut parts = vec![among("status", &statuses.map(|status| status.as_str()).collect::<Vec<_>>())];
+    let statuses = served
+        .into_iter()
+        .filter(|status| filter.allows(*status) == allowed);
+    let mut parts = vec![among(
+        "status",
+        &statuses.map(|status| status.as_str()).collect::<Vec<_>>(),
+    )];
     if let Some(project) = &filters.project {
-        let mut either = vec![among("project", &project.names), among("alias", &project.names)];
+        let mut either = vec![
+            among("project", &project.names),
+            among("alias", &project.names),
+        ];
         if project.unnamed {
             either.push("project IS NULL OR project = ''".to_owned());
         }

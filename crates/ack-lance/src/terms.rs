@@ -49,7 +49,9 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
         if numbers.len() <= row.analyzer {
             numbers.resize_with(row.analyzer + 1, Vec::new);
         }
-        let Some(numbers) = numbers.get_mut(row.analyzer) else { continue };
+        let Some(numbers) = numbers.get_mut(row.analyzer) else {
+            continue;
+        };
         for weighted in &row.doc.terms {
             let (term, weight) = unpack_term(*weighted);
             // A term never holds a blank: analysis cuts there.
@@ -60,7 +62,9 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
             if numbers.len() <= term as usize {
                 numbers.resize(term as usize + 1, None);
             }
-            let Some(slot) = numbers.get_mut(term as usize) else { continue };
+            let Some(slot) = numbers.get_mut(term as usize) else {
+                continue;
+            };
             let number = *slot.get_or_insert_with(|| {
                 if count > 0 {
                     lexicon.push(' ');
@@ -71,7 +75,11 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
                 count - 1
             });
             if let Some([served, staging]) = holders.get_mut(number as usize) {
-                *(if row.memory.status == Status::Staging { staging } else { served }) += 1;
+                *(if row.memory.status == Status::Staging {
+                    staging
+                } else {
+                    served
+                }) += 1;
             }
             for _ in 0..times(weight) {
                 line.push_str(text);
@@ -80,7 +88,11 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
             pairs.push((number, u8::try_from(weight).unwrap_or(u8::MAX)));
         }
         pairs.sort_unstable();
-        let code = row.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
+        let code = row
+            .doc
+            .quantized_vector()
+            .map(|code| code.to_bytes())
+            .unwrap_or_default();
         let length = u16::try_from(code.len()).unwrap_or_default();
         let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
         bytes.extend_from_slice(&batch.to_le_bytes());
@@ -98,9 +110,16 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     }
     let mut detail = Vec::with_capacity(8 + lexicon.len() + holders.len() * 2);
     detail.extend_from_slice(&batch.to_le_bytes());
-    detail.extend_from_slice(&u32::try_from(lexicon.len()).unwrap_or(u32::MAX).to_le_bytes());
+    detail.extend_from_slice(
+        &u32::try_from(lexicon.len())
+            .unwrap_or(u32::MAX)
+            .to_le_bytes(),
+    );
     detail.extend_from_slice(lexicon.as_bytes());
-    holders.iter().flatten().for_each(|count| write(*count, &mut detail));
+    holders
+        .iter()
+        .flatten()
+        .for_each(|count| write(*count, &mut detail));
     Spelled {
         lexicon: detail,
         rows: spelled,
@@ -136,7 +155,11 @@ pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let (text, holders) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    Some((u32::from_le_bytes(*batch), std::str::from_utf8(text).ok()?, holders))
+    Some((
+        u32::from_le_bytes(*batch),
+        std::str::from_utf8(text).ok()?,
+        holders,
+    ))
 }
 
 /// The number of the batch, the vector and the terms of a memory's detail. `None` as in [`read`].
@@ -173,7 +196,11 @@ pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
     let mut rest = bytes.iter();
     std::iter::from_fn(move || {
         let served = number(&mut rest)?;
-        Some(served.zip(number(&mut rest).flatten()).map(|(served, staging)| [served, staging]))
+        Some(
+            served
+                .zip(number(&mut rest).flatten())
+                .map(|(served, staging)| [served, staging]),
+        )
     })
 }
 
@@ -182,7 +209,9 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
     let mut rest = bytes.iter();
     let mut next = 0u32;
     std::iter::from_fn(move || {
-        let Some(gap) = number(&mut rest)? else { return Some(None) };
+        let Some(gap) = number(&mut rest)? else {
+            return Some(None);
+        };
         let pair = next.checked_add(gap).zip(rest.next());
         next = pair.map_or(next, |(number, _)| number.saturating_add(1));
         Some(pair.map(|(number, weight)| (number, u32::from(*weight))))

@@ -1,7 +1,10 @@
 //! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are
 //! required.
 
-use super::layout::{Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile, SessionSource, Table, find};
+use super::layout::{
+    Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile,
+    SessionSource, Table, find,
+};
 
 /// Recognises the native layout: `memories` has an id and a title, and nothing identifies it as
 /// claude-mem's.
@@ -36,7 +39,11 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::Updated, &["updated_at"]),
         ],
     );
-    source.narrative = memories.column(&["narrative"]).map(|column| ("", column)).into_iter().collect();
+    source.narrative = memories
+        .column(&["narrative"])
+        .map(|column| ("", column))
+        .into_iter()
+        .collect();
     Some(Layout {
         profile: Profile::Ack,
         sources: vec![source],
@@ -44,7 +51,10 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             .iter()
             .filter_map(|name| sessions(find(tables, name)?))
             .collect(),
-        overviews: find(tables, "overviews").and_then(overviews).into_iter().collect(),
+        overviews: find(tables, "overviews")
+            .and_then(overviews)
+            .into_iter()
+            .collect(),
         links: find(tables, "memory_links").and_then(links),
         log: find(tables, "curation_log").and_then(log),
     })

@@ -2,7 +2,9 @@
 //!
 //! Tables that hold raw prompts, tool input and tool output are never read.
 
-use super::layout::{Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, find};
+use super::layout::{
+    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, find,
+};
 
 /// The parts of a session summary, in the order of an answer.
 const SUMMARY_PARTS: [(&str, &str); 5] = [
@@ -49,7 +51,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let mut sources = vec![source];
     let mut overviews = Vec::new();
     if let Some(summaries) = find(tables, "session_summaries")
-        && let (Some(id), Some(session)) = (summaries.column(&["id"]), summaries.column(session_column))
+        && let (Some(id), Some(session)) =
+            (summaries.column(&["id"]), summaries.column(session_column))
     {
         let mut source = MemorySource::new(
             summaries,
@@ -92,7 +95,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         });
         sources.push(source);
     }
-    let sessions = find(tables, "sdk_sessions").and_then(|table| sessions(table, &["memory_session_id", "sdk_session_id"]));
+    let sessions = find(tables, "sdk_sessions")
+        .and_then(|table| sessions(table, &["memory_session_id", "sdk_session_id"]));
     Some(Layout {
         profile: Profile::ClaudeMem,
         sources,
@@ -172,6 +176,11 @@ fn sessions(table: &Table, keys: &[&str]) -> Option<SessionSource> {
         keys: vec![table.column(keys)?],
         title: table.column(&["custom_title", "title"]),
         project: table.column(&["project"]),
-        started: table.column(&["started_at_epoch", "created_at_epoch", "started_at", "created_at"]),
+        started: table.column(&[
+            "started_at_epoch",
+            "created_at_epoch",
+            "started_at",
+            "created_at",
+        ]),
     })
 }

@@ -65,7 +65,10 @@ pub fn remove_orphans() {
             .take(MAX_SWEPT_ENTRIES)
             .flatten();
         for entry in entries {
-            let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+            let ours = entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| name.starts_with(PREFIX));
             if ours && is_orphan(&entry) {
                 let _ = fs::remove_dir_all(entry.path());
             }
@@ -75,13 +78,26 @@ pub fn remove_orphans() {
 
 /// Whether a folder belongs to this user and no process has locked it.
 fn is_orphan(entry: &DirEntry) -> bool {
-    let Ok(metadata) = entry.metadata() else { return false };
-    if !metadata.is_dir() || metadata.uid() != nix::unistd::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
+    let Ok(metadata) = entry.metadata() else {
+        return false;
+    };
+    if !metadata.is_dir()
+        || metadata.uid() != nix::unistd::geteuid().as_raw()
+        || metadata.mode() & 0o077 != 0
+    {
         return false;
     }
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    let folder = OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
-    folder.is_ok_and(|folder| folder.metadata().is_ok_and(|opened| opened.ino() == metadata.ino()) && folder.try_lock().is_ok())
+    let folder = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(entry.path());
+    folder.is_ok_and(|folder| {
+        folder
+            .metadata()
+            .is_ok_and(|opened| opened.ino() == metadata.ino())
+            && folder.try_lock().is_ok()
+    })
 }
 
 /// The temporary folder of this process's copies.
@@ -169,7 +185,11 @@ impl CopyFiles {
             let from = sidecar_path(path, suffix);
             let mut source = match files::open(&from) {
                 Ok(source) => source,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !suffix.is_empty() => continue,
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::NotFound && !suffix.is_empty() =>
+                {
+                    continue;
+                }
                 Err(source) => return Err(StoreError::Io { path: from, source }),
             };
             copy.needs_recovery |= !suffix.is_empty();
@@ -247,14 +267,21 @@ impl PrivateCopy {
             if let Some(connection) = idle.pop() {
                 break connection;
             }
-            idle = self.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+            idle = self
+                .returned
+                .wait(idle)
+                .unwrap_or_else(PoisonError::into_inner);
         };
         drop(idle);
         let borrowed = BorrowedConnection {
             copy: self,
             connection: Some(connection),
         };
-        borrowed.connection.as_ref().map(read).ok_or(rusqlite::Error::InvalidQuery)
+        borrowed
+            .connection
+            .as_ref()
+            .map(read)
+            .ok_or(rusqlite::Error::InvalidQuery)
     }
 }
 
@@ -272,7 +299,9 @@ struct BorrowedConnection<'a> {
 
 impl Drop for BorrowedConnection<'_> {
     fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
         if !connection.is_autocommit() {
             let _ = connection.execute_batch("ROLLBACK");
         }

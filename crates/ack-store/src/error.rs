@@ -101,7 +101,9 @@ impl StoreError {
         match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase) => Self::NotADatabase { path },
             Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Locked { path },
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                Self::Locked { path }
+            }
             _ => Self::Sqlite { path, source },
         }
     }
@@ -133,7 +135,9 @@ impl StoreError {
             Self::Locked { .. } => ErrorCode::StoreLocked,
             Self::Corrupt { .. } => ErrorCode::StoreCorrupt,
             Self::Unsteady { .. } => ErrorCode::StoreUnsteady,
-            Self::NotAFile { .. } | Self::NoCopy { .. } | Self::Io { .. } | Self::Sqlite { .. } => ErrorCode::StoreUnreadable,
+            Self::NotAFile { .. } | Self::NoCopy { .. } | Self::Io { .. } | Self::Sqlite { .. } => {
+                ErrorCode::StoreUnreadable
+            }
         }
     }
 
@@ -143,14 +147,24 @@ impl StoreError {
             Self::Missing { .. } => {
                 "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
             }
-            Self::Empty { .. } => "wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`",
-            Self::NotADatabase { .. } => "check the scope's `store` path; restore the file from a backup if it should be a database",
-            Self::Foreign { .. } => "check the scope's `store` path; `schemas/scope.sql` describes the tables that this program reads",
+            Self::Empty { .. } => {
+                "wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`"
+            }
+            Self::NotADatabase { .. } => {
+                "check the scope's `store` path; restore the file from a backup if it should be a database"
+            }
+            Self::Foreign { .. } => {
+                "check the scope's `store` path; `schemas/scope.sql` describes the tables that this program reads"
+            }
             Self::Locked { .. } => "try again after the other program has finished writing",
-            Self::Corrupt { .. } => "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`",
+            Self::Corrupt { .. } => {
+                "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`"
+            }
             Self::Unsteady { .. } => "try again; another program keeps changing it",
             Self::NotAFile { .. } => "move it elsewhere: SQLite needs this file name",
-            Self::NoCopy { .. } => "free some space there, or set `TMPDIR` to a writable folder with enough space",
+            Self::NoCopy { .. } => {
+                "free some space there, or set `TMPDIR` to a writable folder with enough space"
+            }
             Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE),
             Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE),
         }
@@ -158,7 +172,8 @@ impl StoreError {
 }
 
 /// The hint if nothing more specific is known.
-const UNREADABLE: &str = "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
+const UNREADABLE: &str =
+    "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
 
 #[cfg(test)]
 mod tests {
@@ -183,10 +198,20 @@ mod tests {
         ] {
             let source = io::Error::from_raw_os_error(number);
             let words = source.to_string();
-            let error = StoreError::Io { path: path(), source };
+            let error = StoreError::Io {
+                path: path(),
+                source,
+            };
             assert!(error.hint().contains(word), "{words}: {}", error.hint());
         }
-        let full = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL), None);
-        assert!(StoreError::sqlite(&path(), full).hint().contains("no space left"));
+        let full = rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
+            None,
+        );
+        assert!(
+            StoreError::sqlite(&path(), full)
+                .hint()
+                .contains("no space left")
+        );
     }
 }

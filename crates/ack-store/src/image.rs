@@ -43,13 +43,18 @@ struct WalIndex {
 /// Opens a connection to an image of the last committed state, or `None` if there is none at the
 /// moment. The caller holds the gate, see [`super::open`].
 pub fn read(path: &Path) -> Option<Connection> {
-    let (database, log) = (files::open(path).ok()?, files::open(&sidecar_path(path, "-wal")).ok()?);
+    let (database, log) = (
+        files::open(path).ok()?,
+        files::open(&sidecar_path(path, "-wal")).ok()?,
+    );
     let shared = files::open(&sidecar_path(path, "-shm")).ok()?;
     if !is_shared(&shared) {
         return None;
     }
     let wal_index = read_wal_index(&shared)?;
-    let length = wal_index.page_size.checked_mul(u64::from(wal_index.pages))?;
+    let length = wal_index
+        .page_size
+        .checked_mul(u64::from(wal_index.pages))?;
     if length == 0 || length > MAX_IMAGE_BYTES {
         return None;
     }
@@ -107,7 +112,10 @@ fn newest_frames(log: &File, wal_index: &WalIndex) -> Result<HashMap<u32, u64>> 
         if [s1, s2, s3, s4, s5, s6, s7, s8] != wal_index.salts {
             return Err(std::io::Error::other("a frame of another log"));
         }
-        newest.insert(u32::from_be_bytes([a, b, c, d]), offset + FRAME_HEADER_BYTES);
+        newest.insert(
+            u32::from_be_bytes([a, b, c, d]),
+            offset + FRAME_HEADER_BYTES,
+        );
     }
     Ok(newest)
 }
@@ -144,12 +152,16 @@ impl Read for Pages {
 
 impl Pages {
     fn load_next(&mut self) -> Result<()> {
-        self.page.resize(usize::try_from(self.wal_index.page_size).unwrap_or_default(), 0);
+        self.page.resize(
+            usize::try_from(self.wal_index.page_size).unwrap_or_default(),
+            0,
+        );
         match self.newest.get(&self.next) {
             Some(offset) => self.log.read_exact_at(&mut self.page, *offset)?,
-            None => self
-                .database
-                .read_exact_at(&mut self.page, u64::from(self.next - 1) * self.wal_index.page_size)?,
+            None => self.database.read_exact_at(
+                &mut self.page,
+                u64::from(self.next - 1) * self.wal_index.page_size,
+            )?,
         }
         // An image has no log, so its header must not declare WAL mode.
         if self.next == 1

@@ -46,7 +46,11 @@ impl Table {
     pub fn column(&self, names: &[&str]) -> Option<String> {
         names
             .iter()
-            .find_map(|name| self.columns.iter().find(|column| column.eq_ignore_ascii_case(name)))
+            .find_map(|name| {
+                self.columns
+                    .iter()
+                    .find(|column| column.eq_ignore_ascii_case(name))
+            })
             .map(|column| quote(column))
     }
 
@@ -155,8 +159,14 @@ impl IdScheme {
         match self {
             Self::Column(column) => format!("CAST({column} AS TEXT)"),
             Self::Prefixed { prefix, column } => format!("'{prefix}' || {column}"),
-            Self::ColumnOr { public, prefix, column } => {
-                format!("coalesce(nullif(CAST({public} AS TEXT) COLLATE BINARY, ''), '{prefix}' || {column})")
+            Self::ColumnOr {
+                public,
+                prefix,
+                column,
+            } => {
+                format!(
+                    "coalesce(nullif(CAST({public} AS TEXT) COLLATE BINARY, ''), '{prefix}' || {column})"
+                )
             }
         }
     }
@@ -167,7 +177,11 @@ impl IdScheme {
         match self {
             Self::Column(column) => bare(column),
             Self::Prefixed { prefix, column } => format!("{prefix}<{}>", bare(column)),
-            Self::ColumnOr { public, prefix, column } => format!("{}, or {prefix}<{}>", bare(public), bare(column)),
+            Self::ColumnOr {
+                public,
+                prefix,
+                column,
+            } => format!("{}, or {prefix}<{}>", bare(public), bare(column)),
         }
     }
 
@@ -177,15 +191,23 @@ impl IdScheme {
             // A column without a text type may hold numbers.
             Self::Column(column) => {
                 let column = exact(column);
-                let number = id.parse::<i64>().ok().filter(|number| number.to_string() == id);
-                let or_number = number.map_or_else(String::new, |number| format!(" OR {column} = {number}"));
+                let number = id
+                    .parse::<i64>()
+                    .ok()
+                    .filter(|number| number.to_string() == id);
+                let or_number =
+                    number.map_or_else(String::new, |number| format!(" OR {column} = {number}"));
                 Some((format!("({column} = ?1{or_number})"), id.to_owned().into()))
             }
             Self::Prefixed { prefix, column } => {
                 let number: i64 = id.strip_prefix(prefix)?.parse().ok()?;
-                (id == format!("{prefix}{number}")).then(|| (format!("{} = ?1", exact(column)), number.into()))
+                (id == format!("{prefix}{number}"))
+                    .then(|| (format!("{} = ?1", exact(column)), number.into()))
             }
-            Self::ColumnOr { .. } => Some((format!("{} = ?1", exact(&self.expression())), id.to_owned().into())),
+            Self::ColumnOr { .. } => Some((
+                format!("{} = ?1", exact(&self.expression())),
+                id.to_owned().into(),
+            )),
         }
     }
 }
@@ -250,7 +272,11 @@ impl MemorySource {
         let mut list = format!("{key}, {}", self.shown_id());
         for column in &self.columns {
             list.push_str(", ");
-            list.push_str(&column.as_deref().map_or_else(|| "NULL".to_owned(), |column| self.value(column)));
+            list.push_str(
+                &column
+                    .as_deref()
+                    .map_or_else(|| "NULL".to_owned(), |column| self.value(column)),
+            );
         }
         for (_, column) in &self.narrative {
             list.push_str(", ");
@@ -275,7 +301,9 @@ impl MemorySource {
     /// SQL for the id as text.
     fn shown_id(&self) -> String {
         match &self.id {
-            IdScheme::Column(column) if self.truncate => format!("CAST({} AS TEXT)", truncate(column)),
+            IdScheme::Column(column) if self.truncate => {
+                format!("CAST({} AS TEXT)", truncate(column))
+            }
             other => other.expression(),
         }
     }
@@ -388,15 +416,25 @@ pub struct Layout {
 impl Layout {
     /// Whether every source has a status column.
     pub fn has_status(&self) -> bool {
-        self.sources.iter().all(|source| source.column(Field::Status).is_some())
+        self.sources
+            .iter()
+            .all(|source| source.column(Field::Status).is_some())
     }
 
     /// The same layout with truncated values, for a store whose values would take too much memory.
     #[must_use]
     pub fn with_truncated_values(mut self) -> Self {
-        self.sources.iter_mut().for_each(|source| source.truncate = true);
-        let titles = self.sessions.iter_mut().filter_map(|source| source.title.as_mut());
-        let contents = self.overviews.iter_mut().flat_map(|source| &mut source.content);
+        self.sources
+            .iter_mut()
+            .for_each(|source| source.truncate = true);
+        let titles = self
+            .sessions
+            .iter_mut()
+            .filter_map(|source| source.title.as_mut());
+        let contents = self
+            .overviews
+            .iter_mut()
+            .flat_map(|source| &mut source.content);
         for value in titles.chain(contents.map(|(_, column)| column)) {
             *value = truncate(value);
         }
@@ -411,12 +449,20 @@ impl Layout {
                 let mapped: Vec<String> = Field::ALL
                     .iter()
                     .filter_map(|field| {
-                        source
-                            .column(*field)
-                            .map(|column| format!("{}={}", format!("{field:?}").to_lowercase(), column.trim_matches('"')))
+                        source.column(*field).map(|column| {
+                            format!(
+                                "{}={}",
+                                format!("{field:?}").to_lowercase(),
+                                column.trim_matches('"')
+                            )
+                        })
                     })
                     .collect();
-                let narrative: Vec<&str> = source.narrative.iter().map(|(_, column)| column.trim_matches('"')).collect();
+                let narrative: Vec<&str> = source
+                    .narrative
+                    .iter()
+                    .map(|(_, column)| column.trim_matches('"'))
+                    .collect();
                 format!(
                     "{}: id={}, {}, narrative={}",
                     source.table.trim_matches('"'),
@@ -455,7 +501,9 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
         }
     }
     for table in tables.iter_mut().filter(|table| table.row_number.is_some()) {
-        table.row_number = ["rowid", "_rowid_", "oid"].into_iter().find(|name| table.column(&[name]).is_none());
+        table.row_number = ["rowid", "_rowid_", "oid"]
+            .into_iter()
+            .find(|name| table.column(&[name]).is_none());
     }
     Ok(tables)
 }
@@ -469,5 +517,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
 
 /// Finds a table by name, ignoring case.
 pub fn find<'a>(tables: &'a [Table], name: &str) -> Option<&'a Table> {
-    tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+    tables
+        .iter()
+        .find(|table| table.name.eq_ignore_ascii_case(name))
 }

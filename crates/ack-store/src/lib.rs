@@ -221,7 +221,10 @@ impl Store {
         let gate = lock(&self.gate);
         let (state, _) = open::inspect(&real)?;
         drop(gate);
-        if before.is_some() && quick_state::is_local(&real) && QuickState::read(&self.path, Some(&log)) == before {
+        if before.is_some()
+            && quick_state::is_local(&real)
+            && QuickState::read(&self.path, Some(&log)) == before
+        {
             *settled = before.map(|quick| SettledState {
                 state: state.clone(),
                 quick,
@@ -233,7 +236,9 @@ impl Store {
 
     /// The path with every symbolic link resolved: SQLite keeps its log and its journal there.
     fn real_path(&self) -> PathBuf {
-        self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
+        self.path
+            .canonicalize()
+            .unwrap_or_else(|_| self.path.clone())
     }
 
     /// Reads one consistent state. If the database changes during a read without locks, `read` runs
@@ -241,7 +246,10 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read, or `read` failed.
-    pub fn snapshot<T>(&self, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn snapshot<T>(
+        &self,
+        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.read_snapshot(READ_TIMEOUT, Access::Rows, read)
     }
 
@@ -262,7 +270,11 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read, or `read` failed.
-    pub fn full_scan<T>(&self, timeout: Duration, read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn full_scan<T>(
+        &self,
+        timeout: Duration,
+        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.read_snapshot(timeout, Access::FullScan, read)
     }
 
@@ -279,7 +291,9 @@ impl Store {
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self.retry(timeout, access, &mut read) {
-            Err(error) if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) => {
+            Err(error)
+                if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
+            {
                 self.retry(timeout, access, &mut read)
             }
             result => result,
@@ -341,7 +355,9 @@ impl Store {
                 }
                 Opening::Locked | Opening::Kept => {
                     drop(gate);
-                    last_error = Some(StoreError::Locked { path: self.path.clone() });
+                    last_error = Some(StoreError::Locked {
+                        path: self.path.clone(),
+                    });
                     if let Some(result) = self.try_while_locked(&path, opening, &state, read)? {
                         return result;
                     }
@@ -389,7 +405,10 @@ impl Store {
     ) -> Result<Option<Result<T, StoreError>>, StoreError> {
         let mut lock_state = lock(&self.lock);
         let now = Instant::now();
-        let known = lock_state.observed.take().filter(|known| known.state == *state);
+        let known = lock_state
+            .observed
+            .take()
+            .filter(|known| known.state == *state);
         let since = known
             .filter(|known| known.last.elapsed() < LOCK_FORGOTTEN_AFTER)
             .map_or(now, |known| known.since);
@@ -402,7 +421,11 @@ impl Store {
             return Ok(None);
         }
         // While the database file is as it was before the lock, it holds no uncommitted change.
-        let is_committed = opening == Opening::Kept || lock_state.unlocked.as_ref().is_some_and(|unlocked| unlocked.same_database(state));
+        let is_committed = opening == Opening::Kept
+            || lock_state
+                .unlocked
+                .as_ref()
+                .is_some_and(|unlocked| unlocked.same_database(state));
         drop(lock_state);
         let result = if is_committed {
             self.in_place(path, opening, state, read)
@@ -414,7 +437,9 @@ impl Store {
         } else if since.elapsed() < MAX_LOCK_TIMEOUT {
             None
         } else {
-            return Err(StoreError::Locked { path: self.path.clone() });
+            return Err(StoreError::Locked {
+                path: self.path.clone(),
+            });
         };
         if result.is_some() {
             lock(&self.lock).read_while_locked = Some(Timestamp::now());
@@ -430,9 +455,13 @@ impl Store {
         state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {
-        let open = || open::connect(path, Opening::AtRest).map_err(|error| StoreError::sqlite(&self.path, error));
+        let open = || {
+            open::connect(path, Opening::AtRest)
+                .map_err(|error| StoreError::sqlite(&self.path, error))
+        };
         let (result, connection) = match idle::take(path, state).map_or_else(open, Ok) {
-            Ok(connection) => match self.read_from(&connection, None, Opening::AtRest, state, read) {
+            Ok(connection) => match self.read_from(&connection, None, Opening::AtRest, state, read)
+            {
                 Ok((value, false)) => (Ok(value), Some(connection)),
                 Ok((value, true)) => (Ok(value), None),
                 Err(error) => (Err(error), None),
@@ -443,12 +472,14 @@ impl Store {
         let after = open::inspect(path);
         drop(gate);
         // If a lock was taken during the read, what happened under it is unknown.
-        let is_unchanged =
-            after.is_ok_and(|(after, opening_after)| after == *state && (opening_after == Opening::AtRest || opening != Opening::AtRest));
+        let is_unchanged = after.is_ok_and(|(after, opening_after)| {
+            after == *state && (opening_after == Opening::AtRest || opening != Opening::AtRest)
+        });
         if !is_unchanged {
             return None;
         }
-        let idle_connection = connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
+        let idle_connection =
+            connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
         if let Some(connection) = idle_connection {
             idle::put(path, state.clone(), connection);
         }
@@ -496,7 +527,8 @@ impl Store {
         state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let read = copy.read(|connection| self.read_from(connection, None, Opening::Copied, state, read));
+        let read =
+            copy.read(|connection| self.read_from(connection, None, Opening::Copied, state, read));
         let (value, _) = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
         Ok(value)
     }
@@ -517,7 +549,9 @@ impl Store {
             MAX_VALUE_BYTES
         };
         for connection in second.iter().chain([connection]) {
-            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length).map_err(sqlite)?;
+            connection
+                .set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length)
+                .map_err(sqlite)?;
         }
         let second = second.and_then(parallel_scan::DataVersionGuard::begin);
         connection.execute_batch("BEGIN").map_err(sqlite)?;
@@ -538,7 +572,11 @@ impl Store {
         Ok((read(&snapshot)?, snapshot.scanned.get()))
     }
 
-    fn layout(&self, connection: &Connection, state: &FileState) -> Result<Arc<Layout>, StoreError> {
+    fn layout(
+        &self,
+        connection: &Connection,
+        state: &FileState,
+    ) -> Result<Arc<Layout>, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let cookie: i64 = connection
             .prepare_cached("PRAGMA schema_version")
@@ -555,14 +593,23 @@ impl Store {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
         })?;
-        let layout = Arc::new(if truncate { layout.with_truncated_values() } else { layout });
+        let layout = Arc::new(if truncate {
+            layout.with_truncated_values()
+        } else {
+            layout
+        });
         *cached = Some((key, Arc::clone(&layout)));
         Ok(layout)
     }
 
     /// A private copy of `state`, or `None` if the files changed during the copy. The caller holds
     /// the gate.
-    fn private_copy(&self, path: &Path, state: &FileState, sidecars: Sidecars) -> Result<Option<Arc<PrivateCopy>>, StoreError> {
+    fn private_copy(
+        &self,
+        path: &Path,
+        state: &FileState,
+        sidecars: Sidecars,
+    ) -> Result<Option<Arc<PrivateCopy>>, StoreError> {
         let mut cached = lock(&self.copy);
         if let Some((_, copy)) = cached.as_ref().filter(|(copied, _)| copied == state) {
             return Ok(Some(Arc::clone(copy)));
@@ -576,7 +623,9 @@ impl Store {
         if !is_unchanged {
             return Ok(None);
         }
-        let copy = files.open().map_err(|error| StoreError::sqlite(&self.path, error))?;
+        let copy = files
+            .open()
+            .map_err(|error| StoreError::sqlite(&self.path, error))?;
         let copy = Arc::new(copy);
         *cached = Some((state.clone(), Arc::clone(&copy)));
         Ok(Some(copy))
@@ -604,7 +653,10 @@ fn is_transient(error: &StoreError) -> bool {
         StoreError::Sqlite {
             source: rusqlite::Error::SqliteFailure(failure, _),
             ..
-        } => TRANSIENT.contains(&failure.extended_code) || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN,
+        } => {
+            TRANSIENT.contains(&failure.extended_code)
+                || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN
+        }
         _ => false,
     }
 }
@@ -618,7 +670,11 @@ impl Drop for Store {
 fn gate(path: &Path) -> Arc<Mutex<()>> {
     static GATES: OnceLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = OnceLock::new();
     let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    Arc::clone(lock(GATES.get_or_init(Mutex::default)).entry(key).or_default())
+    Arc::clone(
+        lock(GATES.get_or_init(Mutex::default))
+            .entry(key)
+            .or_default(),
+    )
 }
 
 /// Locks a mutex. The values stay usable after a panic in another thread: each is replaced as a

@@ -58,7 +58,11 @@ struct Link {
 impl Link {
     /// The end that is not `near`.
     fn other_end(&self, near: &str) -> &str {
-        if self.from == near { &self.to } else { &self.from }
+        if self.from == near {
+            &self.to
+        } else {
+            &self.from
+        }
     }
 
     fn key(&self) -> (String, String, String) {
@@ -119,7 +123,11 @@ impl Snapshot<'_> {
         }
         for end in ends {
             for link in self.links_of(&end, query.kinds)?.0 {
-                if !seen.contains(&link.key()) && self.title(link.other_end(&end), query.filter, &mut titles)?.is_some() {
+                if !seen.contains(&link.key())
+                    && self
+                        .title(link.other_end(&end), query.filter, &mut titles)?
+                        .is_some()
+                {
                     walk.has_deeper_links = true;
                     return Ok(walk);
                 }
@@ -156,7 +164,9 @@ impl Snapshot<'_> {
                 source.table
             );
             for [from, to] in self.query_texts(&sql, Some(&kind_found))? {
-                if self.title(&from, filter, &mut titles)?.is_some() && self.title(&to, filter, &mut titles)?.is_some() {
+                if self.title(&from, filter, &mut titles)?.is_some()
+                    && self.title(&to, filter, &mut titles)?.is_some()
+                {
                     allowed_kinds.insert(text::line(&kind_found, 60));
                     break;
                 }
@@ -166,7 +176,11 @@ impl Snapshot<'_> {
     }
 
     /// The first two columns of a query as text. Rows whose first column is NULL are skipped.
-    fn query_texts(&self, sql: &str, parameter: Option<&str>) -> Result<Vec<[String; 2]>, StoreError> {
+    fn query_texts(
+        &self,
+        sql: &str,
+        parameter: Option<&str>,
+    ) -> Result<Vec<[String; 2]>, StoreError> {
         let mut statement = self.fail(self.connection.prepare(sql))?;
         let columns = statement.column_count();
         let mut rows = match parameter {
@@ -187,11 +201,18 @@ impl Snapshot<'_> {
     }
 
     /// The title of a memory, if the filter allows it.
-    fn title(&self, id: &str, filter: StatusFilter, known: &mut Titles) -> Result<Option<String>, StoreError> {
+    fn title(
+        &self,
+        id: &str,
+        filter: StatusFilter,
+        known: &mut Titles,
+    ) -> Result<Option<String>, StoreError> {
         if let Some(title) = known.get(id) {
             return Ok(title.clone());
         }
-        let memory = self.by_id(id)?.filter(|memory| filter.allows(memory.status));
+        let memory = self
+            .by_id(id)?
+            .filter(|memory| filter.allows(memory.status));
         let title = memory.map(|memory| memory.title);
         known.insert(id.to_owned(), title.clone());
         Ok(title)
@@ -255,7 +276,9 @@ impl Snapshot<'_> {
                 source.table
             );
             for [newer, older] in self.query_texts(&sql, Some(id))? {
-                let is_known = |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
+                let is_known = |link: &Link| {
+                    link.from == newer && link.to == older && link.kind == "supersedes"
+                };
                 if !older.is_empty() && !links.iter().any(is_known) {
                     links.push(Link {
                         from: newer,

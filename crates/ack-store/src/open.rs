@@ -62,7 +62,9 @@ impl Opening {
             Self::Live => "live write-ahead log (mode=ro, shared memory read-only)",
             Self::Copied => "a private copy (it could not be read in place)",
             Self::Locked => "not, because a writer holds its lock",
-            Self::Kept => "between two changes of a writer that keeps its lock (immutable=1, verified unchanged)",
+            Self::Kept => {
+                "between two changes of a writer that keeps its lock (immutable=1, verified unchanged)"
+            }
         }
     }
 }
@@ -97,7 +99,10 @@ impl FileState {
             return true;
         }
         // A file that was written moments ago may have been written again with the same time.
-        let old = self.main.modified.and_then(|modified| modified.elapsed().ok());
+        let old = self
+            .main
+            .modified
+            .and_then(|modified| modified.elapsed().ok());
         let settled = old.is_some_and(|age| age > CLOCK_TICK);
         let same_log = !self.log_header.is_empty() && self.log_header == after.log_header;
         settled && same_log && self.same_database(after) && self.journal == after.journal
@@ -128,10 +133,7 @@ struct FileMetadata {
 
 impl FileMetadata {
     fn of(metadata: &fs::Metadata) -> Self {
-        #[cfg(unix)]
         let identity = std::os::unix::fs::MetadataExt::ino(metadata);
-        #[cfg(not(unix))]
-        let identity = 0;
         Self {
             length: metadata.len(),
             modified: metadata.modified().ok(),
@@ -193,7 +195,9 @@ struct DatabaseFile {
 impl DatabaseFile {
     fn read(path: &Path) -> Result<Self, StoreError> {
         let io = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
+            std::io::ErrorKind::NotFound => StoreError::Missing {
+                path: path.to_owned(),
+            },
             _ => StoreError::Io {
                 path: path.to_owned(),
                 source,
@@ -201,12 +205,18 @@ impl DatabaseFile {
         };
         // Anything but a regular file is not opened: a named pipe would block.
         if !fs::metadata(path).map_err(io)?.is_file() {
-            return Err(StoreError::NotADatabase { path: path.to_owned() });
+            return Err(StoreError::NotADatabase {
+                path: path.to_owned(),
+            });
         }
         let file = files::open(path).map_err(io)?;
         let metadata = FileMetadata::of(&file.metadata().map_err(io)?);
         let header = read_prefix(&file, 100).map_err(io)?;
-        Ok(Self { file, metadata, header })
+        Ok(Self {
+            file,
+            metadata,
+            header,
+        })
     }
 }
 
@@ -217,7 +227,9 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     for suffix in ["-wal", "-shm", "-journal"] {
         let path = sidecar_path(path, suffix);
         match files::check(&path) {
-            Err(source) if source.kind() == std::io::ErrorKind::InvalidInput => return Err(StoreError::NotAFile { path, source }),
+            Err(source) if source.kind() == std::io::ErrorKind::InvalidInput => {
+                return Err(StoreError::NotAFile { path, source });
+            }
             _ => {}
         }
     }
@@ -225,14 +237,20 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     let log_metadata = fs::metadata(&log_path).ok();
     let log_length = log_metadata.as_ref().map_or(0, fs::Metadata::len);
     if header.is_empty() && log_length == 0 {
-        return Err(StoreError::Empty { path: path.to_owned() });
+        return Err(StoreError::Empty {
+            path: path.to_owned(),
+        });
     }
     if !header.starts_with(b"SQLite format 3\0") {
-        return Err(StoreError::NotADatabase { path: path.to_owned() });
+        return Err(StoreError::NotADatabase {
+            path: path.to_owned(),
+        });
     }
     let journal_path = sidecar_path(path, "-journal");
     let journal = read_file_prefix(&journal_path, 1).ok();
-    let hot = journal.as_ref().is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
+    let hot = journal
+        .as_ref()
+        .is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
     let shared_path = sidecar_path(path, "-shm");
     let shared_memory = if log_length > 0 {
         read_file_prefix(&shared_path, 96).unwrap_or_default()
@@ -257,16 +275,22 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     };
     let unfinished = hot && matches!(opening, Opening::Locked | Opening::Copied);
     let mut counters = [0; 8];
-    for (slot, byte) in counters
-        .iter_mut()
-        .zip(header.get(24..28).into_iter().chain(header.get(40..44)).flatten())
-    {
+    for (slot, byte) in counters.iter_mut().zip(
+        header
+            .get(24..28)
+            .into_iter()
+            .chain(header.get(40..44))
+            .flatten(),
+    ) {
         *slot = *byte;
     }
     let state = FileState {
         main: main.metadata,
         counters,
-        log: log_metadata.filter(|file| file.len() > 0).as_ref().map(FileMetadata::of),
+        log: log_metadata
+            .filter(|file| file.len() > 0)
+            .as_ref()
+            .map(FileMetadata::of),
         log_header: if log_length > 0 {
             read_file_prefix(&log_path, 32).unwrap_or_default()
         } else {
@@ -291,7 +315,12 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
         Opening::AtRest | Opening::Kept | Opening::Copied => "mode=ro&immutable=1",
         Opening::Live => "mode=ro&readonly_shm=1",
-        Opening::Locked => return Err(failure(rusqlite::ffi::SQLITE_BUSY, "a writer holds the lock")),
+        Opening::Locked => {
+            return Err(failure(
+                rusqlite::ffi::SQLITE_BUSY,
+                "a writer holds the lock",
+            ));
+        }
     };
     if !vfs::register() {
         return Err(failure(
@@ -299,8 +328,10 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
             "the read-only file layer could not be registered",
         ));
     }
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags_and_vfs(uri(path, parameters), flags, vfs::NAME)?;
     harden(&connection)?;
     connection.pragma_update(None, "query_only", true)?;
@@ -318,7 +349,8 @@ pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // To scan an index, SQLite needs its collation, but nothing is looked up by it
     // ([`super::layout::exact`]).
-    connection.collation_needed(|connection, name| connection.create_collation(name, |a, b| a.cmp(b)))?;
+    connection
+        .collation_needed(|connection, name| connection.create_collation(name, |a, b| a.cmp(b)))?;
     connection.pragma_update(None, "cache_size", CACHE_SIZE_KIB)
 }
 
@@ -327,8 +359,10 @@ pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
 /// # Errors
 /// The error from SQLite.
 pub fn recover(copy: &Path) -> rusqlite::Result<()> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(uri(copy, "mode=rw"), flags)?;
     harden(&connection)?;
     // No other process reads the copy, and after a crash it is made again.
@@ -371,7 +405,12 @@ pub fn is_shared(shared: &File) -> bool {
 }
 
 /// Whether another process holds a lock that conflicts with a lock of this kind.
-fn is_held(file: &File, kind: impl TryInto<libc::c_short>, start: libc::off_t, length: libc::off_t) -> bool {
+fn is_held(
+    file: &File,
+    kind: impl TryInto<libc::c_short>,
+    start: libc::off_t,
+    length: libc::off_t,
+) -> bool {
     let mut probe = libc::flock {
         l_type: short(kind),
         l_whence: short(libc::SEEK_SET),
@@ -379,7 +418,8 @@ fn is_held(file: &File, kind: impl TryInto<libc::c_short>, start: libc::off_t, l
         l_len: length,
         l_pid: 0,
     };
-    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok() && probe.l_type != short(libc::F_UNLCK)
+    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok()
+        && probe.l_type != short(libc::F_UNLCK)
 }
 
 /// A lock's constant as `flock` has it. The constants are `int` on Linux and `short` on macOS.
@@ -393,18 +433,20 @@ fn read_file_prefix(path: &Path, max_bytes: usize) -> std::io::Result<Vec<u8>> {
 
 fn read_prefix(mut file: &File, max_bytes: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(max_bytes);
-    file.by_ref().take(max_bytes as u64).read_to_end(&mut bytes)?;
+    file.by_ref()
+        .take(max_bytes as u64)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// The `file:` URI of a path (<https://www.sqlite.org/uri.html>), percent-encoded.
 fn uri(path: &Path, parameters: &str) -> String {
-    const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
-    #[cfg(unix)]
+    const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'.')
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'~');
     let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
-    #[cfg(not(unix))]
-    let text = format!("/{}", path.to_string_lossy().replace('\\', "/"));
-    #[cfg(not(unix))]
-    let bytes = text.as_bytes();
     format!("file:{}?{parameters}", percent_encode(bytes, PLAIN))
 }

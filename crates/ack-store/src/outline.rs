@@ -37,7 +37,12 @@ const COLUMNS: [Field; 16] = [
 ];
 
 /// The other fields that are searched for words.
-const SECONDARY: [Field; 4] = [Field::Subtitle, Field::Facts, Field::Files, Field::FilesMore];
+const SECONDARY: [Field; 4] = [
+    Field::Subtitle,
+    Field::Facts,
+    Field::Files,
+    Field::FilesMore,
+];
 
 /// The words found in a row, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -115,7 +120,11 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn outlines(&self, filter: StatusFilter, find_words: FindWords<'_>) -> Result<Outlines, StoreError> {
+    pub fn outlines(
+        &self,
+        filter: StatusFilter,
+        find_words: FindWords<'_>,
+    ) -> Result<Outlines, StoreError> {
         let mut outlines = Outlines::default();
         let mut known: HashMap<String, KnownMemory> = HashMap::default();
         let mut rejected: HashSet<String> = HashSet::default();
@@ -131,7 +140,8 @@ impl Snapshot<'_> {
                 outline,
                 successor,
                 sessions,
-            } in self.scan_in_parallel(source, |connection, clauses| scan.rows(connection, clauses))?
+            } in
+                self.scan_in_parallel(source, |connection, clauses| scan.rows(connection, clauses))?
             {
                 if outline.status == Status::Rejected {
                     rejected.insert(outline.id);
@@ -148,13 +158,19 @@ impl Snapshot<'_> {
                     outlines.pending += 1;
                     let oldest = outline.created;
                     if oldest > i64::MIN {
-                        outlines.oldest_pending = Some(outlines.oldest_pending.map_or(oldest, |known| known.min(oldest)));
+                        outlines.oldest_pending = Some(
+                            outlines
+                                .oldest_pending
+                                .map_or(oldest, |known| known.min(oldest)),
+                        );
                     }
                 }
                 if filter.allows(status) {
                     for session in sessions.into_iter().filter(|session| !session.is_empty()) {
                         let members = outlines.members.entry(session).or_default();
-                        if members.len() < MAX_MEMBERS && members.last().is_none_or(|(key, _)| *key != outline.key) {
+                        if members.len() < MAX_MEMBERS
+                            && members.last().is_none_or(|(key, _)| *key != outline.key)
+                        {
                             members.push((outline.key, outline.id.clone()));
                         }
                     }
@@ -171,7 +187,9 @@ impl Snapshot<'_> {
             None => Successor::Gone,
         };
         outlines.served.retain(|outline| {
-            let first = known.get(&outline.id).and_then(|memory| memory.successor.as_deref());
+            let first = known
+                .get(&outline.id)
+                .and_then(|memory| memory.successor.as_deref());
             !memory::is_superseded(&outline.id, first, filter, look)
         });
         outlines.known = known;
@@ -193,7 +211,11 @@ struct OutlineScan<'a> {
 impl OutlineScan<'_> {
     /// Reads the rows that `clauses` select: SQL that follows the name of the table.
     fn rows(self, connection: &Connection, clauses: &str) -> rusqlite::Result<Vec<OutlineRow>> {
-        let sql = format!("SELECT {} FROM {}{clauses}", self.source.select_only(&COLUMNS), self.source.table);
+        let sql = format!(
+            "SELECT {} FROM {}{clauses}",
+            self.source.select_only(&COLUMNS),
+            self.source.table
+        );
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query([])?;
         let mut found = Vec::new();
@@ -221,9 +243,13 @@ impl OutlineScan<'_> {
                 continue;
             }
             let successor = line(row, Field::SupersededBy)?;
-            let successor = (!successor.is_empty() && successor != outline.id).then(|| successor.into_boxed_str());
+            let successor = (!successor.is_empty() && successor != outline.id)
+                .then(|| successor.into_boxed_str());
             if status == Status::Staging || self.filter.allows(status) {
-                let created = record::first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
+                let created = record::first_instant(
+                    row,
+                    &[Field::CreatedEpoch, Field::Created, Field::Date],
+                )?;
                 outline.created = created.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
             }
             let mut sessions = <[String; 2]>::default();
@@ -246,13 +272,22 @@ impl OutlineScan<'_> {
 /// A field as one line, empty if the row has none. It is cut where [`record::memory`] cuts it.
 fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
     let (value, _) = values::string(row.get_ref(field.position())?);
-    Ok(value.map(|value| text::line(&value, 200)).unwrap_or_default())
+    Ok(value
+        .map(|value| text::line(&value, 200))
+        .unwrap_or_default())
 }
 
-fn matches(row: &Row<'_>, source: &MemorySource, find_words: FindWords<'_>) -> rusqlite::Result<WordMatches> {
+fn matches(
+    row: &Row<'_>,
+    source: &MemorySource,
+    find_words: FindWords<'_>,
+) -> rusqlite::Result<WordMatches> {
     let within = |fields: &[Field]| -> rusqlite::Result<u128> {
         let mut found = 0;
-        for field in fields.iter().filter(|field| source.column(**field).is_some()) {
+        for field in fields
+            .iter()
+            .filter(|field| source.column(**field).is_some())
+        {
             if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = row.get_ref(field.position())? {
                 found |= find_words(bytes);
             }

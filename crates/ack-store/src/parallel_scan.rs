@@ -29,7 +29,10 @@ impl DataVersionGuard {
     /// Starts to watch for commits.
     pub(super) fn begin(connection: Connection) -> Option<Self> {
         let version = data_version(&connection).ok()?;
-        Some(Self { connection, version })
+        Some(Self {
+            connection,
+            version,
+        })
     }
 
     /// Begins a transaction, if nothing was committed since [`Self::begin`].
@@ -78,7 +81,9 @@ impl Snapshot<'_> {
                 (second, rows)
             });
             let rows = scan(self.connection, &lower);
-            let (second, upper) = upper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let (second, upper) = upper
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.second.replace(Some(second));
             let mut rows = rows.map_err(fail)?;
             rows.extend(upper.map_err(fail)?);
@@ -87,7 +92,11 @@ impl Snapshot<'_> {
     }
 
     /// The second connection and the row number to split a source at, if it is large enough.
-    fn split(&self, source: &MemorySource, row: &str) -> rusqlite::Result<Option<(Connection, i64)>> {
+    fn split(
+        &self,
+        source: &MemorySource,
+        row: &str,
+    ) -> rusqlite::Result<Option<(Connection, i64)>> {
         if self.opening != Opening::AtRest && self.second.borrow().is_none() {
             return Ok(None);
         }
@@ -102,10 +111,15 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let second = self.second.take().or_else(|| {
-            let path = self.path.canonicalize().unwrap_or_else(|_| self.path.to_owned());
+            let path = self
+                .path
+                .canonicalize()
+                .unwrap_or_else(|_| self.path.to_owned());
             let second = open::connect(&path, Opening::AtRest).ok()?;
             let max_length = self.connection.limit(Limit::SQLITE_LIMIT_LENGTH).ok()?;
-            second.set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length).ok()?;
+            second
+                .set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length)
+                .ok()?;
             Some(second)
         });
         Ok(second.map(|second| (second, first.midpoint(last))))

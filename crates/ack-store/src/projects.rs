@@ -57,13 +57,21 @@ impl Snapshot<'_> {
     pub fn projects(&self) -> Result<RecordedProjects, StoreError> {
         let mut projects = RecordedProjects::default();
         for source in &self.layout.sources {
-            if source.column(Field::Project).is_none() && source.column(Field::ProjectAlias).is_none() {
+            if source.column(Field::Project).is_none()
+                && source.column(Field::ProjectAlias).is_none()
+            {
                 continue;
             }
             // SQL counts columns from one.
-            let groups: Vec<String> = COLUMNS.iter().map(|field| (field.position() + 1).to_string()).collect();
+            let groups: Vec<String> = COLUMNS
+                .iter()
+                .map(|field| (field.position() + 1).to_string())
+                .collect();
             let (columns, groups) = (source.select_only(&COLUMNS), groups.join(", "));
-            let sql = format!("SELECT {columns}, count(*) FROM {} GROUP BY {groups}", source.table);
+            let sql = format!(
+                "SELECT {columns}, count(*) FROM {} GROUP BY {groups}",
+                source.table
+            );
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let counted = statement.column_count().saturating_sub(1);
             let mut rows = self.fail(statement.query([]))?;
@@ -74,7 +82,10 @@ impl Snapshot<'_> {
                 let count: i64 = self.fail(row.get(counted))?;
                 for field in [Field::Project, Field::ProjectAlias] {
                     let (name, _) = values::string(self.fail(row.get_ref(field.position()))?);
-                    projects.add(&name.unwrap_or_default(), u64::try_from(count).unwrap_or_default());
+                    projects.add(
+                        &name.unwrap_or_default(),
+                        u64::try_from(count).unwrap_or_default(),
+                    );
                 }
             }
         }

@@ -63,7 +63,6 @@ impl QuickState {
 }
 
 impl FileMetadata {
-    #[cfg(unix)]
     fn of(metadata: &fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         Some(Self {
@@ -74,18 +73,14 @@ impl FileMetadata {
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }
-
-    #[cfg(not(unix))]
-    fn of(_metadata: &fs::Metadata) -> Option<Self> {
-        None
-    }
 }
 
 /// Whether a file is on a local file system, whose metadata are never stale.
 #[cfg(target_os = "linux")]
 pub fn is_local(path: &Path) -> bool {
     use nix::sys::statfs::{
-        BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs,
+        BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
+        XFS_SUPER_MAGIC, statfs,
     };
     /// OpenZFS calls it `ZFS_SUPER_MAGIC`.
     const ZFS: nix::libc::__fsword_t = 0x2fc1_2fc1;

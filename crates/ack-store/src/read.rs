@@ -49,7 +49,11 @@ impl Record for ScannedRow<'_> {
     }
 
     fn memory(&self) -> Result<Memory, StoreError> {
-        self.snapshot.fail(record::memory(self.row, self.source, self.snapshot.unreviewed))
+        self.snapshot.fail(record::memory(
+            self.row,
+            self.source,
+            self.snapshot.unreviewed,
+        ))
     }
 }
 
@@ -64,8 +68,14 @@ impl Records for Snapshot<'_> {
         self.scanned.set(true);
         let mut bytes = Vec::new();
         for (number, source) in self.sources() {
-            let order = source.row_number.map_or_else(String::new, |number| format!(" ORDER BY {number}"));
-            let sql = format!("SELECT {} FROM {}{order}", source.select_list(), source.table);
+            let order = source
+                .row_number
+                .map_or_else(String::new, |number| format!(" ORDER BY {number}"));
+            let sql = format!(
+                "SELECT {} FROM {}{order}",
+                source.select_list(),
+                source.table
+            );
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
@@ -101,8 +111,14 @@ impl Records for Snapshot<'_> {
         let mut found = Vec::with_capacity(wanted.len());
         let mut bytes = Vec::new();
         for (number, source) in self.sources() {
-            let Some(row_number) = &source.row_number else { continue };
-            let sql = format!("SELECT {} FROM {} WHERE {row_number} = ?1", source.select_list(), source.table);
+            let Some(row_number) = &source.row_number else {
+                continue;
+            };
+            let sql = format!(
+                "SELECT {} FROM {} WHERE {row_number} = ?1",
+                source.select_list(),
+                source.table
+            );
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             for key in wanted.iter().filter(|key| key.source == number) {
                 let mut rows = self.fail(statement.query([key.rowid]))?;
@@ -170,7 +186,11 @@ impl Snapshot<'_> {
         let unreviewed = self.unreviewed;
         for (number, source) in self.sources() {
             let scan = |connection: &Connection, within: &str| {
-                let sql = format!("SELECT {} FROM {}{within}", source.select_list(), source.table);
+                let sql = format!(
+                    "SELECT {} FROM {}{within}",
+                    source.select_list(),
+                    source.table
+                );
                 let mut statement = connection.prepare(&sql)?;
                 let mut rows = statement.query([])?;
                 let (mut produced, mut bytes) = (Vec::new(), Vec::new());
@@ -180,7 +200,9 @@ impl Snapshot<'_> {
                         source: number,
                         rowid: row.get(0)?,
                     };
-                    produced.extend(make(key, status, row, &mut || record::fingerprint(row, source, &mut bytes))?);
+                    produced.extend(make(key, status, row, &mut || {
+                        record::fingerprint(row, source, &mut bytes)
+                    })?);
                 }
                 Ok(produced)
             };
@@ -194,27 +216,37 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn memories(&self, wanted: &[(RowKey, &str)], filter: StatusFilter) -> Result<HashMap<String, Memory>, StoreError> {
+    pub fn memories(
+        &self,
+        wanted: &[(RowKey, &str)],
+        filter: StatusFilter,
+    ) -> Result<HashMap<String, Memory>, StoreError> {
         let mut found = HashMap::with_capacity(wanted.len());
         for (number, source) in self.sources() {
             let list = source.select_list();
             let by_row = source
                 .row_number
                 .map(|number| format!("SELECT {list} FROM {} WHERE {number} = ?1", source.table));
-            let mut statement = by_row.map(|sql| self.fail(self.connection.prepare_cached(&sql))).transpose()?;
+            let mut statement = by_row
+                .map(|sql| self.fail(self.connection.prepare_cached(&sql)))
+                .transpose()?;
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
                 let memory = match &mut statement {
                     Some(statement) => {
                         let mut rows = self.fail(statement.query([key.rowid]))?;
                         match self.fail(rows.next())? {
-                            Some(row) => Some(self.fail(record::memory(row, source, self.unreviewed))?),
+                            Some(row) => {
+                                Some(self.fail(record::memory(row, source, self.unreviewed))?)
+                            }
                             None => None,
                         }
                     }
                     None => self.without_row_number(source, id)?,
                 };
                 // In the meantime, the row number may have been reused for another memory.
-                if let Some(memory) = memory.filter(|memory| memory.id == *id && filter.allows(memory.status)) {
+                if let Some(memory) =
+                    memory.filter(|memory| memory.id == *id && filter.allows(memory.status))
+                {
                     found.insert(memory.id.clone(), memory);
                 }
             }
@@ -242,7 +274,11 @@ impl Snapshot<'_> {
 
     /// Finds a row in a table without row numbers. Its indexes are ordered by a collation that only
     /// the writing program may know, so a lookup can miss a row that exists.
-    fn without_row_number(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
+    fn without_row_number(
+        &self,
+        source: &MemorySource,
+        id: &str,
+    ) -> Result<Option<Memory>, StoreError> {
         match self.in_source(source, id)? {
             None => self.by_shown_id(source, id),
             found => Ok(found),
@@ -257,7 +293,11 @@ impl Snapshot<'_> {
         let mut rows = self.fail(statement.query([]))?;
         while let Some(row) = self.fail(rows.next())? {
             if self.fail(record::id(row))? == id {
-                return Ok(Some(self.fail(record::memory(row, source, self.unreviewed))?));
+                return Ok(Some(self.fail(record::memory(
+                    row,
+                    source,
+                    self.unreviewed,
+                ))?));
             }
         }
         Ok(None)
@@ -267,11 +307,19 @@ impl Snapshot<'_> {
         let Some((condition, parameter)) = source.id.condition(id) else {
             return Ok(None);
         };
-        let sql = format!("SELECT {} FROM {} WHERE {condition} LIMIT 1", source.select_list(), source.table);
+        let sql = format!(
+            "SELECT {} FROM {} WHERE {condition} LIMIT 1",
+            source.select_list(),
+            source.table
+        );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([parameter]))?;
         match self.fail(rows.next())? {
-            Some(row) => Ok(Some(self.fail(record::memory(row, source, self.unreviewed))?)),
+            Some(row) => Ok(Some(self.fail(record::memory(
+                row,
+                source,
+                self.unreviewed,
+            ))?)),
             None => Ok(None),
         }
     }
@@ -316,7 +364,9 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
-        let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
+        let Some(source) = &self.layout.log else {
+            return Ok(Vec::new());
+        };
         let sql = format!(
             "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, {} LIMIT 200",
             source.columns.join(", "),

@@ -16,7 +16,10 @@ pub const UNTITLED: &str = "(untitled)";
 
 /// The status that the store records: `Ok(None)` if the table has no status column, `Err` with an
 /// unknown word.
-fn stored_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Result<Option<Status>, String>> {
+fn stored_status(
+    row: &Row<'_>,
+    source: &MemorySource,
+) -> rusqlite::Result<Result<Option<Status>, String>> {
     if source.column(Field::Status).is_none() {
         return Ok(Ok(None));
     }
@@ -25,7 +28,11 @@ fn stored_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Resul
 
 /// The effective status: the store's, or the scope's policy. An unknown word counts as rejected, so
 /// that the memory is never served.
-pub fn status(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> rusqlite::Result<Status> {
+pub fn status(
+    row: &Row<'_>,
+    source: &MemorySource,
+    unreviewed: Unreviewed,
+) -> rusqlite::Result<Status> {
     Ok(match stored_status(row, source)? {
         Ok(Some(status)) => status,
         Ok(None) => unreviewed.status(),
@@ -39,22 +46,32 @@ pub fn status(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> r
 /// # Errors
 /// The error from SQLite.
 pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
-    Ok(text::line(&values::string(row.get_ref(1)?).0.unwrap_or_default(), 200))
+    Ok(text::line(
+        &values::string(row.get_ref(1)?).0.unwrap_or_default(),
+        200,
+    ))
 }
 
 /// Decodes a row selected by [`MemorySource::select_list`].
 ///
 /// # Errors
 /// The error from SQLite. An invalid value is not an error.
-pub fn memory(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> rusqlite::Result<Memory> {
+pub fn memory(
+    row: &Row<'_>,
+    source: &MemorySource,
+    unreviewed: Unreviewed,
+) -> rusqlite::Result<Memory> {
     let mut repaired = Vec::new();
-    let mut one_line = |field: Field, name: &'static str, cap: usize| -> rusqlite::Result<Option<String>> {
-        let (value, lost) = values::string(row.get_ref(field.position())?);
-        if lost {
-            repaired.push(name);
-        }
-        Ok(value.map(|value| text::line(&value, cap)).filter(|value| !value.is_empty()))
-    };
+    let mut one_line =
+        |field: Field, name: &'static str, cap: usize| -> rusqlite::Result<Option<String>> {
+            let (value, lost) = values::string(row.get_ref(field.position())?);
+            if lost {
+                repaired.push(name);
+            }
+            Ok(value
+                .map(|value| text::line(&value, cap))
+                .filter(|value| !value.is_empty()))
+        };
     let project = one_line(Field::Project, "project", 200)?;
     let project_alias = one_line(Field::ProjectAlias, "project", 200)?;
     let session = one_line(Field::Session, "session", 200)?;
@@ -65,15 +82,16 @@ pub fn memory(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> r
     let subtitle = one_line(Field::Subtitle, "subtitle", 600)?;
     let reviewed_by = one_line(Field::ReviewedBy, "reviewed_by", 200)?;
     let superseded_by = one_line(Field::SupersededBy, "superseded_by", 200)?;
-    let mut lists = |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
-        let (raw, lost) = values::string(row.get_ref(field.position())?);
-        let raw = raw.unwrap_or_default();
-        let (entries, guessed) = values::list(&raw, kind);
-        if lost || guessed {
-            repaired.push(name);
-        }
-        Ok(entries)
-    };
+    let mut lists =
+        |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
+            let (raw, lost) = values::string(row.get_ref(field.position())?);
+            let raw = raw.unwrap_or_default();
+            let (entries, guessed) = values::list(&raw, kind);
+            if lost || guessed {
+                repaired.push(name);
+            }
+            Ok(entries)
+        };
     let facts = lists(Field::Facts, "facts", ListKind::Facts)?;
     let concepts = lists(Field::Concepts, "concepts", ListKind::Concepts)?;
     let mut files = lists(Field::Files, "files", ListKind::Files)?;
@@ -85,12 +103,16 @@ pub fn memory(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> r
 
     let narrative = narrative(row, source, &mut repaired)?;
     let created_at = first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
-    let stated = matches!(row.get_ref(Field::Created.position())?, ValueRef::Text(text) if !text.is_empty());
+    let stated =
+        matches!(row.get_ref(Field::Created.position())?, ValueRef::Text(text) if !text.is_empty());
     if stated && values::instant(row.get_ref(Field::Created.position())?).is_none() {
         repaired.push("created_at");
     }
     let title = title.or_else(|| subtitle.clone()).or_else(|| {
-        let first = narrative.as_deref()?.lines().find(|line| !line.trim().is_empty())?;
+        let first = narrative
+            .as_deref()?
+            .lines()
+            .find(|line| !line.trim().is_empty())?;
         Some(text::line(first, 120))
     });
     repaired.dedup();
@@ -124,11 +146,17 @@ pub fn memory(row: &Row<'_>, source: &MemorySource, unreviewed: Unreviewed) -> r
 ///
 /// # Errors
 /// The error from SQLite.
-pub fn fingerprint(row: &Row<'_>, source: &MemorySource, bytes: &mut Vec<u8>) -> rusqlite::Result<u64> {
+pub fn fingerprint(
+    row: &Row<'_>,
+    source: &MemorySource,
+    bytes: &mut Vec<u8>,
+) -> rusqlite::Result<u64> {
     bytes.clear();
     for position in 0..2 + Field::ALL.len() + source.narrative.len() {
         // Fields without a column are skipped: each value costs several calls into SQLite.
-        let field = position.checked_sub(2).and_then(|index| source.columns.get(index));
+        let field = position
+            .checked_sub(2)
+            .and_then(|index| source.columns.get(index));
         if field.is_some_and(Option::is_none) {
             bytes.push(0);
             continue;
@@ -154,7 +182,11 @@ pub fn fingerprint(row: &Row<'_>, source: &MemorySource, bytes: &mut Vec<u8>) ->
     Ok(xxh3_64(bytes))
 }
 
-fn narrative(row: &Row<'_>, source: &MemorySource, repaired: &mut Vec<&'static str>) -> rusqlite::Result<Option<String>> {
+fn narrative(
+    row: &Row<'_>,
+    source: &MemorySource,
+    repaired: &mut Vec<&'static str>,
+) -> rusqlite::Result<Option<String>> {
     let mut whole = String::new();
     for (offset, (label, _)) in source.narrative.iter().enumerate() {
         let (value, lost) = values::string(row.get_ref(2 + Field::ALL.len() + offset)?);

@@ -84,7 +84,10 @@ struct Overview {
 impl RecentSession {
     /// The entry for an answer that shows other memories already: no text appears twice.
     pub fn into_entry(self, is_shown: impl Fn(&str) -> bool) -> SessionEntry {
-        let Self { mut entry, headings } = self;
+        let Self {
+            mut entry,
+            headings,
+        } = self;
         if entry.summary.as_deref().is_some_and(&is_shown) {
             entry.overview = None;
         }
@@ -107,15 +110,28 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn session_context(&self, memory: &Memory, filter: StatusFilter) -> Result<Option<SessionContext>, StoreError> {
-        let names: Vec<String> = [&memory.session, &memory.session_id].into_iter().flatten().cloned().collect();
+    pub fn session_context(
+        &self,
+        memory: &Memory,
+        filter: StatusFilter,
+    ) -> Result<Option<SessionContext>, StoreError> {
+        let names: Vec<String> = [&memory.session, &memory.session_id]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
         if names.is_empty() {
             return Ok(None);
         }
         let title = self.session_title(&names)?;
         let overview = self.overview(&names, memory.project.as_deref(), filter)?;
         // If the overview is the memory itself, it is not repeated.
-        let overview = overview.filter(|overview| overview.memory.as_ref().is_none_or(|summary| summary.id != memory.id));
+        let overview = overview.filter(|overview| {
+            overview
+                .memory
+                .as_ref()
+                .is_none_or(|summary| summary.id != memory.id)
+        });
         let context = SessionContext {
             unreviewed: title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed),
             title,
@@ -128,8 +144,16 @@ impl Snapshot<'_> {
         for source in &self.layout.sessions {
             let Some(title) = &source.title else { continue };
             for name in names {
-                let condition: Vec<String> = source.keys.iter().map(|key| format!("{} = ?1", exact(key))).collect();
-                let sql = format!("SELECT {title} FROM {} WHERE {} LIMIT 1", source.table, condition.join(" OR "));
+                let condition: Vec<String> = source
+                    .keys
+                    .iter()
+                    .map(|key| format!("{} = ?1", exact(key)))
+                    .collect();
+                let sql = format!(
+                    "SELECT {title} FROM {} WHERE {} LIMIT 1",
+                    source.table,
+                    condition.join(" OR ")
+                );
                 let mut statement = self.fail(self.connection.prepare(&sql))?;
                 let mut rows = self.fail(statement.query([name]))?;
                 if let Some(row) = self.fail(rows.next())?
@@ -162,7 +186,11 @@ impl Snapshot<'_> {
             .flatten()
             .flat_map(|row| row.names.iter().map(String::as_str))
             .collect();
-        let members = if names.is_empty() { Members::new() } else { members(&names) };
+        let members = if names.is_empty() {
+            Members::new()
+        } else {
+            members(&names)
+        };
         let mut found = Vec::new();
         for rows in tables {
             let before = found.len();
@@ -178,7 +206,11 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    fn session_rows(&self, source: &SessionSource, wanted: SessionQuery<'_>) -> Result<Vec<SessionRow>, StoreError> {
+    fn session_rows(
+        &self,
+        source: &SessionSource,
+        wanted: SessionQuery<'_>,
+    ) -> Result<Vec<SessionRow>, StoreError> {
         let or_null = |column: &Option<String>| column.clone().unwrap_or_else(|| "NULL".to_owned());
         let started = or_null(&source.started);
         let sql = format!(
@@ -195,18 +227,22 @@ impl Snapshot<'_> {
         while sessions.len() < MAX_PROJECT_SESSIONS
             && let Some(row) = self.fail(rows.next())?
         {
-            let string = |position| -> Result<Option<String>, StoreError> { Ok(values::string(self.fail(row.get_ref(position))?).0) };
+            let string = |position| -> Result<Option<String>, StoreError> {
+                Ok(values::string(self.fail(row.get_ref(position))?).0)
+            };
             let project = string(1)?;
-            let mine = project
-                .as_deref()
-                .map_or(wanted.unnamed, |project| wanted.projects.contains(&fold_name(project)));
+            let mine = project.as_deref().map_or(wanted.unnamed, |project| {
+                wanted.projects.contains(&fold_name(project))
+            });
             if !mine {
                 continue;
             }
             let mut names: Vec<String> = Vec::with_capacity(source.keys.len());
             for position in 3..3 + source.keys.len() {
                 // In the same way as a memory's session is read.
-                let name = string(position)?.map(|name| text::line(&name, 200)).filter(|name| !name.is_empty());
+                let name = string(position)?
+                    .map(|name| text::line(&name, 200))
+                    .filter(|name| !name.is_empty());
                 names.extend(name.filter(|name| !names.contains(name)));
             }
             sessions.push(SessionRow {
@@ -220,14 +256,26 @@ impl Snapshot<'_> {
     }
 
     /// A session as it may be shown, or `None` if no memory allows it.
-    fn visible_session(&self, row: SessionRow, members: &Members, filter: StatusFilter) -> Result<Option<RecentSession>, StoreError> {
-        let known = row.names.iter().filter_map(|name| members.get(name)).flatten();
+    fn visible_session(
+        &self,
+        row: SessionRow,
+        members: &Members,
+        filter: StatusFilter,
+    ) -> Result<Option<RecentSession>, StoreError> {
+        let known = row
+            .names
+            .iter()
+            .filter_map(|name| members.get(name))
+            .flatten();
         let wanted: Vec<(RowKey, &str)> = known.map(|(key, id)| (*key, id.as_str())).collect();
         let (Some(id), false) = (row.names.first(), wanted.is_empty()) else {
             return Ok(None);
         };
         let mut memories = self.memories(&wanted, filter)?;
-        let memories: Vec<Memory> = wanted.iter().filter_map(|(_, id)| memories.remove(*id)).collect();
+        let memories: Vec<Memory> = wanted
+            .iter()
+            .filter_map(|(_, id)| memories.remove(*id))
+            .collect();
         // In the meantime, a row number may have been reused, or a memory may have moved to another
         // session.
         let here = |memory: &Memory| {
@@ -241,11 +289,21 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let overview = self.overview(&row.names, row.project.as_deref(), filter)?;
-        let unreviewed = row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
-        let started = row.started.or_else(|| memories.iter().filter_map(|memory| memory.created_at).min());
-        let (overview, summary) = overview.map_or((None, None), |overview| (Some(overview.text), overview.memory));
-        let headings = summary.iter().chain(memories).filter(|memory| is_heading(memory));
-        let headings = headings.map(|memory| (memory.id.clone(), text::line(&memory.title, 200))).collect();
+        let unreviewed =
+            row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
+        let started = row
+            .started
+            .or_else(|| memories.iter().filter_map(|memory| memory.created_at).min());
+        let (overview, summary) = overview.map_or((None, None), |overview| {
+            (Some(overview.text), overview.memory)
+        });
+        let headings = summary
+            .iter()
+            .chain(memories)
+            .filter(|memory| is_heading(memory));
+        let headings = headings
+            .map(|memory| (memory.id.clone(), text::line(&memory.title, 200)))
+            .collect();
         Ok(Some(RecentSession {
             entry: SessionEntry {
                 id: id.clone(),
@@ -269,14 +327,32 @@ impl Snapshot<'_> {
     pub fn session_texts(&self, mut visit: impl FnMut(&[String], &str)) -> Result<(), StoreError> {
         for source in &self.layout.sessions {
             let Some(title) = &source.title else { continue };
-            let sql = format!("SELECT {title}, {} FROM {}", source.keys.join(", "), source.table);
-            self.visit_texts(&sql, 1, &mut |row| Ok(values::string(row.get_ref(0)?).0), &mut visit)?;
+            let sql = format!(
+                "SELECT {title}, {} FROM {}",
+                source.keys.join(", "),
+                source.table
+            );
+            self.visit_texts(
+                &sql,
+                1,
+                &mut |row| Ok(values::string(row.get_ref(0)?).0),
+                &mut visit,
+            )?;
         }
-        for source in self.layout.overviews.iter().filter(|source| source.memories.is_none()) {
+        for source in self
+            .layout
+            .overviews
+            .iter()
+            .filter(|source| source.memories.is_none())
+        {
             if source.content.is_empty() || !self.may_show_overviews()? {
                 continue;
             }
-            let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
+            let columns: Vec<&str> = source
+                .content
+                .iter()
+                .map(|(_, column)| column.as_str())
+                .collect();
             let status = source.status.as_deref();
             let sql = format!(
                 "SELECT {}, {}, {} FROM {}",
@@ -286,9 +362,14 @@ impl Snapshot<'_> {
                 source.table
             );
             let mut text = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Option<String>> {
-                let turned_down =
-                    status.is_some() && !values::status(row.get_ref(0)?).is_ok_and(|status| StatusFilter::Approved.allows(status));
-                if turned_down { Ok(None) } else { content(row, source, 1) }
+                let turned_down = status.is_some()
+                    && !values::status(row.get_ref(0)?)
+                        .is_ok_and(|status| StatusFilter::Approved.allows(status));
+                if turned_down {
+                    Ok(None)
+                } else {
+                    content(row, source, 1)
+                }
             };
             self.visit_texts(&sql, 1 + columns.len(), &mut text, &mut visit)?;
         }
@@ -308,25 +389,48 @@ impl Snapshot<'_> {
         let mut rows = self.fail(statement.query([]))?;
         let mut names: Vec<String> = Vec::new();
         while let Some(row) = self.fail(rows.next())? {
-            let Some(text) = self.fail(text(row))? else { continue };
+            let Some(text) = self.fail(text(row))? else {
+                continue;
+            };
             names.clear();
             for position in first..columns {
                 let (name, _) = values::string(self.fail(row.get_ref(position))?);
-                names.extend(name.map(|name| text::line(&name, 200)).filter(|name| !name.is_empty()));
+                names.extend(
+                    name.map(|name| text::line(&name, 200))
+                        .filter(|name| !name.is_empty()),
+                );
             }
             visit(&names, &text);
         }
         Ok(())
     }
 
-    fn overview(&self, names: &[String], project: Option<&str>, filter: StatusFilter) -> Result<Option<Overview>, StoreError> {
+    fn overview(
+        &self,
+        names: &[String],
+        project: Option<&str>,
+        filter: StatusFilter,
+    ) -> Result<Option<Overview>, StoreError> {
         if self.overviews == Some(Overviews::Hide) {
             return Ok(None);
         }
-        for source in self.layout.overviews.iter().filter(|source| !source.content.is_empty()) {
+        for source in self
+            .layout
+            .overviews
+            .iter()
+            .filter(|source| !source.content.is_empty())
+        {
             for name in names {
-                let found = match source.memories.and_then(|number| self.layout.sources.get(number)) {
-                    Some(memories) => self.summary_overview(source, memories, SessionRef { name, project }, filter)?,
+                let found = match source
+                    .memories
+                    .and_then(|number| self.layout.sources.get(number))
+                {
+                    Some(memories) => self.summary_overview(
+                        source,
+                        memories,
+                        SessionRef { name, project },
+                        filter,
+                    )?,
                     None => self.recorded_overview(source, SessionRef { name, project }, filter)?,
                 };
                 if found.is_some() {
@@ -345,10 +449,16 @@ impl Snapshot<'_> {
         filter: StatusFilter,
     ) -> Result<Option<Overview>, StoreError> {
         let status = source.status.as_deref();
-        let mut statement = self.fail(self.connection.prepare(&select(source, status.unwrap_or("NULL"))))?;
+        let mut statement = self.fail(
+            self.connection
+                .prepare(&select(source, status.unwrap_or("NULL"))),
+        )?;
         let mut rows = self.fail(statement.query((session.name, session.project)))?;
         while let Some(row) = self.fail(rows.next())? {
-            if status.is_some() && !values::status(self.fail(row.get_ref(0))?).is_ok_and(|status| filter.allows(status)) {
+            if status.is_some()
+                && !values::status(self.fail(row.get_ref(0))?)
+                    .is_ok_and(|status| filter.allows(status))
+            {
                 continue;
             }
             if let Some(text) = self.fail(content(row, source, 1))? {
@@ -445,7 +555,11 @@ fn is_heading(memory: &Memory) -> bool {
 /// SQL that finds the overviews of a session (`?1`): those of a project (`?2`) first, then the
 /// newest. It selects `list`, followed by the columns of the text.
 fn select(source: &OverviewSource, list: &str) -> String {
-    let columns: Vec<&str> = source.content.iter().map(|(_, column)| column.as_str()).collect();
+    let columns: Vec<&str> = source
+        .content
+        .iter()
+        .map(|(_, column)| column.as_str())
+        .collect();
     format!(
         "SELECT {list}, {} FROM {} WHERE {} = ?1 ORDER BY ({} IS ?2) DESC, {} DESC LIMIT 50",
         columns.join(", "),
@@ -457,13 +571,21 @@ fn select(source: &OverviewSource, list: &str) -> String {
 }
 
 /// The text of an overview whose columns start at `first`. `None` if all of them are empty.
-fn content(row: &rusqlite::Row<'_>, source: &OverviewSource, first: usize) -> rusqlite::Result<Option<String>> {
+fn content(
+    row: &rusqlite::Row<'_>,
+    source: &OverviewSource,
+    first: usize,
+) -> rusqlite::Result<Option<String>> {
     let mut parts = Vec::new();
     for (position, (label, _)) in source.content.iter().enumerate() {
         let (value, _) = values::string(row.get_ref(first + position)?);
         let part = text::block(&value.unwrap_or_default());
         if !part.is_empty() {
-            parts.push(if label.is_empty() { part } else { format!("{label}: {part}") });
+            parts.push(if label.is_empty() {
+                part
+            } else {
+                format!("{label}: {part}")
+            });
         }
     }
     let text = text::cut(&parts.join("\n"), OVERVIEW_CAP).0.into_owned();

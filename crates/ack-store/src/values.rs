@@ -63,7 +63,10 @@ pub fn status(value: ValueRef<'_>) -> Result<Status, String> {
 
 /// A value as a time: a number since 1970 or a written date.
 pub fn instant(value: ValueRef<'_>) -> Option<Timestamp> {
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 stay far below 2^53")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds since 1970 stay far below 2^53"
+    )]
     match value {
         ValueRef::Integer(number) => time::epoch(number as f64),
         ValueRef::Real(number) => time::epoch(number),
@@ -134,7 +137,13 @@ fn entry(value: &Value) -> Option<String> {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
-        Value::Array(values) => Some(values.iter().filter_map(entry).collect::<Vec<_>>().join(", ")),
+        Value::Array(values) => Some(
+            values
+                .iter()
+                .filter_map(entry)
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
         Value::Object(map) => Some(
             map.iter()
                 .filter_map(|(key, value)| entry(value).map(|text| format!("{key}: {text}")))
@@ -164,13 +173,24 @@ fn parse_truncated_array(raw: &str) -> Vec<String> {
 
 fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
     let lines = || {
-        raw.lines()
-            .map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim().to_owned())
+        raw.lines().map(|line| {
+            line.trim()
+                .trim_start_matches(['-', '*', '•'])
+                .trim()
+                .to_owned()
+        })
     };
-    let split = |separators: &[char]| raw.split(separators).map(|part| part.trim().to_owned()).collect::<Vec<_>>();
+    let split = |separators: &[char]| {
+        raw.split(separators)
+            .map(|part| part.trim().to_owned())
+            .collect::<Vec<_>>()
+    };
     match kind {
         ListKind::Facts if raw.contains('\n') => lines().collect(),
-        ListKind::Facts if raw.contains(" | ") => raw.split(" | ").map(|part| part.trim().to_owned()).collect(),
+        ListKind::Facts if raw.contains(" | ") => raw
+            .split(" | ")
+            .map(|part| part.trim().to_owned())
+            .collect(),
         ListKind::Facts => lines().collect(),
         ListKind::Concepts => split(&['\n', '|', ',', ';'])
             .iter()
@@ -182,7 +202,9 @@ fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
             .collect(),
         ListKind::Files => {
             let parts = split(&[',']);
-            let paths = parts.iter().all(|part| part.contains(['/', '.', '\\']) && !part.contains(' '));
+            let paths = parts
+                .iter()
+                .all(|part| part.contains(['/', '.', '\\']) && !part.contains(' '));
             if parts.len() > 1 && paths {
                 parts
             } else {
@@ -209,8 +231,18 @@ mod tests {
         check(r#"["a","b"]"#, ListKind::Concepts, &["a", "b"], false);
         check("", ListKind::Facts, &[], false);
         check("null", ListKind::Facts, &[], false);
-        check("gotcha|pattern|elixir", ListKind::Concepts, &["gotcha", "pattern", "elixir"], false);
-        check("how-it-works, vim", ListKind::Concepts, &["how-it-works", "vim"], false);
+        check(
+            "gotcha|pattern|elixir",
+            ListKind::Concepts,
+            &["gotcha", "pattern", "elixir"],
+            false,
+        );
+        check(
+            "how-it-works, vim",
+            ListKind::Concepts,
+            &["how-it-works", "vim"],
+            false,
+        );
         check(
             "First fact. | Second, fact.",
             ListKind::Facts,
@@ -223,7 +255,12 @@ mod tests {
             &["first fact", "second fact"],
             false,
         );
-        check(r#"["how-it-works", "#, ListKind::Concepts, &["how-it-works"], true);
+        check(
+            r#"["how-it-works", "#,
+            ListKind::Concepts,
+            &["how-it-works"],
+            true,
+        );
         check(
             r#"["whole", "cut off in the mid"#,
             ListKind::Facts,
@@ -231,15 +268,30 @@ mod tests {
             true,
         );
         check(r#""pattern""#, ListKind::Concepts, &["pattern"], false);
-        check(r#"{"0": "as an object"}"#, ListKind::Facts, &["0: as an object"], true);
+        check(
+            r#"{"0": "as an object"}"#,
+            ListKind::Facts,
+            &["0: as an object"],
+            true,
+        );
         check(
             r#"["gotcha", null, 7, {"name": "nested"}]"#,
             ListKind::Concepts,
             &["gotcha", "7", "name: nested"],
             true,
         );
-        check("app/models/bare path.rb", ListKind::Files, &["app/models/bare path.rb"], false);
-        check("src/a.rs, src/b.rs", ListKind::Files, &["src/a.rs", "src/b.rs"], false);
+        check(
+            "app/models/bare path.rb",
+            ListKind::Files,
+            &["app/models/bare path.rb"],
+            false,
+        );
+        check(
+            "src/a.rs, src/b.rs",
+            ListKind::Files,
+            &["src/a.rs", "src/b.rs"],
+            false,
+        );
     }
 
     #[test]
@@ -259,7 +311,11 @@ mod tests {
             (" \t", Status::Staging),
             ("REJECTED", Status::Rejected),
         ] {
-            assert_eq!(status(ValueRef::Text(word.as_bytes())), Ok(expected), "{word:?}");
+            assert_eq!(
+                status(ValueRef::Text(word.as_bytes())),
+                Ok(expected),
+                "{word:?}"
+            );
         }
         assert_eq!(status(ValueRef::Null), Ok(Status::Staging));
         let unknown = [
@@ -280,7 +336,10 @@ mod tests {
         ];
         for value in unknown {
             let word = status(value).unwrap_err();
-            assert!(!word.trim().is_empty() && Status::parse(&word).is_none(), "{value:?}: {word:?}");
+            assert!(
+                !word.trim().is_empty() && Status::parse(&word).is_none(),
+                "{value:?}: {word:?}"
+            );
         }
     }
 

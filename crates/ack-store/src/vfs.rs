@@ -7,7 +7,10 @@
 //! the whole process.
 //!
 //! SQLite takes a file layer as a C structure, so this is the only module with `unsafe` code.
-#![expect(unsafe_code, reason = "SQLite takes a file layer as a C structure with function pointers")]
+#![expect(
+    unsafe_code,
+    reason = "SQLite takes a file layer as a C structure with function pointers"
+)]
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
@@ -42,7 +45,10 @@ pub fn register() -> bool {
         unsafe {
             if let Some(set) = (*base).xSetSystemCall {
                 let call: unsafe extern "C" fn(c_int, u32, u32) -> c_int = keep_owner;
-                let call = std::mem::transmute::<unsafe extern "C" fn(c_int, u32, u32) -> c_int, unsafe extern "C" fn()>(call);
+                let call = std::mem::transmute::<
+                    unsafe extern "C" fn(c_int, u32, u32) -> c_int,
+                    unsafe extern "C" fn(),
+                >(call);
                 // Where there is no such call to replace (Windows), there is nothing to prevent.
                 let _ = set(base, c"fchown".as_ptr(), Some(call));
             }
@@ -68,7 +74,10 @@ unsafe extern "C" fn open(
     let flags = if name.is_null() {
         flags
     } else {
-        let writing = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_DELETEONCLOSE | ffi::SQLITE_OPEN_EXCLUSIVE;
+        let writing = ffi::SQLITE_OPEN_READWRITE
+            | ffi::SQLITE_OPEN_CREATE
+            | ffi::SQLITE_OPEN_DELETEONCLOSE
+            | ffi::SQLITE_OPEN_EXCLUSIVE;
         (flags & !writing) | ffi::SQLITE_OPEN_READONLY
     };
     // SAFETY: the pointers come from SQLite unchanged, and `base` is the layer whose file structure `file` has room for
@@ -81,7 +90,11 @@ unsafe extern "C" fn open(
     }
 }
 
-unsafe extern "C" fn delete(_layer: *mut ffi::sqlite3_vfs, _name: *const c_char, _sync_dir: c_int) -> c_int {
+unsafe extern "C" fn delete(
+    _layer: *mut ffi::sqlite3_vfs,
+    _name: *const c_char,
+    _sync_dir: c_int,
+) -> c_int {
     ffi::SQLITE_IOERR_DELETE
 }
 

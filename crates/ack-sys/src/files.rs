@@ -45,9 +45,14 @@ pub fn is_special(path: &Path) -> bool {
 /// See [`open`]; also if the file holds more than `max_bytes`.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut content = Vec::new();
-    open(path)?.take(max_bytes.saturating_add(1)).read_to_end(&mut content)?;
+    open(path)?
+        .take(max_bytes.saturating_add(1))
+        .read_to_end(&mut content)?;
     if content.len() as u64 > max_bytes {
-        return Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {max_bytes} bytes")));
+        return Err(Error::new(
+            ErrorKind::FileTooLarge,
+            format!("it is larger than {max_bytes} bytes"),
+        ));
     }
     Ok(content)
 }
@@ -57,7 +62,8 @@ pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// See [`read`]; also if the file is not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
-    String::from_utf8(read(path, max_bytes)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
+    String::from_utf8(read(path, max_bytes)?)
+        .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// Replaces a leading `~` by the home folder.
@@ -80,7 +86,10 @@ fn expect_file(kind: FileType) -> Result<()> {
     } else {
         "a device"
     };
-    Err(Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")))
+    Err(Error::new(
+        ErrorKind::InvalidInput,
+        format!("it is {what}, not a file"),
+    ))
 }
 
 #[cfg(test)]
@@ -94,15 +103,27 @@ mod tests {
         std::fs::write(at("file"), "five5").unwrap();
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         assert_eq!(read_text(&at("link"), 5).unwrap(), "five5");
-        assert_eq!(read(&at("file"), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(
+            read(&at("file"), 4).unwrap_err().kind(),
+            ErrorKind::FileTooLarge
+        );
         assert_eq!(open(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
         nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
         let _listener = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        for (name, what) in [("pipe", "a named pipe"), ("socket", "a socket"), (".", "a folder")] {
+        for (name, what) in [
+            ("pipe", "a named pipe"),
+            ("socket", "a socket"),
+            (".", "a folder"),
+        ] {
             let error = read(&at(name), 5).unwrap_err().to_string();
             assert!(error.contains(what), "{name}: {error}");
         }
-        assert!(open(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
+        assert!(
+            open(Path::new("/dev/zero"))
+                .unwrap_err()
+                .to_string()
+                .contains("a device")
+        );
         assert!(is_special(&at("pipe")) && !is_special(&at("file")) && !is_special(folder.path()));
     }
 }

@@ -5,3 +5,6 @@
 pub mod files;
 pub mod heap;
 pub mod idle_pool;
+
+#[cfg(not(unix))]
+compile_error!("ack-memory runs on Linux and macOS: it opens stores with Unix calls");

@@ -36,7 +36,9 @@ impl FetchError {
     /// What to do about it.
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::Download(_) => "this needs a network; any copy of the model's `model.safetensors` in a folder works as well",
+            Self::Download(_) => {
+                "this needs a network; any copy of the model's `model.safetensors` in a folder works as well"
+            }
             Self::Io { .. } => "check that the folder can be written",
             Self::Model(error) => error.hint(),
         }
@@ -50,7 +52,11 @@ impl FetchError {
 pub fn fetch(folder: &Path) -> Result<PathBuf, FetchError> {
     let io = |action: &'static str| {
         let path = folder.to_owned();
-        move |source| FetchError::Io { action, path, source }
+        move |source| FetchError::Io {
+            action,
+            path,
+            source,
+        }
     };
     let download = |error: ApiError| FetchError::Download(Box::new(error));
     std::fs::create_dir_all(folder).map_err(io("make"))?;
@@ -59,7 +65,9 @@ pub fn fetch(folder: &Path) -> Result<PathBuf, FetchError> {
         .prefix(".fetch-")
         .tempdir_in(folder)
         .map_err(io("write into"))?;
-    let builder = ApiBuilder::from_env().with_cache_dir(partial.path().to_owned()).with_progress(true);
+    let builder = ApiBuilder::from_env()
+        .with_cache_dir(partial.path().to_owned())
+        .with_progress(true);
     let api = builder.build().map_err(download)?;
     let file = api.model(MODEL.to_owned()).get(WEIGHTS).map_err(download)?;
     let complete = file.canonicalize().map_err(io("find the download in"))?;

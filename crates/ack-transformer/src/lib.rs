@@ -92,7 +92,8 @@ impl Transformer {
             path: path.clone(),
             reason: error.to_string(),
         };
-        let builder = VarBuilder::from_buffered_safetensors(bytes, DType::F32, &Device::Cpu).map_err(other)?;
+        let builder = VarBuilder::from_buffered_safetensors(bytes, DType::F32, &Device::Cpu)
+            .map_err(other)?;
         let model = BertModel::load(builder, &config()).map_err(other)?;
         let transformer = Self {
             model,
@@ -106,9 +107,16 @@ impl Transformer {
 
     fn check(&self) -> Result<(), ModelError> {
         let references: Vec<Reference> = serde_json::from_str(REFERENCES).unwrap_or_default();
-        let texts: Vec<String> = references.iter().map(|reference| reference.text.clone()).collect();
+        let texts: Vec<String> = references
+            .iter()
+            .map(|reference| reference.text.clone())
+            .collect();
         for (reference, vector) in references.iter().zip(self.vectors(&texts)?) {
-            let cosine: f32 = vector.iter().zip(&reference.vector).map(|(a, b)| a * b).sum();
+            let cosine: f32 = vector
+                .iter()
+                .zip(&reference.vector)
+                .map(|(a, b)| a * b)
+                .sum();
             if vector.len() != reference.vector.len() || cosine < SAME {
                 return Err(self.other(&format!(
                     "its vector for a reference text has a cosine of {cosine:.4} with the right one"
@@ -132,8 +140,13 @@ impl Transformer {
         order.sort_by_key(|place| tokens.get(*place).map_or(0, Vec::len));
         let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
         for places in order.chunks(BATCH) {
-            let batch: Vec<&[u32]> = places.iter().filter_map(|place| tokens.get(*place).map(Vec::as_slice)).collect();
-            let outputs = self.forward(&batch).map_err(|error| self.other(&error.to_string()))?;
+            let batch: Vec<&[u32]> = places
+                .iter()
+                .filter_map(|place| tokens.get(*place).map(Vec::as_slice))
+                .collect();
+            let outputs = self
+                .forward(&batch)
+                .map_err(|error| self.other(&error.to_string()))?;
             for (place, vector) in places.iter().zip(outputs) {
                 if let Some(slot) = vectors.get_mut(*place) {
                     *slot = vector;
@@ -152,12 +165,20 @@ impl Transformer {
     }
 
     fn forward(&self, batch: &[&[u32]]) -> candle_core::Result<Vec<Vec<f32>>> {
-        let longest = batch.iter().map(|tokens| tokens.len()).max().unwrap_or_default();
+        let longest = batch
+            .iter()
+            .map(|tokens| tokens.len())
+            .max()
+            .unwrap_or_default();
         let shape = (batch.len(), longest);
         let filled = |filler: u32, value: &dyn Fn(u32) -> u32| -> Vec<u32> {
             let row = |tokens: &&[u32]| -> Vec<u32> {
                 let rest = std::iter::repeat_n(filler, longest - tokens.len());
-                tokens.iter().map(|token| value(*token)).chain(rest).collect()
+                tokens
+                    .iter()
+                    .map(|token| value(*token))
+                    .chain(rest)
+                    .collect()
             };
             batch.iter().flat_map(row).collect()
         };
@@ -178,7 +199,8 @@ impl Embedder for Transformer {
     }
 
     fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        self.vectors(texts).map_err(|error| EmbedError(Box::new(error)))
+        self.vectors(texts)
+            .map_err(|error| EmbedError(Box::new(error)))
     }
 }
 

@@ -92,19 +92,32 @@ impl Changes {
         Self::read_until(repository, home, end, budget).unwrap_or_default()
     }
 
-    fn read_until(repository: &Repository, home: Option<&Path>, end: Instant, budget: Duration) -> Option<Self> {
+    fn read_until(
+        repository: &Repository,
+        home: Option<&Path>,
+        end: Instant,
+        budget: Duration,
+    ) -> Option<Self> {
         let top = repository.work_tree.as_path();
         if top == repository.git_dir {
             return None;
         }
         let index = index(repository)?;
         let kind = index.object_hash();
-        let mut candidates: Vec<Candidate<'_>> = index.entries().iter().filter_map(|entry| candidate(entry, &index)).collect();
+        let mut candidates: Vec<Candidate<'_>> = index
+            .entries()
+            .iter()
+            .filter_map(|entry| candidate(entry, &index))
+            .collect();
         let tracked = candidates.len();
         let log = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
         let last_commit = log.and_then(|metadata| metadata.modified()).ok();
         let mut found: Vec<Difference<'_>> = staged(&candidates, &index, last_commit);
-        let (folders, runs) = folders(&candidates, top, Instant::now() + budget / FOLDERS_BUDGET_DIVISOR);
+        let (folders, runs) = folders(
+            &candidates,
+            top,
+            Instant::now() + budget / FOLDERS_BUDGET_DIVISOR,
+        );
         let likeliest = folders
             .iter()
             .map(|folder| (folder.path, names(&candidates, runs.get(folder.path))));
@@ -126,8 +139,17 @@ impl Changes {
         verify(&mut found, top, kind, Instant::now() + budget / 5);
         let mut differences: Vec<(bool, Option<SystemTime>, String)> = found
             .into_iter()
-            .map(|difference| (difference.conflict, difference.written, difference.path.to_owned()))
-            .chain(new.into_iter().map(|file| (false, Some(file.written), file.path)))
+            .map(|difference| {
+                (
+                    difference.conflict,
+                    difference.written,
+                    difference.path.to_owned(),
+                )
+            })
+            .chain(
+                new.into_iter()
+                    .map(|file| (false, Some(file.written), file.path)),
+            )
             .collect();
         differences.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(&b.2)));
         let mut files: Vec<String> = Vec::new();
@@ -136,14 +158,23 @@ impl Changes {
                 files.push(path);
             }
         }
-        Some(Self { files, tracked, compared })
+        Some(Self {
+            files,
+            tracked,
+            compared,
+        })
     }
 }
 
 /// An entry to compare, unless git itself would skip it.
 fn candidate<'a>(entry: &'a Entry, index: &'a State) -> Option<Candidate<'a>> {
-    let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK);
-    let unseen = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+    let is_file = matches!(
+        entry.mode,
+        Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK
+    );
+    let unseen = entry
+        .flags
+        .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
     let path = std::str::from_utf8(entry.path(index)).ok()?;
     (is_file && !unseen).then(|| Candidate {
         rank: u64::from(entry.stat.mtime.secs),
@@ -156,22 +187,40 @@ fn candidate<'a>(entry: &'a Entry, index: &'a State) -> Option<Candidate<'a>> {
 /// The index; empty if nothing was ever added.
 fn index(repository: &Repository) -> Option<gix_index::File> {
     let path = repository.git_dir.join("index");
-    let kind = if repository.sha256 { Kind::Sha256 } else { Kind::Sha1 };
+    let kind = if repository.sha256 {
+        Kind::Sha256
+    } else {
+        Kind::Sha1
+    };
     match std::fs::metadata(&path) {
         // The checksum is not verified, which would take longer than reading. An index that is
         // broken in a way that matters cannot be decoded.
-        Ok(metadata) if metadata.is_file() && metadata.len() <= MAX_INDEX_BYTES && !is_shared_elsewhere(repository) => {
+        Ok(metadata)
+            if metadata.is_file()
+                && metadata.len() <= MAX_INDEX_BYTES
+                && !is_shared_elsewhere(repository) =>
+        {
             gix_index::File::at(path, kind, true, gix_index::decode::Options::default()).ok()
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(gix_index::File::from_state(State::new(kind), path)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some(gix_index::File::from_state(State::new(kind), path))
+        }
         _ => None,
     }
 }
 
 /// Whether a part of a split index, which would be read too, is not a file.
 fn is_shared_elsewhere(repository: &Repository) -> bool {
-    let entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
-    let mut shared = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
+    let entries = std::fs::read_dir(&repository.git_dir)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut shared = entries.filter(|entry| {
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("sharedindex.")
+    });
     shared.any(|entry| files::check(&entry.path()).is_err())
 }
 
@@ -190,17 +239,27 @@ type Runs<'a> = HashMap<&'a str, Vec<Range<usize>>>;
 
 /// The folders of these files, as many as can be checked in time, most likely to hold changes
 /// first.
-fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<Folder<'a>>, Runs<'a>) {
+fn folders<'a>(
+    candidates: &[Candidate<'a>],
+    top: &Path,
+    end: Instant,
+) -> (Vec<Folder<'a>>, Runs<'a>) {
     // Neighbours mostly share a folder, so the map is accessed once per run.
     let mut newest: HashMap<&str, u64> = HashMap::default();
     let mut runs = Runs::default();
     let mut start = 0;
     for run in candidates.chunk_by(|a, b| a.folder == b.folder) {
-        let latest = run.iter().map(|candidate| candidate.rank).max().unwrap_or_default();
+        let latest = run
+            .iter()
+            .map(|candidate| candidate.rank)
+            .max()
+            .unwrap_or_default();
         if let Some(first) = run.first() {
             let known = newest.entry(first.folder).or_default();
             *known = latest.max(*known);
-            runs.entry(first.folder).or_default().push(start..start + run.len());
+            runs.entry(first.folder)
+                .or_default()
+                .push(start..start + run.len());
         }
         start += run.len();
     }
@@ -215,10 +274,18 @@ fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<F
     }
     newest.entry("").or_insert(ACTIVE_FOLDER);
     // The folders with the oldest files come last, in case time runs out.
-    let mut checked: Vec<(u64, &str)> = newest.into_iter().map(|(folder, latest)| (latest, folder)).collect();
+    let mut checked: Vec<(u64, &str)> = newest
+        .into_iter()
+        .map(|(folder, latest)| (latest, folder))
+        .collect();
     checked.sort_unstable_by(|a, b| b.cmp(a));
     let (mut folders, _) = parallel_filter_map(&checked, end, |(latest, path)| {
-        let written = seconds(std::fs::symlink_metadata(top.join(path)).ok()?.modified().ok()?);
+        let written = seconds(
+            std::fs::symlink_metadata(top.join(path))
+                .ok()?
+                .modified()
+                .ok()?,
+        );
         Some(Folder {
             active: written > latest + FOLDER_MARGIN_SECS,
             written,
@@ -231,7 +298,10 @@ fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<F
 
 /// The names of a folder's tracked files.
 fn names<'a>(candidates: &[Candidate<'a>], runs: Option<&Vec<Range<usize>>>) -> HashSet<&'a str> {
-    let runs = runs.into_iter().flatten().filter_map(|run| candidates.get(run.clone()));
+    let runs = runs
+        .into_iter()
+        .flatten()
+        .filter_map(|run| candidates.get(run.clone()));
     runs.flatten()
         .map(|candidate| candidate.path.rsplit('/').next().unwrap_or_default())
         .collect()
@@ -239,11 +309,19 @@ fn names<'a>(candidates: &[Candidate<'a>], runs: Option<&Vec<Range<usize>>>) -> 
 
 /// Moves the files of active folders to the front.
 fn prioritize(candidates: &mut [Candidate<'_>], folders: &[Folder<'_>]) {
-    let active: HashSet<&str> = folders.iter().filter(|folder| folder.active).map(|folder| folder.path).collect();
+    let active: HashSet<&str> = folders
+        .iter()
+        .filter(|folder| folder.active)
+        .map(|folder| folder.path)
+        .collect();
     if !active.is_empty() {
         for run in candidates.chunk_by_mut(|a, b| a.folder == b.folder) {
-            if run.first().is_some_and(|first| active.contains(first.folder)) {
-                run.iter_mut().for_each(|candidate| candidate.rank |= ACTIVE_FOLDER);
+            if run
+                .first()
+                .is_some_and(|first| active.contains(first.folder))
+            {
+                run.iter_mut()
+                    .for_each(|candidate| candidate.rank |= ACTIVE_FOLDER);
             }
         }
     }
@@ -253,7 +331,11 @@ fn prioritize(candidates: &mut [Candidate<'_>], folders: &[Folder<'_>]) {
 
 /// Filters and maps items in order, on a few threads, until the time is up. Returns the results and
 /// how many items were checked.
-fn parallel_filter_map<T: Sync, F: Send>(items: &[T], end: Instant, check: impl Fn(&T) -> Option<F> + Sync) -> (Vec<F>, usize) {
+fn parallel_filter_map<T: Sync, F: Send>(
+    items: &[T],
+    end: Instant,
+    check: impl Fn(&T) -> Option<F> + Sync,
+) -> (Vec<F>, usize) {
     let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         let mut found = Vec::new();
@@ -270,7 +352,9 @@ fn parallel_filter_map<T: Sync, F: Send>(items: &[T], end: Instant, check: impl 
     };
     let threads = match items.len() {
         ..MIN_PARALLEL_FILES => 1,
-        _ => std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS),
+        _ => std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(MAX_THREADS),
     };
     let found = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
@@ -284,7 +368,11 @@ fn parallel_filter_map<T: Sync, F: Send>(items: &[T], end: Instant, check: impl 
 }
 
 /// Compares files with their index entries until the time is up.
-fn compare<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<Difference<'a>>, usize) {
+fn compare<'a>(
+    candidates: &[Candidate<'a>],
+    top: &Path,
+    end: Instant,
+) -> (Vec<Difference<'a>>, usize) {
     parallel_filter_map(candidates, end, |candidate| {
         let (path, entry) = (candidate.path, candidate.entry);
         let conflict = entry.stage_raw() != 0;
@@ -297,7 +385,9 @@ fn compare<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<D
         };
         let metadata = match std::fs::symlink_metadata(top.join(path)) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(difference(None, false)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Some(difference(None, false));
+            }
             Err(_) => return None,
         };
         let written = metadata.modified().ok()?;
@@ -309,7 +399,8 @@ fn compare<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> (Vec<D
         let same_time = u64::from(recorded.mtime.secs) == since.as_secs() & u64::from(u32::MAX)
             && (recorded.mtime.nsecs == 0 || recorded.mtime.nsecs == since.subsec_nanos());
         let fresh = entry.flags.contains(Flags::INTENT_TO_ADD);
-        (conflict || fresh || !same_size || !same_time).then(|| difference(Some(written), same_size && !conflict && !fresh))
+        (conflict || fresh || !same_size || !same_time)
+            .then(|| difference(Some(written), same_size && !conflict && !fresh))
     })
 }
 
@@ -323,38 +414,59 @@ fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant)
             return true;
         }
         read += 1;
-        if read > MAX_VERIFIED_FILES || u64::from(difference.entry.stat.size) > MAX_VERIFIED_BYTES || Instant::now() >= end {
+        if read > MAX_VERIFIED_FILES
+            || u64::from(difference.entry.stat.size) > MAX_VERIFIED_BYTES
+            || Instant::now() >= end
+        {
             return false;
         }
         let path = top.join(difference.path);
         let content = if difference.entry.mode == Mode::SYMLINK {
-            std::fs::read_link(path).map(|target| target.to_string_lossy().into_owned().into_bytes())
+            std::fs::read_link(path)
+                .map(|target| target.to_string_lossy().into_owned().into_bytes())
         } else {
             files::read(&path, MAX_VERIFIED_BYTES)
         };
-        let hash = content
-            .ok()
-            .and_then(|content| gix_object::compute_hash(kind, gix_object::Kind::Blob, &content).ok());
+        let hash = content.ok().and_then(|content| {
+            gix_object::compute_hash(kind, gix_object::Kind::Blob, &content).ok()
+        });
         hash.is_some_and(|hash| hash != difference.entry.id)
     });
 }
 
 /// Staged files: the tree cache marks their folder, and they were written since the last commit or
 /// checkout.
-fn staged<'a>(candidates: &[Candidate<'a>], index: &State, last_commit: Option<SystemTime>) -> Vec<Difference<'a>> {
-    let (Some(tree), Some(last)) = (index.tree().filter(|tree| tree.num_entries.is_none()), last_commit) else {
+fn staged<'a>(
+    candidates: &[Candidate<'a>],
+    index: &State,
+    last_commit: Option<SystemTime>,
+) -> Vec<Difference<'a>> {
+    let (Some(tree), Some(last)) = (
+        index.tree().filter(|tree| tree.num_entries.is_none()),
+        last_commit,
+    ) else {
         return Vec::new();
     };
     let since = last.duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = (since.as_secs(), since.subsec_nanos());
-    let recorded = |entry: &Entry| (u64::from(entry.stat.mtime.secs), entry.stat.mtime.nsecs.min(999_999_999));
-    let recent = candidates.iter().filter(|candidate| recorded(candidate.entry) > since);
+    let recorded = |entry: &Entry| {
+        (
+            u64::from(entry.stat.mtime.secs),
+            entry.stat.mtime.nsecs.min(999_999_999),
+        )
+    };
+    let recent = candidates
+        .iter()
+        .filter(|candidate| recorded(candidate.entry) > since);
     recent
         .filter(|candidate| is_marked(tree, candidate.folder))
         .map(|candidate| Difference {
             path: candidate.path,
             entry: candidate.entry,
-            written: UNIX_EPOCH.checked_add(Duration::new(recorded(candidate.entry).0, recorded(candidate.entry).1)),
+            written: UNIX_EPOCH.checked_add(Duration::new(
+                recorded(candidate.entry).0,
+                recorded(candidate.entry).1,
+            )),
             unverified: false,
             conflict: false,
         })
@@ -366,7 +478,11 @@ fn staged<'a>(candidates: &[Candidate<'a>], index: &State, last_commit: Option<S
 fn is_marked(root: &Tree, folder: &str) -> bool {
     let mut tree = root;
     for part in folder.split('/').filter(|part| !part.is_empty()) {
-        match tree.children.iter().find(|child| child.name.as_slice() == part.as_bytes()) {
+        match tree
+            .children
+            .iter()
+            .find(|child| child.name.as_slice() == part.as_bytes())
+        {
             Some(child) => tree = child,
             None => break,
         }
@@ -379,5 +495,6 @@ fn is_marked(root: &Tree, folder: &str) -> bool {
 }
 
 fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }

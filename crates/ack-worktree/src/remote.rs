@@ -60,7 +60,9 @@ impl UrlRewrites {
 
     fn add_prefixes(&mut self, config: &File) {
         for section in config.sections_by_name("url").into_iter().flatten() {
-            let Some(base) = section.header().subsection_name() else { continue };
+            let Some(base) = section.header().subsection_name() else {
+                continue;
+            };
             let beginnings = section.values("insteadOf").into_iter();
             self.prefixes
                 .extend(beginnings.map(|beginning| (beginning.to_string(), base.to_string())));
@@ -77,12 +79,16 @@ impl UrlRewrites {
             .filter(|(beginning, _)| !beginning.is_empty() && url.starts_with(beginning));
         let replaced = matching
             .max_by_key(|(beginning, _)| beginning.len())
-            .and_then(|(beginning, base)| Some(format!("{base}{}", url.strip_prefix(beginning.as_str())?)));
+            .and_then(|(beginning, base)| {
+                Some(format!("{base}{}", url.strip_prefix(beginning.as_str())?))
+            });
         let mut all = Vec::new();
         for url in replaced.iter().map(String::as_str).chain([url]) {
             let remote = Remote::parse(url);
             let resolved = match &remote {
-                Remote::Ssh(host, path) => self.host_name(host).map(|host| Remote::Ssh(host, path.clone()).show()),
+                Remote::Ssh(host, path) => self
+                    .host_name(host)
+                    .map(|host| Remote::Ssh(host, path.clone()).show()),
                 _ => None,
             };
             for spelling in resolved.into_iter().chain([remote.show()]) {
@@ -96,9 +102,14 @@ impl UrlRewrites {
 
     /// The host that ssh connects to, if its configuration says so.
     fn host_name(&self, host: &str) -> Option<String> {
-        let matches = |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());
+        let matches =
+            |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());
         let found = self.hosts.iter().find(|known| {
-            let refused = known.patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(matches);
+            let refused = known
+                .patterns
+                .iter()
+                .filter_map(|pattern| pattern.strip_prefix('!'))
+                .any(matches);
             !refused && known.patterns.iter().any(|pattern| matches(pattern))
         })?;
         Some(found.name.replace("%h", host).replace("%%", "%"))
@@ -110,12 +121,22 @@ impl UrlRewrites {
 fn ssh_hosts(text: &str) -> Vec<SshHost> {
     let mut hosts = Vec::new();
     let mut patterns: Option<Vec<String>> = Some(vec!["*".to_owned()]);
-    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'))
+    {
         let Some((key, value)) = line.split_once(|c: char| c.is_whitespace() || c == '=') else {
             continue;
         };
-        let value = value.trim_start_matches(|c: char| c.is_whitespace() || c == '=').trim();
-        let words = || value.split_whitespace().map(|word| word.trim_matches('"').to_lowercase());
+        let value = value
+            .trim_start_matches(|c: char| c.is_whitespace() || c == '=')
+            .trim();
+        let words = || {
+            value
+                .split_whitespace()
+                .map(|word| word.trim_matches('"').to_lowercase())
+        };
         match key.to_lowercase().as_str() {
             "host" => patterns = Some(words().collect()),
             "match" => patterns = None,
@@ -163,7 +184,10 @@ impl Remote {
         let url = url.strip_prefix("git+").unwrap_or(url);
         match gix_url::parse(url) {
             Ok(parsed) if parsed.host().is_some() => {
-                let (host, path) = (parsed.host().unwrap_or_default().to_lowercase(), parsed.path.to_string());
+                let (host, path) = (
+                    parsed.host().unwrap_or_default().to_lowercase(),
+                    parsed.path.to_string(),
+                );
                 match parsed.scheme {
                     gix_url::Scheme::Ssh => Self::Ssh(host, path),
                     _ => Self::Net(host, path),
@@ -206,7 +230,9 @@ fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
 }
 
 fn without_git(path: &str) -> &str {
-    path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/')
+    path.strip_suffix(".git")
+        .unwrap_or(path)
+        .trim_end_matches('/')
 }
 
 /// Whether a path starts with a Windows drive (`C:\src`, `C:/src`).
@@ -256,7 +282,11 @@ mod tests {
         ] {
             assert_eq!(normalise(url), "c:/src/ledger-api", "{url}");
         }
-        for url in ["/srv/git/ledger.git", "file:///srv/git/ledger", "file://localhost/srv/git/ledger/"] {
+        for url in [
+            "/srv/git/ledger.git",
+            "file:///srv/git/ledger",
+            "file://localhost/srv/git/ledger/",
+        ] {
             assert_eq!(normalise(url), "/srv/git/ledger", "{url}");
         }
         for url in [r"\\files\git\ledger", "file://files/git/ledger.git"] {
@@ -279,7 +309,14 @@ mod tests {
         assert_eq!(first("git.corp:org/x"), "git.corp.example.com/org/x");
         assert_eq!(first("build.corp:org/x"), "build.corp/org/x");
         assert_eq!(first("other:org/x"), "other/org/x");
-        assert_eq!(first("https://work/org/x"), "work/org/x", "an alias is one of ssh alone");
-        assert_eq!(rewrites.spellings("work:org/x"), ["github.com/org/x", "work/org/x"]);
+        assert_eq!(
+            first("https://work/org/x"),
+            "work/org/x",
+            "an alias is one of ssh alone"
+        );
+        assert_eq!(
+            rewrites.spellings("work:org/x"),
+            ["github.com/org/x", "work/org/x"]
+        );
     }
 }

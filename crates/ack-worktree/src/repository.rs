@@ -46,7 +46,13 @@ impl Repository {
         let work_tree = absolute(folder, work_tree.unwrap_or_else(|| git_dir.clone()));
         let common = common_dir(&git_dir);
         let main = match common.parent() {
-            Some(parent) if common.file_name().is_some_and(|name| name == ".git" || name == ".bare") => parent.to_owned(),
+            Some(parent)
+                if common
+                    .file_name()
+                    .is_some_and(|name| name == ".git" || name == ".bare") =>
+            {
+                parent.to_owned()
+            }
             // The folder of a submodule or a bare repository is not the project's folder; the
             // working tree is.
             _ if common == git_dir => work_tree.clone(),
@@ -59,12 +65,18 @@ impl Repository {
             .map(str::to_owned);
         let config = settings_file(&common.join("config"), gix_config::Source::Local);
         let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
-        let ignore_case = config.as_ref().and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
+        let ignore_case = config
+            .as_ref()
+            .and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
         let rewrites = UrlRewrites::read(config.as_ref(), home);
         Some(Self {
-            remotes: config.as_ref().map(|config| remotes(config, &rewrites)).unwrap_or_default(),
+            remotes: config
+                .as_ref()
+                .map(|config| remotes(config, &rewrites))
+                .unwrap_or_default(),
             rewrites,
-            sha256: text("extensions.objectFormat").is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
+            sha256: text("extensions.objectFormat")
+                .is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
             ignore_case: ignore_case.unwrap_or(false),
             excludes_file: text("core.excludesFile").map(|path| PathBuf::from(path.to_string())),
             main: canonical(&main),
@@ -86,7 +98,12 @@ impl Repository {
 pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
     let text = files::read(path, MAX_GIT_FILE_BYTES).ok()?;
     let origin = gix_config::file::Metadata::from(source).at(path);
-    gix_config::File::from_bytes_no_includes(&text, origin, gix_config::file::init::Options::default()).ok()
+    gix_config::File::from_bytes_no_includes(
+        &text,
+        origin,
+        gix_config::file::init::Options::default(),
+    )
+    .ok()
 }
 
 /// Whether discovery can start at a folder. On the way up, the library opens git's files without
@@ -101,12 +118,17 @@ fn is_safe_to_discover(folder: &Path) -> bool {
         };
         let folders = [folder, linked_git_dir.as_deref().unwrap_or(&dot_git)];
         let read = ["HEAD", "commondir", "gitdir"];
-        let mut files = folders.iter().flat_map(|folder| read.map(|name| folder.join(name)));
+        let mut files = folders
+            .iter()
+            .flat_map(|folder| read.map(|name| folder.join(name)));
         if files::is_special(&dot_git) || files.any(|file| files::is_special(&file)) {
             return false;
         }
         // The search ends at a complete repository.
-        if ["HEAD", "objects", "refs"].iter().all(|name| dot_git.join(name).exists()) {
+        if ["HEAD", "objects", "refs"]
+            .iter()
+            .all(|name| dot_git.join(name).exists())
+        {
             return true;
         }
     }
@@ -131,7 +153,10 @@ fn common_dir(git_dir: &Path) -> PathBuf {
 fn remotes(config: &gix_config::File, rewrites: &UrlRewrites) -> Vec<String> {
     let mut remotes: Vec<(bool, String)> = Vec::new();
     for section in config.sections_by_name("remote").into_iter().flatten() {
-        let origin = section.header().subsection_name().is_some_and(|name| name == "origin");
+        let origin = section
+            .header()
+            .subsection_name()
+            .is_some_and(|name| name == "origin");
         for url in section.values("url") {
             for url in rewrites.spellings(&url.to_string()) {
                 if !remotes.iter().any(|(_, known)| *known == url) {
@@ -145,7 +170,11 @@ fn remotes(config: &gix_config::File, rewrites: &UrlRewrites) -> Vec<String> {
 }
 
 fn absolute(base: &Path, path: PathBuf) -> PathBuf {
-    canonical(&if path.is_absolute() { path } else { base.join(path) })
+    canonical(&if path.is_absolute() {
+        path
+    } else {
+        base.join(path)
+    })
 }
 
 fn canonical(path: &Path) -> PathBuf {

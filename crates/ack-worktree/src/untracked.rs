@@ -120,8 +120,14 @@ impl UntrackedSearch<'_> {
     /// cannot be read. `known` holds the names of its tracked files; it is `None` for a new folder.
     fn read(&mut self, folder: &str, known: Option<&HashSet<&str>>) -> Option<Vec<String>> {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
-        for (number, entry) in std::fs::read_dir(self.top.join(folder)).ok()?.flatten().enumerate() {
-            if number % ENTRIES_PER_CLOCK_CHECK == ENTRIES_PER_CLOCK_CHECK - 1 && Instant::now() >= self.end {
+        for (number, entry) in std::fs::read_dir(self.top.join(folder))
+            .ok()?
+            .flatten()
+            .enumerate()
+        {
+            if number % ENTRIES_PER_CLOCK_CHECK == ENTRIES_PER_CLOCK_CHECK - 1
+                && Instant::now() >= self.end
+            {
                 break;
             }
             if known.is_none() {
@@ -138,7 +144,9 @@ impl UntrackedSearch<'_> {
             if known.is_none() && MARKER_FILES.contains(&name) {
                 return None;
             }
-            let Ok(kind) = entry.file_type() else { continue };
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
             if name.starts_with('.') || !(kind.is_file() || kind.is_dir()) {
                 continue;
             }
@@ -149,13 +157,22 @@ impl UntrackedSearch<'_> {
             };
             if kind.is_dir() {
                 let is_generated = GENERATED_FOLDERS.contains(&name.to_lowercase().as_str());
-                if !is_generated && !self.index.path_is_directory(path.as_str().into()) && !self.rules.is_ignored_folder(&path) {
+                if !is_generated
+                    && !self.index.path_is_directory(path.as_str().into())
+                    && !self.rules.is_ignored_folder(&path)
+                {
                     folders.push(path);
                 }
             } else if !JUNK_SUFFIXES.iter().any(|end| name.ends_with(end))
-                && self.index.entry_index_by_path(path.as_str().into()).is_err()
+                && self
+                    .index
+                    .entry_index_by_path(path.as_str().into())
+                    .is_err()
                 && !self.rules.ignores(folder, &path, false)
-                && let Some(written) = entry.metadata().ok().and_then(|metadata| metadata.modified().ok())
+                && let Some(written) = entry
+                    .metadata()
+                    .ok()
+                    .and_then(|metadata| metadata.modified().ok())
                 && self.oldest.is_none_or(|oldest| written >= oldest)
             {
                 files.push(Untracked { path, written });
@@ -188,8 +205,16 @@ impl<'a> IgnoreRules<'a> {
         let global = [Some(exclude), excludes_file(repository, home)];
         Self {
             top: &repository.work_tree,
-            case: if repository.ignore_case { Case::Fold } else { Case::Sensitive },
-            global: global.into_iter().flatten().filter_map(|path| patterns(&path, None)).collect(),
+            case: if repository.ignore_case {
+                Case::Fold
+            } else {
+                Case::Sensitive
+            },
+            global: global
+                .into_iter()
+                .flatten()
+                .filter_map(|path| patterns(&path, None))
+                .collect(),
             folders: HashMap::default(),
         }
     }
@@ -200,11 +225,17 @@ impl<'a> IgnoreRules<'a> {
             return known.ignored;
         }
         let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
-        let ignored = !folder.is_empty() && (self.is_ignored_folder(above) || self.ignores(above, folder, true));
+        let ignored = !folder.is_empty()
+            && (self.is_ignored_folder(above) || self.ignores(above, folder, true));
         let file = self.top.join(folder).join(".gitignore");
         // The rules of an ignored folder do not count.
-        let patterns = if ignored { None } else { patterns(&file, Some(self.top)) };
-        self.folders.insert(folder.to_owned(), FolderRules { patterns, ignored });
+        let patterns = if ignored {
+            None
+        } else {
+            patterns(&file, Some(self.top))
+        };
+        self.folders
+            .insert(folder.to_owned(), FolderRules { patterns, ignored });
         ignored
     }
 
@@ -215,7 +246,13 @@ impl<'a> IgnoreRules<'a> {
         self.is_ignored_folder(folder);
         let name = path.rfind('/').map(|slash| slash + 1);
         let decision = |list: &List<Ignore>| {
-            let found = pattern_matching_relative_path(list, path.into(), name, Some(is_folder), self.case)?;
+            let found = pattern_matching_relative_path(
+                list,
+                path.into(),
+                name,
+                Some(is_folder),
+                self.case,
+            )?;
             Some(!found.pattern.is_negative())
         };
         let ends = std::iter::successors(Some(folder), |folder| match folder.rsplit_once('/') {
@@ -223,7 +260,10 @@ impl<'a> IgnoreRules<'a> {
             None => (!folder.is_empty()).then_some(""),
         });
         let nearest = ends.filter_map(|folder| self.folders.get(folder)?.patterns.as_ref());
-        nearest.chain(&self.global).find_map(decision).unwrap_or(false)
+        nearest
+            .chain(&self.global)
+            .find_map(decision)
+            .unwrap_or(false)
     }
 }
 
@@ -242,12 +282,22 @@ fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
 fn excludes_file(repository: &Repository, home: Option<&Path>) -> Option<PathBuf> {
     let named = |path: &Path| {
         let config = settings_file(path, gix_config::Source::User)?;
-        Some(PathBuf::from(config.string("core.excludesFile")?.to_string()))
+        Some(PathBuf::from(
+            config.string("core.excludesFile")?.to_string(),
+        ))
     };
     let settings = home.map(|home| home.join(".config/git"));
     let user = || home.and_then(|home| named(&home.join(".gitconfig")));
-    let other = || settings.as_ref().and_then(|settings| named(&settings.join("config")));
-    let path = repository.excludes_file.clone().or_else(user).or_else(other);
+    let other = || {
+        settings
+            .as_ref()
+            .and_then(|settings| named(&settings.join("config")))
+    };
+    let path = repository
+        .excludes_file
+        .clone()
+        .or_else(user)
+        .or_else(other);
     match path {
         Some(path) => Some(expand_home(&path, home)),
         None => settings.map(|settings| settings.join("ignore")),

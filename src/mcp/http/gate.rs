@@ -29,7 +29,10 @@ impl Token {
             return Err("it is empty".to_owned());
         }
         if text.len() < SHORTEST {
-            return Err(format!("it has {} characters; at least {SHORTEST} are needed", text.len()));
+            return Err(format!(
+                "it has {} characters; at least {SHORTEST} are needed",
+                text.len()
+            ));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("it holds characters other than visible ASCII ones".to_owned());
@@ -90,22 +93,40 @@ impl Gate {
     /// The refusal.
     pub fn place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = only(headers, &HOST).ok_or(Refusal::NoHost)?;
-        let host = host.to_str().ok().filter(|host| !host.is_empty()).ok_or(Refusal::NoHost)?;
-        let own = Place::parse(host).filter(|place| self.is_own(place)).ok_or(Refusal::WrongHost)?;
+        let host = host
+            .to_str()
+            .ok()
+            .filter(|host| !host.is_empty())
+            .ok_or(Refusal::NoHost)?;
+        let own = Place::parse(host)
+            .filter(|place| self.is_own(place))
+            .ok_or(Refusal::WrongHost)?;
         // A request may name its host in its target too (RFC 9112, 3.2.2).
-        let target = uri.authority().map(|authority| Place::parse(authority.as_str()));
+        let target = uri
+            .authority()
+            .map(|authority| Place::parse(authority.as_str()));
         if target.is_some_and(|target| !target.is_some_and(|target| self.is_own(&target))) {
             return Err(Refusal::WrongHost);
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
-        let origin = only(headers, &ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
-        let same = [("http://", 80), ("https://", 443)].into_iter().any(|(scheme, port)| {
-            let from = origin.strip_prefix(scheme).and_then(Place::parse);
-            from.is_some_and(|from| from.host == own.host && from.port.unwrap_or(port) == own.port.unwrap_or(port))
-        });
-        if same { Ok(()) } else { Err(Refusal::WrongOrigin) }
+        let origin = only(headers, &ORIGIN)
+            .and_then(|origin| origin.to_str().ok())
+            .unwrap_or_default();
+        let same = [("http://", 80), ("https://", 443)]
+            .into_iter()
+            .any(|(scheme, port)| {
+                let from = origin.strip_prefix(scheme).and_then(Place::parse);
+                from.is_some_and(|from| {
+                    from.host == own.host && from.port.unwrap_or(port) == own.port.unwrap_or(port)
+                })
+            });
+        if same {
+            Ok(())
+        } else {
+            Err(Refusal::WrongOrigin)
+        }
     }
 
     fn is_own(&self, place: &Place) -> bool {
@@ -117,8 +138,12 @@ impl Gate {
     /// # Errors
     /// The refusal.
     pub fn token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let Some(token) = &self.token else { return Ok(()) };
-        let given = only(headers, &AUTHORIZATION).ok_or(Refusal::NoToken)?.as_bytes();
+        let Some(token) = &self.token else {
+            return Ok(());
+        };
+        let given = only(headers, &AUTHORIZATION)
+            .ok_or(Refusal::NoToken)?
+            .as_bytes();
         let (scheme, given) = given.split_at_checked(7).ok_or(Refusal::NoToken)?;
         if !scheme.eq_ignore_ascii_case(b"bearer ") {
             return Err(Refusal::NoToken);
@@ -156,13 +181,17 @@ impl Place {
             }
             None => {
                 let (host, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-                let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-                (!host.is_empty() && host.bytes().all(plain)).then(|| (host.to_ascii_lowercase(), rest))?
+                let plain =
+                    |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+                (!host.is_empty() && host.bytes().all(plain))
+                    .then(|| (host.to_ascii_lowercase(), rest))?
             }
         };
         let port = match rest.strip_prefix(':') {
             // `+80` would be a number too.
-            Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => Some(port.parse().ok()?),
+            Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Some(port.parse().ok()?)
+            }
             None if rest.is_empty() => None,
             _ => return None,
         };
@@ -172,8 +201,12 @@ impl Place {
 
 /// A host as [`Place`] has it.
 fn plain(host: &str) -> String {
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    host.parse::<Ipv6Addr>().map_or(host, |address| address.to_string())
+    let host = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_ascii_lowercase();
+    host.parse::<Ipv6Addr>()
+        .map_or(host, |address| address.to_string())
 }
 
 #[cfg(test)]
@@ -193,7 +226,8 @@ mod tests {
     #[test]
     fn a_request_must_be_for_this_host_and_from_its_own_pages() {
         let gate = Gate::new(&["Memory.Example".to_owned(), "10.0.0.7".to_owned()], None);
-        let place = |lines: &[(&str, &str)]| gate.place(&Uri::from_static("/mcp"), &headers(lines)).err();
+        let place =
+            |lines: &[(&str, &str)]| gate.place(&Uri::from_static("/mcp"), &headers(lines)).err();
         for host in [
             "localhost",
             "127.0.0.1:7767",
@@ -242,7 +276,10 @@ mod tests {
         }
         assert_eq!(place(&[]), Some(Refusal::NoHost));
         assert_eq!(place(&[("host", "")]), Some(Refusal::NoHost));
-        assert_eq!(place(&[("host", "localhost"), ("host", "evil.example")]), Some(Refusal::NoHost));
+        assert_eq!(
+            place(&[("host", "localhost"), ("host", "evil.example")]),
+            Some(Refusal::NoHost)
+        );
         let from = |origin: &str| place(&[("host", "localhost:7767"), ("origin", origin)]);
         assert_eq!(from("http://localhost:7767"), None);
         assert_eq!(from("https://localhost:7767"), None);
@@ -267,7 +304,10 @@ mod tests {
         let plainly = |host: &str, origin: &str| place(&[("host", host), ("origin", origin)]);
         assert_eq!(plainly("localhost", "http://LOCALHOST:80"), None);
         assert_eq!(plainly("[::1]:443", "https://[0:0::1]"), None);
-        assert_eq!(plainly("localhost", "https://localhost:80"), Some(Refusal::WrongOrigin));
+        assert_eq!(
+            plainly("localhost", "https://localhost:80"),
+            Some(Refusal::WrongOrigin)
+        );
         let twice = place(&[
             ("host", "localhost"),
             ("origin", "http://localhost"),
@@ -281,7 +321,11 @@ mod tests {
             ("http://localhost:80/mcp", Ok(())),
         ] {
             let target = Uri::from_static(target);
-            assert_eq!(gate.place(&target, &headers(&[("host", "localhost")])), refusal, "{target}");
+            assert_eq!(
+                gate.place(&target, &headers(&[("host", "localhost")])),
+                refusal,
+                "{target}"
+            );
         }
     }
 
@@ -293,7 +337,10 @@ mod tests {
         assert_eq!(token(&[("authorization", &bearer)]), None);
         assert_eq!(token(&[("authorization", &bearer.to_lowercase())]), None);
         assert_eq!(token(&[]), Some(Refusal::NoToken));
-        assert_eq!(token(&[("authorization", "Basic 0123456789abcdef")]), Some(Refusal::NoToken));
+        assert_eq!(
+            token(&[("authorization", "Basic 0123456789abcdef")]),
+            Some(Refusal::NoToken)
+        );
         assert_eq!(token(&[("authorization", "Bear")]), Some(Refusal::NoToken));
         assert_eq!(
             token(&[("authorization", &bearer), ("authorization", &bearer)]),
@@ -305,7 +352,11 @@ mod tests {
             "Bearer 0123456789abcdef0",
             "Bearer 0123456789ABCDEF",
         ] {
-            assert_eq!(token(&[("authorization", wrong)]), Some(Refusal::WrongToken), "{wrong}");
+            assert_eq!(
+                token(&[("authorization", wrong)]),
+                Some(Refusal::WrongToken),
+                "{wrong}"
+            );
         }
         assert_eq!(Gate::new(&[], None).token(&headers(&[])), Ok(()));
     }

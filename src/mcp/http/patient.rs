@@ -57,7 +57,11 @@ impl<S> Patient<S> {
     }
 
     /// Counts what has left, and waits for the moment when it is too little.
-    fn judge(&mut self, context: &mut Context<'_>, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
+    fn judge(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<Result<usize>>,
+    ) -> Poll<Result<usize>> {
         let (Poll::Pending, Some((begun, left))) = (&written, self.writing) else {
             if let (Poll::Ready(Ok(count)), Some((_, left))) = (&written, self.writing.as_mut()) {
                 *left += count;
@@ -66,29 +70,46 @@ impl<S> Patient<S> {
         };
         let most = self.pace.pause + Duration::from_secs(left as u64) / self.pace.rate.max(1);
         let deadline = begun + most;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if alarm.deadline() != deadline {
             alarm.as_mut().reset(deadline);
         }
         ready!(alarm.as_mut().poll(context));
-        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client does not read its answer")))
+        Poll::Ready(Err(Error::new(
+            ErrorKind::TimedOut,
+            "the client does not read its answer",
+        )))
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
         self.begin();
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.judge(context, written)
     }
 
-    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
         self.begin();
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
         self.judge(context, written)

@@ -94,7 +94,11 @@ impl Visitors {
     /// Lets somebody in and another one out where that is needed; `None` where everybody is being answered.
     fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Guest> {
         let mut open = self.open();
-        let strangers = || open.visitors.iter().filter(|(_, visitor)| !visitor.is_known());
+        let strangers = || {
+            open.visitors
+                .iter()
+                .filter(|(_, visitor)| !visitor.is_known())
+        };
         let oldest = strangers().map(|(number, _)| *number).next();
         let neighbours = || strangers().filter(|(_, visitor)| visitor.address == address);
         let leaves = if neighbours().count() >= self.places.of_one_address {
@@ -245,7 +249,10 @@ mod tests {
             guests.push(visitors.welcome(from(address)).await);
         }
         guests.push(visitors.welcome(from(1)).await);
-        assert!(has_to_go(&guests[0]).await, "the older one of the same address");
+        assert!(
+            has_to_go(&guests[0]).await,
+            "the older one of the same address"
+        );
         guests.push(visitors.welcome(from(4)).await);
         assert!(has_to_go(&guests[1]).await, "the oldest of all");
         for guest in &guests[2..] {
@@ -287,11 +294,20 @@ mod tests {
     #[tokio::test]
     async fn a_stranger_goes_after_a_while() {
         let visitors = Visitors::new(places());
-        let (stranger, known) = (visitors.welcome(from(1)).await, visitors.welcome(from(1)).await);
+        let (stranger, known) = (
+            visitors.welcome(from(1)).await,
+            visitors.welcome(from(1)).await,
+        );
         known.visitor.make_known();
         let patience = Duration::from_secs(10);
-        tokio::time::timeout(patience, stranger.leave()).await.unwrap();
-        assert!(tokio::time::timeout(places().patience * 2, known.leave()).await.is_err());
+        tokio::time::timeout(patience, stranger.leave())
+            .await
+            .unwrap();
+        assert!(
+            tokio::time::timeout(places().patience * 2, known.leave())
+                .await
+                .is_err()
+        );
         drop((stranger, known));
         assert!(visitors.open().visitors.is_empty());
     }

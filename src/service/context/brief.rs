@@ -22,7 +22,10 @@ use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
 use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
-use ack_api::{ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo, Skipped};
+use ack_api::{
+    ContextRequest, ContextResponse, Detail, MemoryHit, Note, NoteKind, Pending, ProjectInfo,
+    Skipped,
+};
 use ack_search::dedup::Signature;
 use ack_store::StoreError;
 use ack_store::outline::{Outline, Outlines};
@@ -41,7 +44,8 @@ const TELLING: f64 = 2.0;
 pub const RECENT: &str = "recent in this project";
 /// Words of branches that say what kind of change it is, not what it is about.
 const HABITS: [&str; 14] = [
-    "add", "bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor", "release", "test", "update", "wip",
+    "add", "bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor",
+    "release", "test", "update", "wip",
 ];
 
 /// What to choose.
@@ -115,7 +119,11 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         selection.current.repository.as_ref(),
         service.config.home.as_deref(),
     );
-    let branch = signals.branch.as_deref().unwrap_or_default().split_whitespace();
+    let branch = signals
+        .branch
+        .as_deref()
+        .unwrap_or_default()
+        .split_whitespace();
     let branch: Vec<String> = branch
         .map(str::to_lowercase)
         .filter(|word| !HABITS.contains(&word.as_str()))
@@ -127,11 +135,21 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         branch
             .iter()
             .map(|word| (word.clone(), Origin::Prose))
-            .chain(LASTING.iter().map(|word| ((*word).to_owned(), Origin::Name)))
+            .chain(
+                LASTING
+                    .iter()
+                    .map(|word| ((*word).to_owned(), Origin::Name)),
+            )
             .chain(names.map(|name| (name.clone(), Origin::Name))),
     );
     let scopes = selection.scopes.clone();
-    let read = read(&mut selection, &scopes, &words, request.sessions, &mut notes)?;
+    let read = read(
+        &mut selection,
+        &scopes,
+        &words,
+        request.sessions,
+        &mut notes,
+    )?;
     let holders = Holders::count(&read, &words);
     let weights = holders.weights();
     let set = |list: &[String]| words.set(list.iter().map(String::as_str));
@@ -157,23 +175,40 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     let context = &mut brief.context;
     context.recent_memories = own.choose(true, request.own, &mut told, &mut notes)?;
     context.cross_project_learnings = own.choose(false, request.others, &mut told, &mut notes)?;
-    let told = context.recent_memories.iter().chain(&context.cross_project_learnings);
-    let holders = |id: &str| read.iter().filter(|read| read.outlines.contains(id)).count();
-    brief.shared_ids = told.filter(|hit| holders(&hit.id) > 1).map(|hit| hit.id.clone()).collect();
+    let told = context
+        .recent_memories
+        .iter()
+        .chain(&context.cross_project_learnings);
+    let holders = |id: &str| {
+        read.iter()
+            .filter(|read| read.outlines.contains(id))
+            .count()
+    };
+    brief.shared_ids = told
+        .filter(|hit| holders(&hit.id) > 1)
+        .map(|hit| hit.id.clone())
+        .collect();
     let own_scope = selection.current.scope.as_ref();
     context.pending = read
         .iter()
-        .find(|read| own_scope.is_some_and(|own| own.name == read.scope.name) && read.outlines.pending > 0)
+        .find(|read| {
+            own_scope.is_some_and(|own| own.name == read.scope.name) && read.outlines.pending > 0
+        })
         .map(|read| Pending {
             count: read.outlines.pending,
             oldest: read.outlines.oldest_pending.and_then(instant),
             ids: Vec::new(),
         });
     note_locks(read.iter().map(|read| read.scope), &mut notes);
-    let sessions = read
-        .into_iter()
-        .flat_map(|read| read.sessions.into_iter().map(|session| (read.scope.name.as_str(), session)));
-    context.recent_sessions = recent(sessions.collect(), &[&context.recent_memories, &context.cross_project_learnings]);
+    let sessions = read.into_iter().flat_map(|read| {
+        read.sessions
+            .into_iter()
+            .map(|session| (read.scope.name.as_str(), session))
+    });
+    context.recent_sessions = recent(
+        sessions.collect(),
+        &[&context.recent_memories, &context.cross_project_learnings],
+    );
     context.project = ProjectInfo {
         name: text::line(&selection.current.name, 200),
         path: text::line(&selection.current.folder.display().to_string(), 400),
@@ -186,7 +221,9 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
 }
 
 fn instant(milliseconds: i64) -> Option<String> {
-    jiff::Timestamp::from_millisecond(milliseconds).ok().map(time::show)
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .ok()
+        .map(time::show)
 }
 
 /// Reads every scope of a selection in outline. A scope that cannot be read is named and left out; where none can, the
@@ -203,7 +240,8 @@ fn read<'a>(
     for scope in scopes {
         let own = selection.current.rows_in(scope);
         let result = scope.store.full_scan(PATIENCE, |snapshot| {
-            let mut outlines = snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
+            let mut outlines =
+                snapshot.outlines(StatusFilter::Approved, &|text| words.find(text))?;
             let told = match sessions {
                 true => {
                     let wanted = SessionQuery {
@@ -277,7 +315,11 @@ impl Holders {
         let weight = |count: &usize| {
             let share = *count as f64 / self.memories.max(1) as f64;
             let common = *count > FEW && share > COMMON_SHARE;
-            if *count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
+            if *count == 0 || common {
+                0.0
+            } else {
+                (1.0 / share).ln_1p()
+            }
         };
         self.counts.iter().map(weight).collect()
     }
@@ -301,7 +343,13 @@ impl Chooser<'_> {
     /// The project's own memories, or those of others: those about what was changed, then those that the branch names, those
     /// about what the project uses, and of its own what holds for long and the newest. `told` are the memories that are in
     /// the answer already, and what is chosen joins them.
-    fn choose(&self, own: bool, most: usize, told: &mut Vec<Signature>, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
+    fn choose(
+        &self,
+        own: bool,
+        most: usize,
+        told: &mut Vec<Signature>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<MemoryHit>, Error> {
         if most == 0 {
             return Ok(Vec::new());
         }
@@ -316,14 +364,22 @@ impl Chooser<'_> {
                 outlines
                     .filter(move |outline| {
                         let names = (outline.project.as_str(), outline.alias.as_str());
-                        *known.entry(names).or_insert_with(|| read.own.hold(names.0, names.1)) == own
+                        *known
+                            .entry(names)
+                            .or_insert_with(|| read.own.hold(names.0, names.1))
+                            == own
                     })
                     .map(move |outline| (number, outline))
             })
             .collect();
         let mut known: HashSet<(usize, RowKey)> = HashSet::default();
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
-        for reason in [Reason::Changed, Reason::Branch, Reason::Uses, Reason::Lasting] {
+        for reason in [
+            Reason::Changed,
+            Reason::Branch,
+            Reason::Uses,
+            Reason::Lasting,
+        ] {
             // Near-duplicates among them are folded afterwards.
             let enough = reason.until(own, most, 0) * 2;
             if enough == 0 {
@@ -332,13 +388,22 @@ impl Chooser<'_> {
             let mut found: Vec<(f64, usize, &Outline)> = mine
                 .iter()
                 .filter(|(scope, outline)| !known.contains(&(*scope, outline.key)))
-                .filter_map(|(scope, outline)| Some((self.score(outline, reason, own)?, *scope, *outline)))
+                .filter_map(|(scope, outline)| {
+                    Some((self.score(outline, reason, own)?, *scope, *outline))
+                })
                 .collect();
-            found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| self.newer(a.1, a.2, b.1, b.2)));
+            found.sort_by(|a, b| {
+                b.0.total_cmp(&a.0)
+                    .then_with(|| self.newer(a.1, a.2, b.1, b.2))
+            });
             let least = found.first().map_or(0.0, |best| best.0 * reason.least(own));
             found.retain(|found| found.0 >= least);
             found.truncate(enough + 2);
-            known.extend(found.iter().map(|(_, scope, outline)| (*scope, outline.key)));
+            known.extend(
+                found
+                    .iter()
+                    .map(|(_, scope, outline)| (*scope, outline.key)),
+            );
             // Why is told of those alone that may be told.
             candidates.extend(found.into_iter().map(|(_, scope, outline)| Candidate {
                 scope,
@@ -350,12 +415,17 @@ impl Chooser<'_> {
         if own {
             let mut recent: Vec<(usize, &Outline)> = mine;
             recent.sort_by(|a, b| self.newer(a.0, a.1, b.0, b.1));
-            candidates.extend(recent.into_iter().take(most * 2 + 2).map(|(scope, outline)| Candidate {
-                scope,
-                outline,
-                why: RECENT.to_owned(),
-                reason: None,
-            }));
+            candidates.extend(
+                recent
+                    .into_iter()
+                    .take(most * 2 + 2)
+                    .map(|(scope, outline)| Candidate {
+                        scope,
+                        outline,
+                        why: RECENT.to_owned(),
+                        reason: None,
+                    }),
+            );
         }
         self.records(&candidates, own, most, told, notes)
     }
@@ -381,7 +451,11 @@ impl Chooser<'_> {
         let mut score = 0.0;
         while rest != 0 {
             let number = rest.trailing_zeros();
-            let weight = self.weights.get(number as usize).copied().unwrap_or_default();
+            let weight = self
+                .weights
+                .get(number as usize)
+                .copied()
+                .unwrap_or_default();
             score += weight
                 * if outline.matches.title_or_tags >> number & 1 == 1 {
                     TELLING
@@ -398,9 +472,15 @@ impl Chooser<'_> {
         let found = self.found(outline, reason, own);
         if matches!(reason, Reason::Lasting) {
             let labels = self.words.told(found);
-            return format!("{} {}", labels.first().copied().unwrap_or_default(), reason.told());
+            return format!(
+                "{} {}",
+                labels.first().copied().unwrap_or_default(),
+                reason.told()
+            );
         }
-        let weighty = (0u32..).zip(self.weights).filter(|(_, weight)| **weight > 0.0);
+        let weighty = (0u32..)
+            .zip(self.weights)
+            .filter(|(_, weight)| **weight > 0.0);
         let telling = weighty.fold(0, |set, (number, _)| set | (found & 1 << number));
         let mut words = self.words.told(telling);
         words.truncate(4);
@@ -408,8 +488,18 @@ impl Chooser<'_> {
     }
 
     /// Newest first, then by scope and id, so that the order is total.
-    fn newer(&self, scope: usize, outline: &Outline, other_scope: usize, other: &Outline) -> std::cmp::Ordering {
-        let name = |scope: usize| self.read.get(scope).map_or("", |read| read.scope.name.as_str());
+    fn newer(
+        &self,
+        scope: usize,
+        outline: &Outline,
+        other_scope: usize,
+        other: &Outline,
+    ) -> std::cmp::Ordering {
+        let name = |scope: usize| {
+            self.read
+                .get(scope)
+                .map_or("", |read| read.scope.name.as_str())
+        };
         other
             .created
             .cmp(&outline.created)
@@ -428,17 +518,25 @@ impl Chooser<'_> {
     ) -> Result<Vec<MemoryHit>, Error> {
         let mut records = std::collections::HashMap::new();
         for (number, read) in self.read.iter().enumerate() {
-            let here = candidates.iter().filter(|candidate| candidate.scope == number);
-            let wanted: Vec<(RowKey, &str)> = here.map(|found| (found.outline.key, found.outline.id.as_str())).collect();
+            let here = candidates
+                .iter()
+                .filter(|candidate| candidate.scope == number);
+            let wanted: Vec<(RowKey, &str)> = here
+                .map(|found| (found.outline.key, found.outline.id.as_str()))
+                .collect();
             if wanted.is_empty() {
                 continue;
             }
             let found = read
                 .scope
                 .store
-                .snapshot_with_timeout(PATIENCE, |snapshot| snapshot.memories(&wanted, StatusFilter::Approved));
+                .snapshot_with_timeout(PATIENCE, |snapshot| {
+                    snapshot.memories(&wanted, StatusFilter::Approved)
+                });
             match found {
-                Ok(found) => records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory))),
+                Ok(found) => {
+                    records.extend(found.into_iter().map(|(id, memory)| ((number, id), memory)))
+                }
                 Err(error) if self.read.len() > 1 => {
                     notes.push(Note::about(
                         NoteKind::ScopeUnavailable,
@@ -454,12 +552,16 @@ impl Chooser<'_> {
         let mut until = most;
         // Where there is room left at the end, what a signal found beyond its share is told too.
         let shared = candidates.iter().map(|candidate| (candidate, true));
-        for (candidate, is_shared) in shared.chain(candidates.iter().map(|candidate| (candidate, false))) {
+        for (candidate, is_shared) in
+            shared.chain(candidates.iter().map(|candidate| (candidate, false)))
+        {
             if !is_shared {
                 until = most;
             } else if asked != candidate.reason || asked.is_none() {
                 asked = candidate.reason;
-                until = asked.map_or(most, |reason| reason.until(own, most, hits.len())).min(most);
+                until = asked
+                    .map_or(most, |reason| reason.until(own, most, hits.len()))
+                    .min(most);
             }
             let (Some(read), Some(memory)) = (
                 self.read.get(candidate.scope),
@@ -467,7 +569,9 @@ impl Chooser<'_> {
             ) else {
                 continue;
             };
-            let same = |hit: &MemoryHit| hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title);
+            let same = |hit: &MemoryHit| {
+                hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title)
+            };
             if hits.len() >= until || hits.iter().any(same) {
                 continue;
             }

@@ -64,13 +64,22 @@ impl Step {
     /// Why a result of this step is there; `None` where it does not belong there.
     fn why(&self, hit: &Hit, own: bool) -> Option<String> {
         let shared = hit.hit.why.as_deref();
-        let with = |reason: &str, words: Option<&str>| words.map_or_else(|| reason.to_owned(), |words| format!("{reason} ({words})"));
+        let with = |reason: &str, words: Option<&str>| {
+            words.map_or_else(|| reason.to_owned(), |words| format!("{reason} ({words})"))
+        };
         let why = match (self.reason, &self.text) {
             (None, Some(_)) => with(FOCUS, shared),
             (None, None) => with(if own { RECENT } else { RECENT_ELSEWHERE }, None),
             (Some(Reason::Lasting), _) => {
-                let labels = hit.memory.kind.iter().chain(&hit.memory.concepts).map(|label| fold_name(label));
-                let label = labels.into_iter().find(|label| LASTING.contains(&label.as_str()))?;
+                let labels = hit
+                    .memory
+                    .kind
+                    .iter()
+                    .chain(&hit.memory.concepts)
+                    .map(|label| fold_name(label));
+                let label = labels
+                    .into_iter()
+                    .find(|label| LASTING.contains(&label.as_str()))?;
                 format!("{label} {}", Reason::Lasting.told())
             }
             (Some(reason), _) => match &self.words {
@@ -92,10 +101,16 @@ impl Step {
 
 /// The text of a memory in which names of files are looked for.
 fn everything(memory: &Memory) -> String {
-    let fields = [Some(memory.title.as_str()), memory.subtitle.as_deref(), memory.narrative.as_deref()];
+    let fields = [
+        Some(memory.title.as_str()),
+        memory.subtitle.as_deref(),
+        memory.narrative.as_deref(),
+    ];
     let lists = [&memory.facts, &memory.concepts, &memory.files];
     let parts = fields.into_iter().flatten();
-    let parts: Vec<&str> = parts.chain(lists.into_iter().flatten().map(String::as_str)).collect();
+    let parts: Vec<&str> = parts
+        .chain(lists.into_iter().flatten().map(String::as_str))
+        .collect();
     parts.join("\n")
 }
 
@@ -110,7 +125,12 @@ pub(super) struct Chooser<'a> {
 
 impl<'a> Chooser<'a> {
     /// Chooses at most `most` memories for each list.
-    pub(super) const fn new(opened: &'a OpenScopes, selection: &'a Selection, most: usize, wanted: &'a Wanted) -> Self {
+    pub(super) const fn new(
+        opened: &'a OpenScopes,
+        selection: &'a Selection,
+        most: usize,
+        wanted: &'a Wanted,
+    ) -> Self {
         Self {
             opened,
             selection,
@@ -121,12 +141,18 @@ impl<'a> Chooser<'a> {
     }
 
     /// The project's own memories, or those of others: first what the signals find, then what is recent.
-    pub(super) fn choose(&mut self, own: bool, notes: &mut Vec<Note>) -> Result<Vec<MemoryHit>, Error> {
+    pub(super) fn choose(
+        &mut self,
+        own: bool,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<MemoryHit>, Error> {
         let mut chosen: Vec<MemoryHit> = Vec::new();
         for step in self.steps(own) {
             let until = step
                 .reason
-                .map_or(self.most, |reason| reason.until(own, self.most, chosen.len()))
+                .map_or(self.most, |reason| {
+                    reason.until(own, self.most, chosen.len())
+                })
                 .min(self.most);
             if chosen.len() < until {
                 self.take(&step, own, until, &mut chosen, notes)?;
@@ -140,12 +166,19 @@ impl<'a> Chooser<'a> {
         match self.wanted {
             Wanted::Focus(focus) => steps.push(Step::new(None, Some(focus.clone()))),
             Wanted::Signals(signals) => {
-                let words = |list: &[String]| Some(Words::new(list.iter().map(|word| (word.clone(), Origin::Name))));
+                let words = |list: &[String]| {
+                    Some(Words::new(
+                        list.iter().map(|word| (word.clone(), Origin::Name)),
+                    ))
+                };
                 let (endings, subjects) = (signals.endings(), self.telling(signals.subjects()));
                 if own && !endings.is_empty() {
                     steps.push(Step {
                         words: words(&endings),
-                        files: endings.iter().map(|ending| FilePattern::ending(ending)).collect(),
+                        files: endings
+                            .iter()
+                            .map(|ending| FilePattern::ending(ending))
+                            .collect(),
                         ..Step::new(Some(Reason::Changed), None)
                     });
                 }
@@ -159,7 +192,10 @@ impl<'a> Chooser<'a> {
                     steps.push(Step::new(Some(Reason::Branch), signals.branch.clone()));
                 }
                 if !signals.dependencies.is_empty() {
-                    steps.push(Step::new(Some(Reason::Uses), Some(signals.dependencies.join(" "))));
+                    steps.push(Step::new(
+                        Some(Reason::Uses),
+                        Some(signals.dependencies.join(" ")),
+                    ));
                 }
                 if own {
                     steps.push(Step {
@@ -174,7 +210,14 @@ impl<'a> Chooser<'a> {
     }
 
     /// Searches for one step and takes what is not there yet, until the list is `until` long.
-    fn take(&mut self, step: &Step, own: bool, until: usize, chosen: &mut Vec<MemoryHit>, notes: &mut Vec<Note>) -> Result<(), Error> {
+    fn take(
+        &mut self,
+        step: &Step,
+        own: bool,
+        until: usize,
+        chosen: &mut Vec<MemoryHit>,
+        notes: &mut Vec<Note>,
+    ) -> Result<(), Error> {
         let spec = QuerySpec {
             text: step.text.clone(),
             filters: Filters {
@@ -189,7 +232,11 @@ impl<'a> Chooser<'a> {
             detail: Detail::Concise,
             explain: false,
             // A focus is a question; names are words.
-            mode: if step.reason.is_none() { Mode::Hybrid } else { Mode::Lexical },
+            mode: if step.reason.is_none() {
+                Mode::Hybrid
+            } else {
+                Mode::Lexical
+            },
             like: None,
             expect: None,
             floor: Some(FOCUS_FLOOR),
@@ -200,14 +247,17 @@ impl<'a> Chooser<'a> {
         // As many more as may be there already, in either list, under another reason or another id.
         let page = search.page(None, until + self.told.len() + 2)?;
         for (scope, reason) in page.failed {
-            if !notes
-                .iter()
-                .any(|note| note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope))
-            {
+            if !notes.iter().any(|note| {
+                note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope)
+            }) {
                 notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
             }
         }
-        let best = page.hits.first().and_then(|hit| hit.hit.score).unwrap_or_default();
+        let best = page
+            .hits
+            .first()
+            .and_then(|hit| hit.hit.score)
+            .unwrap_or_default();
         let least = step.reason.map_or(0.0, |reason| reason.least(own) * best);
         for hit in page.hits {
             if chosen.len() >= until {
@@ -222,7 +272,9 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             let signature = Signature::of(&hit.memory);
-            let Some(why) = step.why(&hit, own) else { continue };
+            let Some(why) = step.why(&hit, own) else {
+                continue;
+            };
             if self.told.iter().any(|known| known.is_near(&signature)) {
                 continue;
             }
@@ -238,17 +290,25 @@ impl<'a> Chooser<'a> {
     /// The subjects that tell which memories are meant, the most telling first.
     fn telling(&self, subjects: Subjects) -> Vec<String> {
         let indexes: Vec<&Index> = self.opened.iter().filter_map(OpenScope::index).collect();
-        let memories: u64 = indexes.iter().map(|index| index.size(StatusFilter::Approved).documents).sum();
+        let memories: u64 = indexes
+            .iter()
+            .map(|index| index.size(StatusFilter::Approved).documents)
+            .sum();
         let memories = usize::try_from(memories).unwrap_or(usize::MAX);
         let holders = |word: &str| -> usize {
             let key = term_key(TokenKind::Word, word);
             let approved = |index: &&Index| {
-                let docs = cancel::guarded(index.postings(&key)).filter_map(|(number, _)| index.doc(number));
-                docs.filter(|doc| !doc.dead && StatusFilter::Approved.allows(doc.status)).count()
+                let docs = cancel::guarded(index.postings(&key))
+                    .filter_map(|(number, _)| index.doc(number));
+                docs.filter(|doc| !doc.dead && StatusFilter::Approved.allows(doc.status))
+                    .count()
             };
             indexes.iter().map(approved).sum()
         };
-        let words = subjects.words.into_iter().filter(|word| is_distinctive(holders(word), memories));
+        let words = subjects
+            .words
+            .into_iter()
+            .filter(|word| is_distinctive(holders(word), memories));
         let words: Vec<String> = words.collect();
         subjects.names.into_iter().chain(words).collect()
     }
@@ -268,9 +328,9 @@ impl<'a> Chooser<'a> {
                 filter: StatusFilter::Approved,
                 limit: SESSIONS,
             };
-            let read = scope
-                .store
-                .snapshot(|snapshot| snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter)));
+            let read = scope.store.snapshot(|snapshot| {
+                snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter))
+            });
             let read = read.unwrap_or_default().into_iter();
             sessions.extend(read.map(|session| (scope.name.as_str(), session)));
         }
@@ -289,8 +349,15 @@ fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Mem
         return members;
     }
     for (number, doc) in index.live().filter(|(_, doc)| filter.allows(doc.status)) {
-        let names = [Some(doc.session), Some(doc.session_id).filter(|name| *name != doc.session)];
-        for session in names.into_iter().flatten().filter_map(|name| wanted.get(&name)) {
+        let names = [
+            Some(doc.session),
+            Some(doc.session_id).filter(|name| *name != doc.session),
+        ];
+        for session in names
+            .into_iter()
+            .flatten()
+            .filter_map(|name| wanted.get(&name))
+        {
             let of = members.entry((*session).to_owned()).or_default();
             if of.len() < MAX_MEMBERS {
                 of.push((doc.key, index.id(number).to_owned()));

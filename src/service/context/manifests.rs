@@ -32,7 +32,11 @@ fn rust(folder: &Path, found: &mut Vec<String>) {
         return;
     };
     found.extend(["rust".to_owned(), "cargo".to_owned()]);
-    let targets = manifest.get("target").and_then(Value::as_object).into_iter().flatten();
+    let targets = manifest
+        .get("target")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     for place in std::iter::once(&manifest)
         .chain(manifest.get("workspace"))
         .chain(targets.map(|(_, target)| target))
@@ -71,31 +75,60 @@ fn python(folder: &Path, found: &mut Vec<String>) {
     }
     found.push("python".to_owned());
     if let Some(manifest) = manifest {
-        found.extend(manifest.pointer("/project/dependencies").map(requirements).unwrap_or_default());
+        found.extend(
+            manifest
+                .pointer("/project/dependencies")
+                .map(requirements)
+                .unwrap_or_default(),
+        );
         for groups in ["/project/optional-dependencies", "/dependency-groups"] {
             let groups = manifest.pointer(groups).and_then(Value::as_object);
-            found.extend(groups.into_iter().flatten().flat_map(|(_, group)| requirements(group)));
+            found.extend(
+                groups
+                    .into_iter()
+                    .flatten()
+                    .flat_map(|(_, group)| requirements(group)),
+            );
         }
-        found.extend(manifest.pointer("/tool/poetry/dependencies").map(keys).unwrap_or_default());
+        found.extend(
+            manifest
+                .pointer("/tool/poetry/dependencies")
+                .map(keys)
+                .unwrap_or_default(),
+        );
     }
     let lines = listed.iter().flat_map(|text| text.lines());
-    found.extend(lines.map(str::trim).filter(|line| !line.starts_with(['#', '-'])).map(requirement));
+    found.extend(
+        lines
+            .map(str::trim)
+            .filter(|line| !line.starts_with(['#', '-']))
+            .map(requirement),
+    );
 }
 
 /// The names in a list of requirements; other entries, as those that include a group, have none.
 fn requirements(list: &Value) -> Vec<String> {
-    let entries = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let entries = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     entries.map(requirement).collect()
 }
 
 /// The name of a requirement as PEP 508 writes it: it ends at the first character that is none of a name's.
 fn requirement(text: &str) -> String {
-    let name = text.trim().split(|c: char| !(c.is_alphanumeric() || "._-".contains(c))).next();
+    let name = text
+        .trim()
+        .split(|c: char| !(c.is_alphanumeric() || "._-".contains(c)))
+        .next();
     name.unwrap_or_default().to_owned()
 }
 
 fn go(folder: &Path, found: &mut Vec<String>) {
-    let Some(text) = text_file(&folder.join("go.mod")) else { return };
+    let Some(text) = text_file(&folder.join("go.mod")) else {
+        return;
+    };
     found.push("go".to_owned());
     let required = text
         .lines()
@@ -107,14 +140,20 @@ fn go(folder: &Path, found: &mut Vec<String>) {
             part.strip_prefix('v')
                 .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        found.extend(path.rsplit('/').find(|part| !is_version(part)).map(str::to_owned));
+        found.extend(
+            path.rsplit('/')
+                .find(|part| !is_version(part))
+                .map(str::to_owned),
+        );
     }
 }
 
 fn others(folder: &Path, found: &mut Vec<String>) {
     if let Some(manifest) = json_file(&folder.join("composer.json")) {
         found.push("php".to_owned());
-        let required = ["require", "require-dev"].iter().filter_map(|table| manifest.get(*table));
+        let required = ["require", "require-dev"]
+            .iter()
+            .filter_map(|table| manifest.get(*table));
         found.extend(
             required
                 .flat_map(keys)
@@ -123,8 +162,13 @@ fn others(folder: &Path, found: &mut Vec<String>) {
     }
     if let Some(text) = text_file(&folder.join("Gemfile")) {
         found.push("ruby".to_owned());
-        let gems = text.lines().filter_map(|line| line.trim().strip_prefix("gem "));
-        found.extend(gems.filter_map(|line| line.split(['"', '\'']).nth(1)).map(str::to_owned));
+        let gems = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("gem "));
+        found.extend(
+            gems.filter_map(|line| line.split(['"', '\'']).nth(1))
+                .map(str::to_owned),
+        );
     }
     for (file, name) in [
         ("pom.xml", "maven"),
@@ -146,7 +190,12 @@ fn others(folder: &Path, found: &mut Vec<String>) {
 }
 
 fn keys(table: &Value) -> Vec<String> {
-    table.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+    table
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.clone())
+        .collect()
 }
 
 fn toml_file(path: &Path) -> Option<Value> {
@@ -189,7 +238,11 @@ mod tests {
             "[project]\ndependencies = [\"httpx>=0.27\"]\n[project.optional-dependencies]\nx = [\"rich\"]\n[dependency-groups]\ndev = [\"pytest~=8\", {include-group = \"x\"}]\n",
             &["python", "httpx", "rich", "pytest"],
         );
-        check("requirements.txt", "# web\nflask==3.0\n-r more.txt\n", &["python", "flask"]);
+        check(
+            "requirements.txt",
+            "# web\nflask==3.0\n-r more.txt\n",
+            &["python", "flask"],
+        );
         check(
             "go.mod",
             "module example.org/x\nrequire github.com/jackc/pgx/v5 v5.1.0\nrequire (\n\tgithub.com/spf13/cobra v1.8.0\n\tgolang.org/x/sys v0.1.0 // indirect\n)\n",
@@ -200,7 +253,11 @@ mod tests {
             r#"{"require":{"php":">=8","monolog/monolog":"3"}}"#,
             &["php", "monolog"],
         );
-        check("Gemfile", "source 'x'\ngem 'rails', '~> 8'\n", &["ruby", "rails"]);
+        check(
+            "Gemfile",
+            "source 'x'\ngem 'rails', '~> 8'\n",
+            &["ruby", "rails"],
+        );
         check("Cargo.toml", "[dependencies\n", &[]);
     }
 }

@@ -10,7 +10,15 @@ use ack_worktree::repository::Repository;
 /// How long the working tree may be looked through for changes; half as long again stays within 20 ms with all the rest.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// Types and tags of memories that hold for long.
-pub const LASTING: [&str; 7] = ["decision", "decisions", "gotcha", "gotchas", "pitfall", "pitfalls", "convention"];
+pub const LASTING: [&str; 7] = [
+    "decision",
+    "decisions",
+    "gotcha",
+    "gotchas",
+    "pitfall",
+    "pitfalls",
+    "convention",
+];
 /// Files that programs write: that they changed says nothing.
 const WRITTEN: [&str; 10] = [
     "cargo.lock",
@@ -133,7 +141,9 @@ impl Signals {
         let top = repository.map(|repository| repository.work_tree.as_path());
         let changes = repository.map(|repository| Changes::read(repository, home, PATIENCE));
         let mut changes = changes.unwrap_or_default();
-        changes.files.retain(|path| !WRITTEN.contains(&name(path).to_lowercase().as_str()));
+        changes
+            .files
+            .retain(|path| !WRITTEN.contains(&name(path).to_lowercase().as_str()));
         Self {
             branch,
             dependencies: manifests::read(folder, top),
@@ -148,11 +158,18 @@ impl Signals {
         for path in &self.changes.files {
             let name = name(path);
             let start = if is_everyday(stem(name)) {
-                path.rsplitn(3, '/').take(2).map(|part| part.len() + 1).sum::<usize>() - 1
+                path.rsplitn(3, '/')
+                    .take(2)
+                    .map(|part| part.len() + 1)
+                    .sum::<usize>()
+                    - 1
             } else {
                 name.len()
             };
-            let ending = path.get(path.len().saturating_sub(start)..).unwrap_or(name).to_owned();
+            let ending = path
+                .get(path.len().saturating_sub(start)..)
+                .unwrap_or(name)
+                .to_owned();
             if !endings.contains(&ending) {
                 endings.push(ending);
             }
@@ -167,8 +184,16 @@ impl Signals {
             let (name, stem) = (name(path), stem(name(path)));
             if !is_everyday(stem) {
                 subjects.add(name);
-                subjects.add(stem.trim_start_matches("test_").trim_end_matches("_test").trim_end_matches("_spec"));
-            } else if let Some(folder) = path.rsplit('/').nth(1).filter(|folder| !FOLDERS.contains(folder)) {
+                subjects.add(
+                    stem.trim_start_matches("test_")
+                        .trim_end_matches("_test")
+                        .trim_end_matches("_spec"),
+                );
+            } else if let Some(folder) = path
+                .rsplit('/')
+                .nth(1)
+                .filter(|folder| !FOLDERS.contains(folder))
+            {
                 subjects.add(folder);
             }
         }
@@ -193,8 +218,13 @@ impl Subjects {
             return;
         }
         // A capital inside, a digit, a mark: `retry_policy`, `PayoutJob`, `e2e`.
-        let ordinary = subject.chars().skip(1).all(char::is_lowercase) && subject.chars().all(char::is_alphabetic);
-        if ordinary { self.words.push(lower) } else { self.names.push(lower) }
+        let ordinary = subject.chars().skip(1).all(char::is_lowercase)
+            && subject.chars().all(char::is_alphabetic);
+        if ordinary {
+            self.words.push(lower)
+        } else {
+            self.names.push(lower)
+        }
     }
 }
 
@@ -234,8 +264,16 @@ mod tests {
 
     #[test]
     fn a_changed_file_is_named_by_its_name_unless_every_project_has_one_like_it() {
-        let signals = changed(&["src/pay/payout.rs", "src/pay/mod.rs", "README.md", "web/app/index.tsx"]);
-        assert_eq!(signals.endings(), ["payout.rs", "pay/mod.rs", "README.md", "app/index.tsx"]);
+        let signals = changed(&[
+            "src/pay/payout.rs",
+            "src/pay/mod.rs",
+            "README.md",
+            "web/app/index.tsx",
+        ]);
+        assert_eq!(
+            signals.endings(),
+            ["payout.rs", "pay/mod.rs", "README.md", "app/index.tsx"]
+        );
     }
 
     #[test]
@@ -255,10 +293,22 @@ mod tests {
 
     #[test]
     fn what_is_written_as_no_ordinary_word_is_a_name() {
-        let subjects = changed(&["src/retry_policy.rs", "src/PayoutJob.java", "src/query/mod.rs", "src/Query.vue"]).subjects();
+        let subjects = changed(&[
+            "src/retry_policy.rs",
+            "src/PayoutJob.java",
+            "src/query/mod.rs",
+            "src/Query.vue",
+        ])
+        .subjects();
         assert_eq!(
             subjects.names,
-            ["retry_policy.rs", "retry_policy", "payoutjob.java", "payoutjob", "query.vue"]
+            [
+                "retry_policy.rs",
+                "retry_policy",
+                "payoutjob.java",
+                "payoutjob",
+                "query.vue"
+            ]
         );
         assert_eq!(subjects.words, ["query"]);
     }
@@ -272,7 +322,12 @@ mod tests {
     #[test]
     fn something_recent_always_has_a_place_among_five() {
         for so_far in 0..5 {
-            for reason in [Reason::Changed, Reason::Branch, Reason::Uses, Reason::Lasting] {
+            for reason in [
+                Reason::Changed,
+                Reason::Branch,
+                Reason::Uses,
+                Reason::Lasting,
+            ] {
                 assert!(reason.until(true, 5, so_far) < 5, "{reason:?}");
             }
         }

@@ -56,13 +56,19 @@ impl Words {
             .build(&patterns)
             .ok()
             .filter(|_| !patterns.is_empty());
-        Self { list, owners, automaton }
+        Self {
+            list,
+            owners,
+            automaton,
+        }
     }
 
     /// The set of some of the words, by how they were given.
     pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
         let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
-        let numbered = (0u32..).zip(&self.list).filter(|(_, (word, _))| words.contains(word));
+        let numbered = (0u32..)
+            .zip(&self.list)
+            .filter(|(_, (word, _))| words.contains(word));
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
@@ -73,15 +79,23 @@ impl Words {
 
     /// The words of a set, as they were given, without those that stand in another one of it.
     pub fn told(&self, set: u128) -> Vec<&str> {
-        let words = (0u32..).zip(&self.list).filter(|(number, _)| set >> number & 1 == 1);
+        let words = (0u32..)
+            .zip(&self.list)
+            .filter(|(number, _)| set >> number & 1 == 1);
         let words: Vec<&str> = words.map(|(_, (word, _))| word.as_str()).collect();
-        let within = |word: &str| words.iter().any(|other| other.len() > word.len() && other.contains(word));
+        let within = |word: &str| {
+            words
+                .iter()
+                .any(|other| other.len() > word.len() && other.contains(word))
+        };
         words.iter().filter(|word| !within(word)).copied().collect()
     }
 
     /// The words that stand in a text.
     pub fn find(&self, text: &[u8]) -> u128 {
-        let Some(automaton) = &self.automaton else { return 0 };
+        let Some(automaton) = &self.automaton else {
+            return 0;
+        };
         let mut found = 0;
         for place in automaton.find_overlapping_iter(text) {
             let Some((number, (word, origin))) = self
@@ -93,7 +107,11 @@ impl Words {
             };
             let before = text.get(..place.start()).and_then(|before| before.last());
             let rest = text.get(place.end()..).unwrap_or_default();
-            let letters = rest.iter().take_while(|byte| is_part(**byte)).take(ENDING + 1).count();
+            let letters = rest
+                .iter()
+                .take_while(|byte| is_part(**byte))
+                .take(ENDING + 1)
+                .count();
             let longest = if *origin == Origin::Prose { ENDING } else { 0 };
             // The name of a file is no end of another one's.
             let is_file = word.contains('.');
@@ -118,12 +136,21 @@ mod tests {
     #[track_caller]
     fn check(word: &str, origin: Origin, text: &str, expected: bool) {
         let words = Words::new([(word.to_owned(), origin)]);
-        assert_eq!(words.find(text.as_bytes()) != 0, expected, "{word} in {text}");
+        assert_eq!(
+            words.find(text.as_bytes()) != 0,
+            expected,
+            "{word} in {text}"
+        );
     }
 
     #[test]
     fn prose_is_found_in_its_forms_and_names_as_they_are_written() {
-        check("locking", Origin::Prose, "The Locks of the payout job", true);
+        check(
+            "locking",
+            Origin::Prose,
+            "The Locks of the payout job",
+            true,
+        );
         check("lock", Origin::Prose, "a blockade", false);
         check("lock", Origin::Prose, "lockfiles drift", false);
         check("serde_json", Origin::Name, "use serde-json here", true);
@@ -137,10 +164,14 @@ mod tests {
 
     #[test]
     fn every_word_of_a_text_is_told() {
-        let words = Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
+        let words =
+            Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
         let found = words.find(b"axum handlers over tokio");
         assert_eq!(words.told(found), ["tokio", "axum"]);
-        assert_eq!(words.told(words.set(["Axum", "sqlx", "hyper"])), ["sqlx", "axum"]);
+        assert_eq!(
+            words.told(words.set(["Axum", "sqlx", "hyper"])),
+            ["sqlx", "axum"]
+        );
         let files = Words::new(["payout.rs", "payout"].map(|word| (word.to_owned(), Origin::Name)));
         assert_eq!(files.told(files.find(b"src/payout.rs")), ["payout.rs"]);
         assert_eq!(Words::new([]).find(b"anything"), 0);

@@ -19,8 +19,14 @@ pub fn faults(call: &Call, answer: &Value) -> Vec<String> {
     let waiting = matches!(arguments["status"].as_str(), Some("staging" | "all"));
     let shown = &answer["result"]["structuredContent"];
     walk(shown, &mut |memory| faults.extend(fault(memory, waiting)));
-    if let Some(asked) = arguments["id"].as_str().filter(|_| shown["id"] != arguments["id"]) {
-        faults.push(format!("{asked} was asked for, and {} is answered", shown["id"]));
+    if let Some(asked) = arguments["id"]
+        .as_str()
+        .filter(|_| shown["id"] != arguments["id"])
+    {
+        faults.push(format!(
+            "{asked} was asked for, and {} is answered",
+            shown["id"]
+        ));
     }
     if let Some(asked) = arguments["ids"].as_array() {
         let answered = shown["memories"].as_array().into_iter().flatten();
@@ -69,12 +75,16 @@ fn fault(memory: &Value, waiting: bool) -> Option<String> {
     let number = number(memory)?;
     let title = memory["title"].as_str().unwrap_or_default();
     if title.split(' ').next() != Some(&format!("ERR_{number}")) {
-        return Some(format!("mem-{number:07} has the text of another memory: {title}"));
+        return Some(format!(
+            "mem-{number:07} has the text of another memory: {title}"
+        ));
     }
     let written = STATUSES[number % STATUSES.len()];
     let said = memory["status"].as_str().unwrap_or(written);
     if said != written || (written == "staging" && !waiting) {
-        return Some(format!("mem-{number:07} is {written} and is shown as {said}: {title}"));
+        return Some(format!(
+            "mem-{number:07} is {written} and is shown as {said}: {title}"
+        ));
     }
     None
 }
@@ -83,7 +93,8 @@ fn fault(memory: &Value, waiting: bool) -> Option<String> {
 pub fn post(address: &str, authorization: Option<&str>, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let authorization = authorization.map_or_else(String::new, |value| format!("Authorization: {value}\r\n"));
+    let authorization =
+        authorization.map_or_else(String::new, |value| format!("Authorization: {value}\r\n"));
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: {address}\r\n{authorization}Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
@@ -105,5 +116,10 @@ pub fn stranger(dice: &mut Dice, address: &str, body: &str) -> Option<String> {
     let mut said = String::new();
     let read = post(address, authorization.as_deref(), body).read_to_string(&mut said);
     let refused = read.is_ok() && said.starts_with("HTTP/1.1 401 ") && !said.contains("mem-");
-    (!refused).then(|| format!("{authorization:?} is answered: {}", &said[..said.floor_char_boundary(600)]))
+    (!refused).then(|| {
+        format!(
+            "{authorization:?} is answered: {}",
+            &said[..said.floor_char_boundary(600)]
+        )
+    })
 }

@@ -32,7 +32,11 @@ pub struct Figures {
 }
 
 /// Looks at processes until `over`; one that has ended is passed over.
-pub fn watch(processes: &[(String, u32)], answers: &AtomicUsize, over: &AtomicBool) -> Vec<Figures> {
+pub fn watch(
+    processes: &[(String, u32)],
+    answers: &AtomicUsize,
+    over: &AtomicBool,
+) -> Vec<Figures> {
     let empty = |(name, _): &(String, u32)| Figures {
         name: name.clone(),
         samples: Vec::new(),
@@ -40,7 +44,9 @@ pub fn watch(processes: &[(String, u32)], answers: &AtomicUsize, over: &AtomicBo
     let mut figures: Vec<Figures> = processes.iter().map(empty).collect();
     while !over.load(Ordering::Relaxed) {
         for ((_, pid), figures) in processes.iter().zip(&mut figures) {
-            figures.samples.extend(sample(*pid, answers.load(Ordering::Relaxed)));
+            figures
+                .samples
+                .extend(sample(*pid, answers.load(Ordering::Relaxed)));
         }
         std::thread::sleep(PERIOD);
     }
@@ -54,7 +60,8 @@ fn sample(pid: u32, answers: usize) -> Option<Sample> {
         line.and_then(|line| line.split_whitespace().next()?.parse().ok())
             .unwrap_or_default()
     };
-    let entries = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
+    let entries =
+        |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
     Some(Sample {
         answers,
         resident: kibibytes("Rss:") / 1024.0,
@@ -90,7 +97,12 @@ impl Figures {
     pub fn verdict(&self) -> (String, Vec<String>) {
         let warm = self.warm();
         let mut grown = Vec::new();
-        let mut told = format!("{}: {} samples, {} warm", self.name, self.samples.len(), warm.len());
+        let mut told = format!(
+            "{}: {} samples, {} warm",
+            self.name,
+            self.samples.len(),
+            warm.len()
+        );
         if warm.len() < 10 {
             grown.push(format!("{}: too few samples to tell", self.name));
             return (told, grown);
@@ -103,18 +115,29 @@ impl Figures {
             let (middle, growth) = (median(values.clone()), growth(&values));
             told += &format!(", {what} {middle:.1} MiB {growth:+.1}");
             if growth > BREATH + middle / 10.0 {
-                grown.push(format!("{}: {what} memory grew by {growth:.1} MiB at {middle:.1}", self.name));
+                grown.push(format!(
+                    "{}: {what} memory grew by {growth:.1} MiB at {middle:.1}",
+                    self.name
+                ));
             }
         }
         for (what, of) in [
-            ("descriptors", (|sample| sample.descriptors) as fn(&Sample) -> usize),
+            (
+                "descriptors",
+                (|sample| sample.descriptors) as fn(&Sample) -> usize,
+            ),
             ("threads", |sample| sample.threads),
         ] {
             let (early, late) = warm.split_at(warm.len() / 2);
             let most = |samples: &[Sample]| samples.iter().map(of).max().unwrap_or_default();
             told += &format!(", {what} at most {}, then {}", most(early), most(late));
             if most(late) > most(early) + FEW {
-                grown.push(format!("{}: {what} grew from {} to {}", self.name, most(early), most(late)));
+                grown.push(format!(
+                    "{}: {what} grew from {} to {}",
+                    self.name,
+                    most(early),
+                    most(late)
+                ));
             }
         }
         (told, grown)
@@ -123,7 +146,10 @@ impl Figures {
     /// Most descriptors and threads at any moment.
     pub fn most(&self) -> (usize, usize) {
         let most = |of: fn(&Sample) -> usize| self.samples.iter().map(of).max().unwrap_or_default();
-        (most(|sample| sample.descriptors), most(|sample| sample.threads))
+        (
+            most(|sample| sample.descriptors),
+            most(|sample| sample.threads),
+        )
     }
 }
 
@@ -149,8 +175,18 @@ fn growth(values: &[f64]) -> f64 {
 #[test]
 fn a_leak_is_told_from_noise() {
     let noise = |n: usize| ((n * 7_919) % 97) as f64 / 20.0;
-    let flat: Vec<f64> = (0..500).map(|n| 60.0 + noise(n) + if n % 50 == 0 { 40.0 } else { 0.0 }).collect();
+    let flat: Vec<f64> = (0..500)
+        .map(|n| 60.0 + noise(n) + if n % 50 == 0 { 40.0 } else { 0.0 })
+        .collect();
     assert!(growth(&flat).abs() < 1.0, "{}", growth(&flat));
-    let leaking: Vec<f64> = flat.iter().enumerate().map(|(n, value)| value + n as f64 * 0.05).collect();
-    assert!((growth(&leaking) - 25.0).abs() < 2.0, "{}", growth(&leaking));
+    let leaking: Vec<f64> = flat
+        .iter()
+        .enumerate()
+        .map(|(n, value)| value + n as f64 * 0.05)
+        .collect();
+    assert!(
+        (growth(&leaking) - 25.0).abs() < 2.0,
+        "{}",
+        growth(&leaking)
+    );
 }

@@ -72,7 +72,11 @@ pub fn id(number: usize) -> String {
 }
 
 /// A call; `live` are the numbers of memories that are there, more or less.
-pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(Value, String)>) -> Call {
+pub fn ask(
+    dice: &mut Dice,
+    live: std::ops::Range<usize>,
+    cursor: &mut Option<(Value, String)>,
+) -> Call {
     use Expected::{Answer, Either, Failure};
     let number = live.start + dice.roll(live.len());
     let tool = |name: &str, arguments: Value, expected| Call {
@@ -80,12 +84,20 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
         params: json!({ "name": name, "arguments": arguments }),
         expected,
     };
-    let other = |method, params, expected| Call { method, params, expected };
+    let other = |method, params, expected| Call {
+        method,
+        params,
+        expected,
+    };
     match dice.roll(44) {
         0..=9 => {
             let words = 1 + dice.roll(6);
             let mode = ["hybrid", "lexical", "semantic"][dice.roll(3)];
-            tool("query_memories", json!({ "query": dice.words(words), "mode": mode }), Answer)
+            tool(
+                "query_memories",
+                json!({ "query": dice.words(words), "mode": mode }),
+                Answer,
+            )
         }
         10 => tool(
             "query_memories",
@@ -102,13 +114,21 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
             json!({ "query": dice.words(2), "tags": [WORDS[dice.roll(6)]], "since": "2026-01-05", "type": "bugfix" }),
             Answer,
         ),
-        13 => tool("query_memories", json!({ "status": "all", "limit": 50, "max_tokens": 200 }), Answer),
+        13 => tool(
+            "query_memories",
+            json!({ "status": "all", "limit": 50, "max_tokens": 200 }),
+            Answer,
+        ),
         14 | 15 => match cursor.take() {
             Some((mut arguments, cursor)) => {
                 arguments["cursor"] = json!(cursor);
                 tool("query_memories", arguments, Answer)
             }
-            None => tool("query_memories", json!({ "query": dice.words(1), "limit": 5 }), Answer),
+            None => tool(
+                "query_memories",
+                json!({ "query": dice.words(1), "limit": 5 }),
+                Answer,
+            ),
         },
         16 => tool("query_memories", json!({ "like": id(number) }), Either),
         17 => tool(
@@ -116,9 +136,17 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
             json!({ "query": "x".repeat(2_000) + &dice.words(40), "files": ["src/**"] }),
             Answer,
         ),
-        18 => tool("query_memories", json!({ "query": dice.words(2), "limit": 0 }), Failure),
+        18 => tool(
+            "query_memories",
+            json!({ "query": dice.words(2), "limit": 0 }),
+            Failure,
+        ),
         19 => tool("query_memories", json!({ "qurey": "x" }), Failure),
-        20 => tool("query_memories", json!({ "query": "x", "cursor": "nonsense" }), Failure),
+        20 => tool(
+            "query_memories",
+            json!({ "query": "x", "cursor": "nonsense" }),
+            Failure,
+        ),
         21..=23 => tool("get_memory", json!({ "id": id(number) }), Either),
         24 => {
             let ids: Vec<String> = (0..20).map(|more| id(number + more)).collect();
@@ -139,7 +167,11 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
             Answer,
         ),
         31 => other("resources/list", json!({}), Answer),
-        32 => other("resources/read", json!({ "uri": "memory://scope/one" }), Answer),
+        32 => other(
+            "resources/read",
+            json!({ "uri": "memory://scope/one" }),
+            Answer,
+        ),
         33 => other(
             "resources/read",
             json!({ "uri": format!("memory://scope/two/memory/{}", id(number)) }),
@@ -156,7 +188,8 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
             Answer,
         ),
         36 => {
-            let template = json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
+            let template =
+                json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
             let argument = json!({ "name": "id", "value": "mem-" });
             other(
                 "completion/complete",
@@ -167,10 +200,26 @@ pub fn ask(dice: &mut Dice, live: std::ops::Range<usize>, cursor: &mut Option<(V
         37 => tool("no_such_tool", json!({}), Failure),
         38 => other("no/such_method", json!({}), Failure),
         // Far too long.
-        39 => tool("query_memories", json!({ "project": dice.words(20_000) }), Failure),
-        40 => tool("query_memories", json!({ "query": "x", "session": "s".repeat(100_000) }), Failure),
-        41 => tool("query_memories", json!({ "tags": vec![dice.words(10); 10_000] }), Failure),
-        42 => tool("get_memory", json!({ "id": "mem-".repeat(50_000) }), Failure),
+        39 => tool(
+            "query_memories",
+            json!({ "project": dice.words(20_000) }),
+            Failure,
+        ),
+        40 => tool(
+            "query_memories",
+            json!({ "query": "x", "session": "s".repeat(100_000) }),
+            Failure,
+        ),
+        41 => tool(
+            "query_memories",
+            json!({ "tags": vec![dice.words(10); 10_000] }),
+            Failure,
+        ),
+        42 => tool(
+            "get_memory",
+            json!({ "id": "mem-".repeat(50_000) }),
+            Failure,
+        ),
         _ => other("tools/list", json!({}), Answer),
     }
 }

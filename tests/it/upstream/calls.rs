@@ -18,7 +18,10 @@ fn a_result_is_passed_through_as_it_is_and_labelled() {
         "_meta": { "theirs": 1, "ack-memory/upstream": "page" },
     });
     let mut server = site.serve();
-    assert_eq!(server.call("page_echo", json!({ "word": "x", "more": 1 })), expected);
+    assert_eq!(
+        server.call("page_echo", json!({ "word": "x", "more": 1 })),
+        expected
+    );
     let mut stateless = Server::stateless(site.root.path());
     let mut typed = expected;
     typed["resultType"] = json!("complete");
@@ -34,7 +37,10 @@ fn an_argument_that_is_none_of_the_tool_is_an_error() {
     assert_eq!(unknown.code, "unknown_argument");
     assert_eq!(
         (unknown.allowed, unknown.nearest),
-        (vec!["word".to_owned(), "more".to_owned()], vec!["word".to_owned()])
+        (
+            vec!["word".to_owned(), "more".to_owned()],
+            vec!["word".to_owned()]
+        )
     );
     assert!(site.lines("calls").is_empty(), "the server was not asked");
     server.call("page_open", json!({ "whatever": 1 }));
@@ -50,14 +56,27 @@ fn arguments_are_mapped_and_preset() {
     let echo = find(&all, "page_echo");
     assert_eq!(echo["description"], "Ours.");
     assert_eq!(echo["inputSchema"]["required"], json!(["q"]));
-    assert_eq!(echo["inputSchema"]["properties"].as_object().unwrap().len(), 1);
+    assert_eq!(
+        echo["inputSchema"]["properties"].as_object().unwrap().len(),
+        1
+    );
     for hidden in ["word", "more"] {
-        assert_eq!(server.fail("page_echo", json!({ hidden: 1 })).code, "unknown_argument");
+        assert_eq!(
+            server.fail("page_echo", json!({ hidden: 1 })).code,
+            "unknown_argument"
+        );
     }
     server.call("page_echo", json!({ "q": "x" }));
     let asked: Value = serde_json::from_str(&site.lines("calls")[0]).unwrap();
-    assert_eq!(asked["params"]["arguments"], json!({ "word": "x", "more": 5 }));
-    let site = Site::new("plain", r#"echo = { name = "page_echo", preset = { mor = 5 } }"#, "");
+    assert_eq!(
+        asked["params"]["arguments"],
+        json!({ "word": "x", "more": 5 })
+    );
+    let site = Site::new(
+        "plain",
+        r#"echo = { name = "page_echo", preset = { mor = 5 } }"#,
+        "",
+    );
     let mut server = site.serve();
     assert_eq!(names(&mut server), OURS);
     let wrong = server.fail("page_echo", json!({}));
@@ -73,7 +92,10 @@ fn a_default_is_taken_where_a_call_does_not_give_the_argument() {
     let all = listed(&mut server);
     let schema = &find(&all, "page_echo")["inputSchema"];
     assert_eq!(
-        (&schema["properties"]["n"]["default"], &schema["properties"]["word"]["default"]),
+        (
+            &schema["properties"]["n"]["default"],
+            &schema["properties"]["word"]["default"]
+        ),
         (&json!(5), &json!("hello"))
     );
     assert!(schema.get("required").is_none(), "{schema}");
@@ -93,16 +115,26 @@ fn a_default_is_taken_where_a_call_does_not_give_the_argument() {
             json!({ "more": 0, "word": "x" })
         ]
     );
-    let site = Site::new("plain", r#"echo = { name = "page_echo", defaults = { mor = 5 } }"#, "");
+    let site = Site::new(
+        "plain",
+        r#"echo = { name = "page_echo", defaults = { mor = 5 } }"#,
+        "",
+    );
     let wrong = site.serve().fail("page_echo", json!({}));
-    assert!(wrong.message.contains("`defaults` names `mor`"), "{wrong:?}");
+    assert!(
+        wrong.message.contains("`defaults` names `mor`"),
+        "{wrong:?}"
+    );
 }
 
 #[test]
 fn an_error_of_the_server_is_passed_on() {
     let site = Site::new("plain", r#"error = "page_error", odd = "page_odd""#, "");
     let mut server = site.serve();
-    let answer = server.request("tools/call", json!({ "name": "page_error", "arguments": {} }));
+    let answer = server.request(
+        "tools/call",
+        json!({ "name": "page_error", "arguments": {} }),
+    );
     assert_eq!(
         answer["error"],
         json!({ "code": -32050, "message": "not today", "data": { "until": "tomorrow" } })
@@ -124,17 +156,29 @@ fn a_client_that_takes_its_call_back_has_it_taken_back_there() {
     let site = Site::new("plain", r#"hang = "page_hang""#, "");
     let mut server = site.serve();
     listed(&mut server);
-    let id = server.send("tools/call", json!({ "name": "page_hang", "arguments": {} }));
+    let id = server.send(
+        "tools/call",
+        json!({ "name": "page_hang", "arguments": {} }),
+    );
     std::thread::sleep(Duration::from_millis(300));
     server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }).to_string());
-    until("the call is not taken back", || site.lines("cancelled").len() == 1);
+    until("the call is not taken back", || {
+        site.lines("cancelled").len() == 1
+    });
     server.ping();
 }
 
 #[test]
 fn a_server_of_the_later_era_alone_is_understood() {
-    let site = Site::new("modern", r#"garbage = "page_garbage""#, "list_wait_ms = 10000");
+    let site = Site::new(
+        "modern",
+        r#"garbage = "page_garbage""#,
+        "list_wait_ms = 10000",
+    );
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_garbage"]);
-    assert_eq!(text(&server.call("page_garbage", json!({}))), "after garbage");
+    assert_eq!(
+        text(&server.call("page_garbage", json!({}))),
+        "after garbage"
+    );
 }

@@ -11,8 +11,11 @@ use crate::support::Root;
 #[test]
 fn mistakes_in_upstream_are_named_with_line_and_key() {
     let tools = "tools = { a = \"b\" }\n";
-    let declared =
-        |schema: &str| format!("[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = {{ name = \"b\", input_schema = {schema} }}\n");
+    let declared = |schema: &str| {
+        format!(
+            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = {{ name = \"b\", input_schema = {schema} }}\n"
+        )
+    };
     let cases = [
         ("nothing to reach", format!("[upstream.x]\n{tools}")),
         (
@@ -103,7 +106,11 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
         let root = Root::new();
         std::fs::write(root.path().join("config.toml"), text).unwrap();
         let mut command = command(root.path());
-        let output = command.stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap();
+        let output = command
+            .stdin(Stdio::null())
+            .env("NO_COLOR", "1")
+            .output()
+            .unwrap();
         let said = String::from_utf8(output.stderr)
             .unwrap()
             .replace(&root.path().display().to_string(), "ROOT");
@@ -127,7 +134,12 @@ fn doctor_says_what_is_configured_and_how_it_fares() {
         for (variable, _) in ack_memory::config::ENVIRONMENT {
             command.env_remove(variable);
         }
-        let output = command.arg("--root").arg(site.root.path()).args(arguments).output().unwrap();
+        let output = command
+            .arg("--root")
+            .arg(site.root.path())
+            .args(arguments)
+            .output()
+            .unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
@@ -136,11 +148,25 @@ fn doctor_says_what_is_configured_and_how_it_fares() {
         told.contains("upstream servers: 1") && told.contains("page: sh with 3 arguments"),
         "{told}"
     );
-    assert!(site.lines("starts").is_empty(), "nothing is started without being asked for");
+    assert!(
+        site.lines("starts").is_empty(),
+        "nothing is started without being asked for"
+    );
     let told: Value = serde_json::from_str(&doctor(&["--json", "doctor", "--upstreams"])).unwrap();
     let page = &told["offer"]["upstreams"][0];
-    assert_eq!((&page["available"], &page["tools"]), (&json!(true), &json!(["page_echo"])));
-    assert!(page["problems"][0].as_str().unwrap().contains("`writes` is not offered"), "{page}");
+    assert_eq!(
+        (&page["available"], &page["tools"]),
+        (&json!(true), &json!(["page_echo"]))
+    );
+    assert!(
+        page["problems"][0]
+            .as_str()
+            .unwrap()
+            .contains("`writes` is not offered"),
+        "{page}"
+    );
     let processes = site.processes();
-    until("the process is left", || processes.iter().all(|process| !is_alive(*process)));
+    until("the process is left", || {
+        processes.iter().all(|process| !is_alive(*process))
+    });
 }

@@ -11,10 +11,16 @@ fn tools_that_only_read_are_offered_under_the_names_of_the_owner() {
     let site = Site::new("plain", tools, "");
     let mut server = site.serve();
     let all = listed(&mut server);
-    let names: Vec<&str> = all.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = all
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, [&OURS[..], &["page_echo", "page_union"]].concat());
     let echo = find(&all, "page_echo");
-    assert_eq!(echo["description"], "From the upstream server page: Says it again.");
+    assert_eq!(
+        echo["description"],
+        "From the upstream server page: Says it again."
+    );
     let schema = json!({
         "type": "object",
         "properties": { "word": { "type": "string", "description": "A word." }, "more": { "type": "integer" } },
@@ -24,7 +30,11 @@ fn tools_that_only_read_are_offered_under_the_names_of_the_owner() {
     assert_eq!(echo["inputSchema"], schema);
     assert_eq!(echo["annotations"], json!({ "readOnlyHint": true }));
     // Hosts refuse a whole list over a root that is a union.
-    assert!(find(&all, "page_union")["inputSchema"].get("anyOf").is_none());
+    assert!(
+        find(&all, "page_union")["inputSchema"]
+            .get("anyOf")
+            .is_none()
+    );
     // A tool that is not offered says why when it is called all the same.
     let hidden = server.fail("page_writes", json!({}));
     assert_eq!(hidden.code, "upstream_refused");
@@ -39,9 +49,21 @@ fn tools_that_only_read_are_offered_under_the_names_of_the_owner() {
             "it says that it is destructive",
             "only tools that read are offered",
         ),
-        ("page_silent", "it does not say that it only reads", "trust_unannotated = true"),
-        ("page_liar", "the properties of its schema are no schemas", "`input_schema`"),
-        ("page_gone", "it has no such tool", "correct its name under `tools`"),
+        (
+            "page_silent",
+            "it does not say that it only reads",
+            "trust_unannotated = true",
+        ),
+        (
+            "page_liar",
+            "the properties of its schema are no schemas",
+            "`input_schema`",
+        ),
+        (
+            "page_gone",
+            "it has no such tool",
+            "correct its name under `tools`",
+        ),
     ] {
         let refused = server.fail(tool, json!({}));
         assert_eq!(refused.code, "upstream_refused", "{refused:?}");
@@ -64,7 +86,11 @@ fn declared_schema() -> Value {
 fn a_declared_tool_is_listed_as_it_is_declared_whether_its_server_is_there_or_not() {
     let mut seen = Vec::new();
     for mode in ["plain", "broken", "mute"] {
-        let site = Site::new(mode, DECLARED, "list_wait_ms = 300\nstart_timeout_ms = 1000");
+        let site = Site::new(
+            mode,
+            DECLARED,
+            "list_wait_ms = 300\nstart_timeout_ms = 1000",
+        );
         let mut server = site.serve();
         let all = listed(&mut server);
         let echo = find(&all, "page_echo").clone();
@@ -74,17 +100,29 @@ fn a_declared_tool_is_listed_as_it_is_declared_whether_its_server_is_there_or_no
             "{mode}"
         );
         seen.push(echo);
-        let unknown = server.request("tools/call", json!({ "name": "page_echo", "arguments": { "q": "xx" } }));
+        let unknown = server.request(
+            "tools/call",
+            json!({ "name": "page_echo", "arguments": { "q": "xx" } }),
+        );
         match mode {
             "plain" => {
                 let asked: Value = serde_json::from_str(&site.lines("calls")[0]).unwrap();
                 assert_eq!(asked["params"]["arguments"], json!({ "word": "xx" }));
-                assert_eq!(server.fail("page_echo", json!({ "word": "x" })).allowed, ["q"]);
+                assert_eq!(
+                    server.fail("page_echo", json!({ "word": "x" })).allowed,
+                    ["q"]
+                );
             }
-            _ => assert!(text(&unknown["result"]).contains("upstream_unavailable"), "{mode}: {unknown}"),
+            _ => assert!(
+                text(&unknown["result"]).contains("upstream_unavailable"),
+                "{mode}: {unknown}"
+            ),
         }
     }
-    assert!(seen.iter().all(|echo| *echo == seen[0]), "agents see the same: {seen:?}");
+    assert!(
+        seen.iter().all(|echo| *echo == seen[0]),
+        "agents see the same: {seen:?}"
+    );
 }
 
 #[test]
@@ -107,7 +145,10 @@ fn a_declaration_offers_nothing_that_writes_and_mends_a_schema_that_is_none() {
     let site = Site::new("plain", &tools, "list_wait_ms = 10000");
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_liar"]);
-    assert_eq!(server.fail("page_writes", json!({})).code, "upstream_refused");
+    assert_eq!(
+        server.fail("page_writes", json!({})).code,
+        "upstream_refused"
+    );
     assert_eq!(server.fail("page_gone", json!({})).code, "upstream_refused");
 }
 
@@ -134,23 +175,44 @@ fn a_server_that_comes_late_is_announced() {
         };
         if era == "2025-06-18" {
             let hello = server.initialize(era);
-            assert_eq!(hello["capabilities"]["tools"], json!({ "listChanged": true }));
-            assert!(hello["instructions"].as_str().unwrap().contains("page_garbage"));
+            assert_eq!(
+                hello["capabilities"]["tools"],
+                json!({ "listChanged": true })
+            );
+            assert!(
+                hello["instructions"]
+                    .as_str()
+                    .unwrap()
+                    .contains("page_garbage")
+            );
         } else {
-            server.send("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
+            server.send(
+                "subscriptions/listen",
+                json!({ "notifications": { "toolsListChanged": true } }),
+            );
             let acknowledged = server.message(PATIENCE).unwrap();
-            assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+            assert_eq!(
+                acknowledged["method"], "notifications/subscriptions/acknowledged",
+                "{acknowledged}"
+            );
         }
         assert_eq!(names(&mut server), OURS, "{era}");
         let told = server.message(PATIENCE).unwrap();
-        assert_eq!(told["method"], "notifications/tools/list_changed", "{era}: {told}");
+        assert_eq!(
+            told["method"], "notifications/tools/list_changed",
+            "{era}: {told}"
+        );
         assert_eq!(names(&mut server)[4..], ["page_garbage"], "{era}");
     }
 }
 
 #[test]
 fn tools_that_come_later_are_offered() {
-    let site = Site::new("growing", r#"union = "page_union", later = "page_later""#, "");
+    let site = Site::new(
+        "growing",
+        r#"union = "page_union", later = "page_later""#,
+        "",
+    );
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_union"]);
     server.call("page_union", json!({ "a": "x" }));

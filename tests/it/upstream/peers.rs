@@ -19,11 +19,16 @@ struct Http {
 impl Http {
     fn start(root: &Path, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = command(root);
-        command.args(["--http", "127.0.0.1:0"]).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(["--http", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut url)
+            .unwrap();
         assert!(url.starts_with("http://"), "{url:?}");
         Self {
             child,
@@ -33,7 +38,10 @@ impl Http {
 
     fn request(&self, token: &str, method: &str, params: Value) -> Value {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .build()
+            .into();
         let mut answer = agent
             .post(&self.url)
             .header("Accept", "application/json, text/event-stream")
@@ -78,7 +86,10 @@ fn another_ack_memory_is_a_source_over_standard_input_and_output() {
     ));
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["team_get", "team_search"]);
-    let found = server.call("team_search", json!({ "query": "which header does the proxy strip" }));
+    let found = server.call(
+        "team_search",
+        json!({ "query": "which header does the proxy strip" }),
+    );
     assert_eq!(found["structuredContent"]["results"][0]["id"], "team-1");
     assert_eq!(found["_meta"]["ack-memory/upstream"], "team");
     let wrong = server.call("team_get", json!({ "id": "team-2" }));
@@ -117,13 +128,16 @@ fn another_ack_memory_is_a_source_over_http() {
     server.initialize("2025-06-18");
     assert_eq!(names(&mut server)[4..], ["team_search"]);
     // Without the right one.
-    site.configure(&entry("headers = { Authorization = \"Bearer wrong-wrong-wrong-wrong\" }"));
+    site.configure(&entry(
+        "headers = { Authorization = \"Bearer wrong-wrong-wrong-wrong\" }",
+    ));
     let mut server = site.serve();
     assert_eq!(names(&mut server), OURS);
     let refused = server.fail("team_search", json!({ "query": "x" }));
     assert_eq!(refused.code, "upstream_unavailable");
     assert!(
-        refused.message.contains("authorization required") && !refused.message.contains("wrong-wrong"),
+        refused.message.contains("authorization required")
+            && !refused.message.contains("wrong-wrong"),
         "{refused:?}"
     );
 }
@@ -134,19 +148,34 @@ fn a_server_over_http_that_goes_and_comes_back_is_found_again() {
     let first = Http::start(other.path(), |command| {
         command.args(["--no-token"]);
     });
-    let address = first.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
+    let address = first
+        .url
+        .strip_prefix("http://")
+        .unwrap()
+        .strip_suffix("/mcp")
+        .unwrap()
+        .to_owned();
     let site = Site::new("plain", "", "");
     site.configure(&format!(
         "[upstream.team]\nurl = \"{}\"\ntools = {{ query_memories = \"team_search\" }}\n",
         first.url
     ));
     let mut server = site.serve();
-    assert_eq!(server.call("team_search", json!({ "query": "proxy" }))["isError"], false);
+    assert_eq!(
+        server.call("team_search", json!({ "query": "proxy" }))["isError"],
+        false
+    );
     drop(first);
     let gone = server.fail("team_search", json!({ "query": "proxy" }));
     assert!(gone.code.starts_with("upstream_"), "{gone:?}");
-    assert!(!gone.message.contains("http://"), "an address may hold a secret: {gone:?}");
-    assert_eq!(server.call("query_memories", json!({ "query": "deadlock" }))["isError"], false);
+    assert!(
+        !gone.message.contains("http://"),
+        "an address may hold a secret: {gone:?}"
+    );
+    assert_eq!(
+        server.call("query_memories", json!({ "query": "deadlock" }))["isError"],
+        false
+    );
     let mut command = command(other.path());
     command
         .args(["--http", &address, "--no-token"])
@@ -163,7 +192,11 @@ fn a_server_over_http_that_goes_and_comes_back_is_found_again() {
 
 #[test]
 fn all_clients_over_http_share_one_connection() {
-    let site = Site::new("plain", r#"echo = "page_echo", garbage = "page_garbage""#, "");
+    let site = Site::new(
+        "plain",
+        r#"echo = "page_echo", garbage = "page_garbage""#,
+        "",
+    );
     let http = Http::start(site.root.path(), |command| {
         command.env("ACK_MEM_TOKEN", SECRET);
     });
@@ -176,7 +209,11 @@ fn all_clients_over_http_share_one_connection() {
                     url,
                 });
                 let tools = client.request(SECRET, "tools/list", json!({}));
-                let called = client.request(SECRET, "tools/call", json!({ "name": "page_garbage", "arguments": {} }));
+                let called = client.request(
+                    SECRET,
+                    "tools/call",
+                    json!({ "name": "page_garbage", "arguments": {} }),
+                );
                 (
                     tools["result"]["tools"].as_array().unwrap().len(),
                     called["result"]["content"][0]["text"].clone(),
@@ -188,11 +225,18 @@ fn all_clients_over_http_share_one_connection() {
         assert_eq!(call.join().unwrap(), (6, json!("after garbage")));
     }
     assert_eq!(site.lines("starts").len(), 1);
-    let raw = http.request(SECRET, "tools/call", json!({ "name": "page_echo", "arguments": { "word": "x" } }));
+    let raw = http.request(
+        SECRET,
+        "tools/call",
+        json!({ "name": "page_echo", "arguments": { "word": "x" } }),
+    );
     assert_eq!(raw["result"]["content"][1]["type"], "hologram");
     assert_eq!(raw["result"]["_meta"]["ack-memory/upstream"], "page");
     let processes = site.processes();
-    let status = Command::new("kill").args(["-TERM", &http.child.id().to_string()]).status().unwrap();
+    let status = Command::new("kill")
+        .args(["-TERM", &http.child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(status.success());
     until("the process is left", || !is_alive(processes[0]));
 }

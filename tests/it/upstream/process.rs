@@ -16,7 +16,10 @@ fn only_what_is_named_of_the_environment_is_passed_on() {
         "env = { GIVEN = \"a value\" }\nenv_from = [\"NAMED\"]\ncwd = \"/\"",
     );
     let mut command = command(site.root.path());
-    command.env("NAMED", "1").env("SECRET", "2").env("HOME", "/nowhere");
+    command
+        .env("NAMED", "1")
+        .env("SECRET", "2")
+        .env("HOME", "/nowhere");
     let mut server = Server::spawn(command);
     server.initialize("2025-06-18");
     let told = server.call("page_env", json!({}));
@@ -27,15 +30,20 @@ fn only_what_is_named_of_the_environment_is_passed_on() {
     for there in ["GIVEN", "NAMED", "HOME", "PATH"] {
         assert!(variables.contains(&there), "{there}: {variables:?}");
     }
-    let allowed =
-        |name: &&&str| ack_gateway::settings::PASSED.contains(*name) || ["GIVEN", "NAMED", "PWD", "OLDPWD", "SHLVL", "_"].contains(*name);
+    let allowed = |name: &&&str| {
+        ack_gateway::settings::PASSED.contains(*name)
+            || ["GIVEN", "NAMED", "PWD", "OLDPWD", "SHLVL", "_"].contains(*name)
+    };
     let others: Vec<&&str> = variables.iter().filter(|name| !allowed(name)).collect();
     assert!(others.is_empty(), "{others:?}");
     // Without it, the server is not there, and ours are.
     let mut server = site.serve();
     assert_eq!(names(&mut server), OURS);
     let absent = server.fail("page_env", json!({}));
-    assert!(absent.message.contains("`NAMED` of `env_from` is not set"), "{absent:?}");
+    assert!(
+        absent.message.contains("`NAMED` of `env_from` is not set"),
+        "{absent:?}"
+    );
 }
 
 #[test]
@@ -59,14 +67,19 @@ fn nothing_is_left_when_the_server_ends() {
         assert_eq!(processes.len(), 2, "the script and what it started");
         assert!(processes.iter().all(|process| is_alive(*process)));
         if how == "TERM" {
-            let status = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
+            let status = Command::new("kill")
+                .args(["-TERM", &server.id().to_string()])
+                .status()
+                .unwrap();
             assert!(status.success());
         }
         let (took, status, _) = server.close();
         assert!(took < Duration::from_secs(4), "{how}: {took:?}");
         let wanted = if how == "TERM" { 143 } else { 0 };
         assert_eq!(status.code(), Some(wanted), "{how}: {status}");
-        until("a process is left", || processes.iter().all(|process| !is_alive(*process)));
+        until("a process is left", || {
+            processes.iter().all(|process| !is_alive(*process))
+        });
     }
 }
 
@@ -79,9 +92,14 @@ fn nothing_is_left_when_the_server_is_killed() {
     assert_eq!(processes.len(), 2, "the script and what it started");
     let guards = guards(processes[0]);
     assert_eq!(guards.len(), 1, "one guard stands beside it");
-    let status = Command::new("kill").args(["-KILL", &server.id().to_string()]).status().unwrap();
+    let status = Command::new("kill")
+        .args(["-KILL", &server.id().to_string()])
+        .status()
+        .unwrap();
     assert!(status.success());
-    until("a process is left", || processes.iter().all(|process| !is_alive(*process)));
+    until("a process is left", || {
+        processes.iter().all(|process| !is_alive(*process))
+    });
     until("the guard is left", || !is_alive(guards[0]));
 }
 
@@ -94,16 +112,25 @@ fn no_guard_stays_behind_a_server_that_died() {
     let guard = guards(first)[0];
     server.fail("page_die", json!({}));
     until("the guard is left", || !is_alive(guard));
-    until("it is not started again", || site.lines("starts").len() == 2);
-    until("its guard is not there", || guards(site.processes()[1]).len() == 1);
+    until("it is not started again", || {
+        site.lines("starts").len() == 2
+    });
+    until("its guard is not there", || {
+        guards(site.processes()[1]).len() == 1
+    });
     assert!(guards(first).is_empty());
 }
 
 /// The processes that watch over a process group.
 fn guards(group: u32) -> Vec<u32> {
-    let listed = Command::new("ps").args(["-eo", "pid=,args="]).output().unwrap();
+    let listed = Command::new("ps")
+        .args(["-eo", "pid=,args="])
+        .output()
+        .unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     let end = format!("ack-memory-guard {group}");
     let found = listed.lines().filter(|line| line.ends_with(&end));
-    found.map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect()
+    found
+        .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
+        .collect()
 }

@@ -8,13 +8,23 @@ use super::{OURS, Site, is_alive, listed, names, text, until};
 
 #[test]
 fn garbage_is_passed_over_and_a_flood_ends_the_connection() {
-    let site = Site::new("plain", r#"garbage = "page_garbage", flood = "page_flood""#, "");
+    let site = Site::new(
+        "plain",
+        r#"garbage = "page_garbage", flood = "page_flood""#,
+        "",
+    );
     let mut server = site.serve();
-    assert_eq!(text(&server.call("page_garbage", json!({}))), "after garbage");
+    assert_eq!(
+        text(&server.call("page_garbage", json!({}))),
+        "after garbage"
+    );
     let flooded = server.fail("page_flood", json!({}));
     assert_eq!(flooded.code, "upstream_failed");
     let after = server.fail("page_garbage", json!({}));
-    assert!(after.message.contains("bytes that nobody asked for"), "{after:?}");
+    assert!(
+        after.message.contains("bytes that nobody asked for"),
+        "{after:?}"
+    );
     until("it is not started again", || {
         server.call("page_garbage", json!({}))["isError"] != true
     });
@@ -27,24 +37,42 @@ fn an_answer_that_is_too_long_is_an_error_that_names_the_limit() {
     let mut server = site.serve();
     let long = server.fail("page_big", json!({}));
     assert_eq!(long.code, "upstream_failed");
-    assert!(long.message.contains("longer than 8388608 bytes"), "{long:?}");
-    assert_eq!(text(&server.call("page_garbage", json!({}))), "after garbage");
+    assert!(
+        long.message.contains("longer than 8388608 bytes"),
+        "{long:?}"
+    );
+    assert_eq!(
+        text(&server.call("page_garbage", json!({}))),
+        "after garbage"
+    );
     assert_eq!(site.lines("starts").len(), 1, "the connection held");
 }
 
 #[test]
 fn a_call_that_takes_too_long_ends_and_is_taken_back() {
-    let site = Site::new("plain", r#"hang = "page_hang", garbage = "page_garbage""#, "timeout_ms = 400");
+    let site = Site::new(
+        "plain",
+        r#"hang = "page_hang", garbage = "page_garbage""#,
+        "timeout_ms = 400",
+    );
     let mut server = site.serve();
     listed(&mut server);
     let started = Instant::now();
     let late = server.fail("page_hang", json!({}));
     assert_eq!(late.code, "upstream_timeout");
-    assert!(late.message.ends_with("did not answer within 400 ms"), "{late:?}");
+    assert!(
+        late.message.ends_with("did not answer within 400 ms"),
+        "{late:?}"
+    );
     assert!((Duration::from_millis(350)..Duration::from_secs(3)).contains(&started.elapsed()));
-    until("the call is not taken back", || site.lines("cancelled").len() == 1);
+    until("the call is not taken back", || {
+        site.lines("cancelled").len() == 1
+    });
     // It answers other calls, so it is left alone.
-    assert_eq!(text(&server.call("page_garbage", json!({}))), "after garbage");
+    assert_eq!(
+        text(&server.call("page_garbage", json!({}))),
+        "after garbage"
+    );
     assert_eq!(site.lines("starts").len(), 1);
 }
 
@@ -56,10 +84,17 @@ fn a_server_that_stands_still_is_killed_and_started_again() {
         "timeout_ms = 300\nstart_timeout_ms = 1000",
     );
     let mut server = site.serve();
-    assert_eq!(server.fail("page_stuck", json!({})).code, "upstream_timeout");
-    until("it is not started again", || site.lines("starts").len() == 2);
+    assert_eq!(
+        server.fail("page_stuck", json!({})).code,
+        "upstream_timeout"
+    );
+    until("it is not started again", || {
+        site.lines("starts").len() == 2
+    });
     assert!(!is_alive(site.processes()[0]));
-    until("it does not answer", || server.call("page_garbage", json!({}))["isError"] != true);
+    until("it does not answer", || {
+        server.call("page_garbage", json!({}))["isError"] != true
+    });
 }
 
 #[test]
@@ -69,9 +104,18 @@ fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
         let mut server = site.serve();
         let started = Instant::now();
         assert_eq!(names(&mut server), OURS, "{mode}");
-        assert!(started.elapsed() < Duration::from_secs(8), "{mode}: {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_secs(8),
+            "{mode}: {:?}",
+            started.elapsed()
+        );
         let waiting: Vec<i64> = (0..4)
-            .map(|_| server.send("tools/call", json!({ "name": "page_echo", "arguments": {} })))
+            .map(|_| {
+                server.send(
+                    "tools/call",
+                    json!({ "name": "page_echo", "arguments": {} }),
+                )
+            })
             .collect();
         let mut slowest = Duration::ZERO;
         for _ in 0..20 {
@@ -87,14 +131,23 @@ fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
 
 #[test]
 fn a_server_that_hangs_is_waited_for_no_longer_than_it_may_take() {
-    let site = Site::new("mute", r#"echo = "page_echo""#, "list_wait_ms = 100\nstart_timeout_ms = 500");
+    let site = Site::new(
+        "mute",
+        r#"echo = "page_echo""#,
+        "list_wait_ms = 100\nstart_timeout_ms = 500",
+    );
     let mut server = site.serve();
     let absent = server.fail("page_echo", json!({}));
     assert_eq!(absent.code, "upstream_unavailable");
-    assert!(absent.message.contains("it did not come up within 500 ms"), "{absent:?}");
+    assert!(
+        absent.message.contains("it did not come up within 500 ms"),
+        "{absent:?}"
+    );
     until("it is not tried again", || site.lines("starts").len() >= 2);
     let processes = site.processes();
-    until("the first process is still there", || !is_alive(processes[0]));
+    until("the first process is still there", || {
+        !is_alive(processes[0])
+    });
 }
 
 #[test]
@@ -103,18 +156,23 @@ fn a_server_that_dies_is_started_again_with_growing_pauses() {
     let mut server = site.serve();
     let mut pauses = Vec::new();
     for round in 1..=2 {
-        until("it is not there", || server.call("page_garbage", json!({}))["isError"] != true);
+        until("it is not there", || {
+            server.call("page_garbage", json!({}))["isError"] != true
+        });
         let died = server.fail("page_die", json!({}));
         assert_eq!(died.code, "upstream_failed", "{died:?}");
         let since = Instant::now();
         // On a busy machine it may be back before anybody has looked.
         until("it is still there", || {
             let away = server.call("page_garbage", json!({}));
-            (away["isError"] == true && text(&away).contains("giving up")) || site.lines("starts").len() > round
+            (away["isError"] == true && text(&away).contains("giving up"))
+                || site.lines("starts").len() > round
         });
         // Its tools stay listed while it is away for a while.
         assert!(names(&mut server).contains(&"page_garbage".to_owned()));
-        until("it is not started again", || site.lines("starts").len() == round + 1);
+        until("it is not started again", || {
+            site.lines("starts").len() == round + 1
+        });
         pauses.push(since.elapsed());
     }
     assert!(pauses[0] >= Duration::from_millis(900), "{pauses:?}");
@@ -127,7 +185,10 @@ fn a_server_that_dies_is_started_again_with_growing_pauses() {
 /// What the system says of a process's memory, in KiB.
 fn kibibytes(process: u32, what: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(what))
+        .unwrap_or_default();
     line.trim_start_matches(':')
         .trim()
         .trim_end_matches(" kB")
@@ -141,14 +202,23 @@ fn a_server_that_floods_us_with_what_nobody_asked_for_is_let_go_and_costs_no_mem
         let tools = format!(r#"{flood} = "page_flood", garbage = "page_garbage""#);
         let site = Site::new("plain", &tools, "timeout_ms = 60000");
         let mut server = site.serve();
-        assert_eq!(text(&server.call("page_garbage", json!({}))), "after garbage");
+        assert_eq!(
+            text(&server.call("page_garbage", json!({}))),
+            "after garbage"
+        );
         server.call("query_memories", json!({ "query": "deadlock" }));
-        let (resident, peak) = (kibibytes(server.id(), "VmRSS"), kibibytes(server.id(), "VmHWM"));
+        let (resident, peak) = (
+            kibibytes(server.id(), "VmRSS"),
+            kibibytes(server.id(), "VmHWM"),
+        );
         let flooded = server.fail("page_flood", json!({}));
         assert_eq!(flooded.code, "upstream_failed", "{flood}: {flooded:?}");
         let after = kibibytes(server.id(), "VmHWM");
         println!("{flood}: {resident} KiB resident, {peak} at its peak before, {after} after");
-        assert!(after <= peak.max(resident + (40 << 10)), "{flood}: {resident} KiB became {after}");
+        assert!(
+            after <= peak.max(resident + (40 << 10)),
+            "{flood}: {resident} KiB became {after}"
+        );
         let said = [
             "it does not read the answers",
             "requests and notifications in a minute",
@@ -159,7 +229,10 @@ fn a_server_that_floods_us_with_what_nobody_asked_for_is_let_go_and_costs_no_mem
             let away = server.call("page_garbage", json!({}));
             said.iter().any(|reason| text(&away).contains(reason)) || site.lines("starts").len() > 1
         });
-        assert_eq!(server.call("query_memories", json!({ "query": "deadlock" }))["isError"], false);
+        assert_eq!(
+            server.call("query_memories", json!({ "query": "deadlock" }))["isError"],
+            false
+        );
         until("it is not started again", || {
             server.call("page_garbage", json!({}))["isError"] != true
         });
@@ -168,9 +241,19 @@ fn a_server_that_floods_us_with_what_nobody_asked_for_is_let_go_and_costs_no_mem
 
 #[test]
 fn answers_to_nothing_are_no_answers() {
-    let site = Site::new("plain", r#"drivel = "page_drivel", garbage = "page_garbage""#, "");
+    let site = Site::new(
+        "plain",
+        r#"drivel = "page_drivel", garbage = "page_garbage""#,
+        "",
+    );
     let mut server = site.serve();
-    assert_eq!(server.fail("page_drivel", json!({})).code, "upstream_failed");
+    assert_eq!(
+        server.fail("page_drivel", json!({})).code,
+        "upstream_failed"
+    );
     let after = server.fail("page_garbage", json!({}));
-    assert!(after.message.contains("bytes that nobody asked for"), "{after:?}");
+    assert!(
+        after.message.contains("bytes that nobody asked for"),
+        "{after:?}"
+    );
 }

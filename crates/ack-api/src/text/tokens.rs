@@ -100,7 +100,8 @@ impl Run {
             self.length += 1;
             self.rare_pairs += usize::from(kind != Kind::Digit && !is_common_pair(self.last, byte));
         } else {
-            let mixed = self.kind != Kind::Other && (self.kind == Kind::Digit || kind == Kind::Digit);
+            let mixed =
+                self.kind != Kind::Other && (self.kind == Kind::Digit || kind == Kind::Digit);
             ended = self.cost() + if mixed { DIGIT_LETTER_COST } else { 0 };
             (self.kind, self.length, self.rare_pairs) = (kind, 1, 0);
         }

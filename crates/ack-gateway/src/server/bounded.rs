@@ -33,7 +33,10 @@ impl Gate {
 
     /// Why nothing was taken in any more.
     pub fn reason(&self) -> Option<String> {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.reason
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn shut(&self, reason: String) {
@@ -82,8 +85,9 @@ impl<T> Bounded<T> {
             .ok()
             .and_then(Result::ok);
         if self.reserved.is_none() {
-            self.gate
-                .shut(format!("it does not read the answers to {UNANSWERED} requests of its own"));
+            self.gate.shut(format!(
+                "it does not read the answers to {UNANSWERED} requests of its own"
+            ));
             return false;
         }
         self.full = None;
@@ -100,19 +104,26 @@ impl<T> Bounded<T> {
         };
         let few = self.minute.1 <= A_MINUTE;
         if !few {
-            self.gate
-                .shut(format!("it sent more than {A_MINUTE} requests and notifications in a minute"));
+            self.gate.shut(format!(
+                "it sent more than {A_MINUTE} requests and notifications in a minute"
+            ));
         }
         few
     }
 
     /// Notes a request; `false` where another of that number is not answered yet.
     fn note(&mut self, id: &RequestId) -> bool {
-        let Some(room) = self.reserved.take() else { return false };
-        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(room) = self.reserved.take() else {
+            return false;
+        };
+        let mut unanswered = self
+            .unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let is_new = unanswered.insert(id.clone(), room).is_none();
         if !is_new {
-            self.gate.shut("it has two requests of one number at the same time".to_owned());
+            self.gate
+                .shut("it has two requests of one number at the same time".to_owned());
         }
         is_new
     }
@@ -121,13 +132,21 @@ impl<T> Bounded<T> {
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
     type Error = T::Error;
 
-    fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let answered = match &message {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             JsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        let room = answered.and_then(|id| self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
+        let room = answered.and_then(|id| {
+            self.unanswered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&id)
+        });
         let sending = self.inner.send(message);
         async move {
             let sent = sending.await;
@@ -152,7 +171,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
             }
             match message {
                 JsonRpcMessage::Notification(notification) => {
-                    if matches!(notification.notification, ServerNotification::ToolListChangedNotification(_)) {
+                    if matches!(
+                        notification.notification,
+                        ServerNotification::ToolListChangedNotification(_)
+                    ) {
                         self.gate.changed.notify_one();
                     }
                 }

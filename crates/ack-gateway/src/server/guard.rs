@@ -11,7 +11,8 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
 /// What the shell does: the process's input has ended as well, so it may be ending by itself.
-const SCRIPT: &str = r#"read -r _; sleep 1; kill -s TERM -- "-$1" && sleep 1 && kill -s KILL -- "-$1""#;
+const SCRIPT: &str =
+    r#"read -r _; sleep 1; kill -s TERM -- "-$1" && sleep 1 && kill -s KILL -- "-$1""#;
 
 /// The shell that watches over a process group. Where it is dropped, it ends without doing anything.
 pub struct Guard {

@@ -8,10 +8,13 @@ use std::time::Duration;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse,
 };
 use serde_json::Value;
 use sse_stream::{Sse, SseStream};
@@ -35,7 +38,12 @@ const LONGEST_TOKEN: u64 = 16 << 10;
 /// # Errors
 /// Why there is none, in words.
 pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<Wire>, String> {
-    let Connection::Http { url, headers, token } = connection else {
+    let Connection::Http {
+        url,
+        headers,
+        token,
+    } = connection
+    else {
         return Err("it has no address".to_owned());
     };
     let token = match token {
@@ -43,13 +51,20 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
         Token::Given(token) => Some(token.clone()),
         Token::File(path) => Some(read(path)?),
     };
-    if token.as_ref().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+    if token
+        .as_ref()
+        .is_some_and(|token| HeaderValue::from_str(token).is_err())
+    {
         return Err("its token holds what cannot stand in a header".to_owned());
     }
     let mut named = HashMap::new();
     for (name, value) in headers {
-        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
-            return Err(format!("`{}` cannot be sent as a header", text::line(name, 80)));
+        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
+        else {
+            return Err(format!(
+                "`{}` cannot be sent as a header",
+                text::line(name, 80)
+            ));
         };
         named.insert(name, value);
     }
@@ -68,14 +83,18 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
         .max_sse_event_size(LONGEST)
         .reinit_on_expired_session(true);
     config.auth_header = token;
-    Ok(StreamableHttpClientTransport::with_client(Wire { client }, config))
+    Ok(StreamableHttpClientTransport::with_client(
+        Wire { client },
+        config,
+    ))
 }
 
 fn read(path: &std::path::Path) -> Result<String, String> {
     use std::io::Read;
     let shown = text::line(&path.display().to_string(), 120);
     let mut token = String::new();
-    let file = ack_sys::files::open(path).map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
+    let file = ack_sys::files::open(path)
+        .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
     file.take(LONGEST_TOKEN)
         .read_to_string(&mut token)
         .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
@@ -128,9 +147,9 @@ impl StreamableHttpClient for Wire {
                 self.ask(&uri, &message, id, session, token, headers).await
             }
             _ => {
-                let posted = self
-                    .client
-                    .post_message_with_max_sse_event_size(uri, message, session, token, headers, longest);
+                let posted = self.client.post_message_with_max_sse_event_size(
+                    uri, message, session, token, headers, longest,
+                );
                 posted.await
             }
         }
@@ -143,7 +162,9 @@ impl StreamableHttpClient for Wire {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        self.client.delete_session(uri, session, token, headers).await
+        self.client
+            .delete_session(uri, session, token, headers)
+            .await
     }
 
     async fn get_stream(
@@ -171,7 +192,10 @@ impl Wire {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let mut request = self.client.post(uri).header(ACCEPT, "text/event-stream, application/json");
+        let mut request = self
+            .client
+            .post(uri)
+            .header(ACCEPT, "text/event-stream, application/json");
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -200,20 +224,27 @@ impl Wire {
         }
         if status.is_success() && kind.starts_with("text/event-stream") {
             let mut left = 2 * LONGEST;
-            let bytes = response.bytes_stream().map_err(std::io::Error::other).map(move |piece| {
-                let piece = piece?;
-                left = left
-                    .checked_sub(piece.len())
-                    .ok_or_else(|| std::io::Error::other("its answer is too long"))?;
-                Ok::<_, std::io::Error>(piece)
-            });
+            let bytes = response
+                .bytes_stream()
+                .map_err(std::io::Error::other)
+                .map(move |piece| {
+                    let piece = piece?;
+                    left = left
+                        .checked_sub(piece.len())
+                        .ok_or_else(|| std::io::Error::other("its answer is too long"))?;
+                    Ok::<_, std::io::Error>(piece)
+                });
             let events = SseStream::from_bytes_stream(bytes).map_ok(|mut event| {
                 event.data = event.data.map(|data| kept(&data).unwrap_or(data));
                 event
             });
             return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
         }
-        let most = if status.is_success() { LONGEST } else { LONGEST_ERROR };
+        let most = if status.is_success() {
+            LONGEST
+        } else {
+            LONGEST_ERROR
+        };
         let Some(body) = bounded(response, most).await? else {
             return Ok(StreamableHttpPostResponse::Json(
                 ServerJsonRpcMessage::error(too_long(), Some(id)),
@@ -222,7 +253,9 @@ impl Wire {
         };
         let body = kept(&body).unwrap_or(body);
         match serde_json::from_str::<ServerJsonRpcMessage>(&body) {
-            Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) if kind.starts_with("application/json") => {
+            Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)))
+                if kind.starts_with("application/json") =>
+            {
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
             _ => Err(StreamableHttpError::UnexpectedServerResponse(
@@ -233,7 +266,9 @@ impl Wire {
 }
 
 /// The failure that one of rmcp's holds without telling.
-pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a (dyn std::error::Error + 'static)> {
+pub fn within<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a (dyn std::error::Error + 'static)> {
     match error.downcast_ref::<Failure>()? {
         StreamableHttpError::Client(inner) => Some(inner),
         _ => None,
@@ -241,7 +276,10 @@ pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a (d
 }
 
 /// A body as text, `None` where it is longer.
-async fn bounded(mut response: reqwest::Response, most: usize) -> Result<Option<String>, reqwest::Error> {
+async fn bounded(
+    mut response: reqwest::Response,
+    most: usize,
+) -> Result<Option<String>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await? {
         if body.len() + piece.len() > most {
@@ -277,8 +315,11 @@ mod tests {
             r#"{"resultType":"complete","ttlMs":5}"#,
             r#"{"tools":[{"name":5}]}"#,
         ] {
-            let message = kept(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)).unwrap();
-            let JsonRpcMessage::Response(response) = serde_json::from_str::<ServerJsonRpcMessage>(&message).unwrap() else {
+            let message =
+                kept(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)).unwrap();
+            let JsonRpcMessage::Response(response) =
+                serde_json::from_str::<ServerJsonRpcMessage>(&message).unwrap()
+            else {
                 panic!("{message}")
             };
             let ServerResult::CustomResult(CustomResult(kept)) = response.result else {
@@ -286,6 +327,9 @@ mod tests {
             };
             assert_eq!(kept, Value::from(result));
         }
-        assert_eq!(kept(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#), None);
+        assert_eq!(
+            kept(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#),
+            None
+        );
     }
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, CustomResult, Implementation, ListToolsRequest, PaginatedRequestParams,
-    ProtocolVersion, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, CustomResult, Implementation,
+    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService, RunningServiceCancellationToken,
-    serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService,
+    RunningServiceCancellationToken, serve_client_with_lifecycle,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -116,7 +116,9 @@ pub async fn supervise(link: Arc<Link>) {
             },
         };
         failures += 1;
-        let pause = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(10)).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE
+            .saturating_mul(1 << (failures - 1).min(10))
+            .min(LONGEST_PAUSE);
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
         if failures >= GIVEN_UP {
             let missing = link.missing();
@@ -135,7 +137,11 @@ pub async fn supervise(link: Arc<Link>) {
 }
 
 /// Waits for the end of a connection: why it has to end, if it did not end by itself, and whether everything ends.
-async fn hold(link: &Link, connected: &mut Connected, stop: &mut watch::Receiver<bool>) -> (Option<String>, bool) {
+async fn hold(
+    link: &Link,
+    connected: &mut Connected,
+    stop: &mut watch::Receiver<bool>,
+) -> (Option<String>, bool) {
     loop {
         tokio::select! {
             () = set(stop) => return (None, true),
@@ -208,16 +214,30 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
         Connection::Http { .. } => {
             let transport = http::connect(&link.settings.connection).map_err(Greeting::Failed)?;
             let transport = Bounded::new(transport, Arc::clone(&gate));
-            timeout(left(deadline), serve_client_with_lifecycle(Client, transport, lifecycle)).await
+            timeout(
+                left(deadline),
+                serve_client_with_lifecycle(Client, transport, lifecycle),
+            )
+            .await
         }
         _ => {
-            let (started, pipe) = process::start(&link.settings.connection).map_err(Greeting::Failed)?;
+            let (started, pipe) =
+                process::start(&link.settings.connection).map_err(Greeting::Failed)?;
             process = Some(started);
             let pipe = Bounded::new(pipe, Arc::clone(&gate));
-            timeout(left(deadline), serve_client_with_lifecycle(Client, pipe, lifecycle)).await
+            timeout(
+                left(deadline),
+                serve_client_with_lifecycle(Client, pipe, lifecycle),
+            )
+            .await
         }
     };
-    let late = || format!("it did not come up within {} ms", link.settings.start.as_millis());
+    let late = || {
+        format!(
+            "it did not come up within {} ms",
+            link.settings.start.as_millis()
+        )
+    };
     let running: RunningService<RoleClient, Client> = match serving {
         Ok(Ok(running)) => running,
         Ok(Err(error)) => {
@@ -239,8 +259,12 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
             });
         }
         Err(_) => {
-            let ended = end(process).await.filter(|ended| ended.contains("; it said: "));
-            return Err(Greeting::Failed(ended.map_or_else(late, |ended| format!("{} ({ended})", late()))));
+            let ended = end(process)
+                .await
+                .filter(|ended| ended.contains("; it said: "));
+            return Err(Greeting::Failed(
+                ended.map_or_else(late, |ended| format!("{} ({ended})", late())),
+            ));
         }
     };
     let peer = running.peer().clone();
@@ -267,7 +291,9 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
         }
         Ok(Err(reason)) => {
             let ended = connected.end().await;
-            Err(Greeting::Failed(format!("it does not tell its tools: {reason} ({ended})")))
+            Err(Greeting::Failed(format!(
+                "it does not tell its tools: {reason} ({ended})"
+            )))
         }
         Err(_) => {
             connected.end().await;
@@ -302,9 +328,13 @@ pub async fn told(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
         let mut page = PaginatedRequestParams::default();
         page.cursor = cursor.take();
         request.params = Some(page);
-        let result = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
+        let result = peer
+            .send_request(ClientRequest::ListToolsRequest(request))
+            .await;
         let value = match result.map_err(|error| cause(&error))? {
-            ServerResult::CustomResult(CustomResult(Value::String(kept))) => serde_json::from_str(&kept).unwrap_or_default(),
+            ServerResult::CustomResult(CustomResult(Value::String(kept))) => {
+                serde_json::from_str(&kept).unwrap_or_default()
+            }
             ServerResult::CustomResult(CustomResult(value)) => value,
             other => serde_json::to_value(other).unwrap_or_default(),
         };

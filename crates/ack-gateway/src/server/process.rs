@@ -13,8 +13,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use rmcp::model::{
-    ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
-    ServerNotification, ServerResult,
+    ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage,
+    JsonRpcResponse, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
 };
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -43,7 +43,11 @@ pub const TOO_LONG: ErrorCode = ErrorCode(-32_098);
 
 /// The error that stands in for an answer that is too long.
 pub fn too_long() -> ErrorData {
-    ErrorData::new(TOO_LONG, format!("its answer is longer than {LONGEST} bytes"), None)
+    ErrorData::new(
+        TOO_LONG,
+        format!("its answer is longer than {LONGEST} bytes"),
+        None,
+    )
 }
 
 /// A running process.
@@ -86,11 +90,18 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
     if let Some(folder) = folder {
         command.current_dir(folder);
     }
-    let mut child = command.spawn().map_err(|error| not_started(program, folder.as_deref(), &error))?;
-    let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+    let mut child = command
+        .spawn()
+        .map_err(|error| not_started(program, folder.as_deref(), &error))?;
+    let (Some(input), Some(output), Some(errors)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
         return Err("its pipes could not be opened".to_owned());
     };
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    let group = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .map(Pid::from_raw);
     let guard = group.and_then(Guard::over);
     let tail = Arc::new(Mutex::new(VecDeque::new()));
     let drain = tokio::spawn(drain(errors, Arc::clone(&tail)));
@@ -142,15 +153,24 @@ impl Process {
     /// Ends it and whatever it started in its group: first its input is closed (whoever has the transport has dropped it), then
     /// it is told to end, then it is killed. How it ended, in words.
     pub async fn end(mut self) -> String {
-        let mut status = timeout(GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+        let mut status = timeout(GRACE, self.child.wait())
+            .await
+            .ok()
+            .and_then(Result::ok);
         if status.is_none() {
             self.signal(Signal::SIGTERM);
-            status = timeout(GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+            status = timeout(GRACE, self.child.wait())
+                .await
+                .ok()
+                .and_then(Result::ok);
         }
         let by_itself = status.is_some();
         self.signal(Signal::SIGKILL);
         if status.is_none() {
-            status = timeout(GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+            status = timeout(GRACE, self.child.wait())
+                .await
+                .ok()
+                .and_then(Result::ok);
         }
         // The number may be another's from now on.
         self.group = None;
@@ -168,7 +188,12 @@ impl Process {
     }
 
     fn told(&self, status: Option<ExitStatus>) -> String {
-        if let Some(refused) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(refused) = self
+            .refused
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
             return refused;
         }
         let ended = match status {
@@ -178,7 +203,12 @@ impl Process {
         };
         let tail = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let tail = String::from_utf8_lossy(&tail.iter().copied().collect::<Vec<u8>>()).into_owned();
-        let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let last = tail
+            .lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default();
         match text::line(last, 200) {
             last if last.is_empty() => ended,
             last => format!("{ended}; it said: {last}"),
@@ -218,16 +248,25 @@ enum Line {
 impl Pipe {
     async fn read(&mut self) -> Option<Line> {
         loop {
-            let available = self.output.fill_buf().await.ok().filter(|available| !available.is_empty())?;
+            let available = self
+                .output
+                .fill_buf()
+                .await
+                .ok()
+                .filter(|available| !available.is_empty())?;
             let newline = available.iter().position(|byte| *byte == b'\n');
-            let piece = available.get(..newline.unwrap_or(available.len())).unwrap_or_default();
+            let piece = available
+                .get(..newline.unwrap_or(available.len()))
+                .unwrap_or_default();
             if self.dropped > 0 || self.line.len() + piece.len() > LONGEST {
                 self.dropped += piece.len() + self.line.len().saturating_sub(ENDS);
                 if self.line.len() > ENDS {
-                    self.end.extend(self.line.iter().skip(self.line.len() - ENDS));
+                    self.end
+                        .extend(self.line.iter().skip(self.line.len() - ENDS));
                 }
                 self.line.truncate(ENDS);
-                self.end.extend(piece.iter().skip(piece.len().saturating_sub(ENDS)));
+                self.end
+                    .extend(piece.iter().skip(piece.len().saturating_sub(ENDS)));
                 let excess = self.end.len().saturating_sub(ENDS);
                 self.end.drain(..excess);
                 // Nobody waits for the end of a line without one.
@@ -256,7 +295,10 @@ impl Pipe {
 
     /// Whether a request was made, which is over now, and whether its result is kept as it is.
     fn take(&self, id: &RequestId) -> Option<bool> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(id)
     }
 
     /// A line as a message; `None` for what is none, or none that anybody here wants.
@@ -268,13 +310,19 @@ impl Pipe {
             let id: RequestId = serde_json::from_value(id.clone()).ok()?;
             let kept = self.take(&id)?;
             if kept && let Some(result) = value.get_mut("result").map(Value::take) {
-                return Some(ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), id));
+                return Some(ServerJsonRpcMessage::response(
+                    ServerResult::CustomResult(CustomResult(result)),
+                    id,
+                ));
             }
         }
         let message: ServerJsonRpcMessage = serde_json::from_value(value).ok()?;
         match &message {
             JsonRpcMessage::Notification(notification) => {
-                let wanted = matches!(notification.notification, ServerNotification::ToolListChangedNotification(_));
+                let wanted = matches!(
+                    notification.notification,
+                    ServerNotification::ToolListChangedNotification(_)
+                );
                 wanted.then_some(message)
             }
             _ => Some(message),
@@ -285,7 +333,10 @@ impl Pipe {
 impl Transport<RoleClient> for Pipe {
     type Error = std::io::Error;
 
-    fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let JsonRpcMessage::Request(request) = &message {
             let kept = matches!(
                 request.request,
@@ -311,17 +362,24 @@ impl Transport<RoleClient> for Pipe {
         loop {
             let (length, message) = match self.read().await? {
                 Line::Whole(line) => (line.len() + 1, self.message(&line)),
-                Line::TooLong(start, end) => match answered(&start, &end).filter(|id| self.take(id).is_some()) {
-                    Some(id) => (0, Some(ServerJsonRpcMessage::error(too_long(), Some(id)))),
-                    None => {
-                        self.refuse(&format!("it sent a line of more than {LONGEST} bytes that nobody asked for"));
-                        return None;
+                Line::TooLong(start, end) => {
+                    match answered(&start, &end).filter(|id| self.take(id).is_some()) {
+                        Some(id) => (0, Some(ServerJsonRpcMessage::error(too_long(), Some(id)))),
+                        None => {
+                            self.refuse(&format!(
+                                "it sent a line of more than {LONGEST} bytes that nobody asked for"
+                            ));
+                            return None;
+                        }
                     }
-                },
+                }
             };
             if matches!(
                 message,
-                Some(JsonRpcMessage::Response(JsonRpcResponse { .. }) | JsonRpcMessage::Error(JsonRpcError { id: Some(_), .. }))
+                Some(
+                    JsonRpcMessage::Response(JsonRpcResponse { .. })
+                        | JsonRpcMessage::Error(JsonRpcError { id: Some(_), .. })
+                )
             ) {
                 self.unasked = UNASKED;
             } else {
@@ -350,9 +408,16 @@ impl Transport<RoleClient> for Pipe {
 fn answered(start: &[u8], end: &[u8]) -> Option<RequestId> {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-        Some((digits.parse::<i64>().ok()?, text.get(digits.len()..)?.to_owned()))
+        Some((
+            digits.parse::<i64>().ok()?,
+            text.get(digits.len()..)?.to_owned(),
+        ))
     };
-    let squeezed = |bytes: &[u8]| String::from_utf8_lossy(bytes).split_whitespace().collect::<String>();
+    let squeezed = |bytes: &[u8]| {
+        String::from_utf8_lossy(bytes)
+            .split_whitespace()
+            .collect::<String>()
+    };
     let start = squeezed(start);
     let start = start.strip_prefix('{')?;
     let start = start.strip_prefix("\"jsonrpc\":\"2.0\",").unwrap_or(start);
@@ -376,12 +441,33 @@ mod tests {
     fn the_request_of_a_long_answer_is_found_on_either_end() {
         let found = |start: &str, end: &str| answered(start.as_bytes(), end.as_bytes());
         let id = Some(RequestId::Number(7));
-        assert_eq!(found(r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"#, r#"xx"}]}}"#), id);
+        assert_eq!(
+            found(
+                r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"#,
+                r#"xx"}]}}"#
+            ),
+            id
+        );
         assert_eq!(found(r#"{ "id": 7, "result": {"#, "x"), id);
-        assert_eq!(found(r#"{"result":{"content":["#, r#"xx"}]},"jsonrpc":"2.0","id":7}"#), id);
-        assert_eq!(found(r#"{"result":{"content":["#, r#"xx"}]},"id":7,"jsonrpc":"2.0"}"#), id);
+        assert_eq!(
+            found(
+                r#"{"result":{"content":["#,
+                r#"xx"}]},"jsonrpc":"2.0","id":7}"#
+            ),
+            id
+        );
+        assert_eq!(
+            found(
+                r#"{"result":{"content":["#,
+                r#"xx"}]},"id":7,"jsonrpc":"2.0"}"#
+            ),
+            id
+        );
         for (start, end) in [
-            (r#"{"method":"notifications/message","params":{"#, r#""id":7}}"#),
+            (
+                r#"{"method":"notifications/message","params":{"#,
+                r#""id":7}}"#,
+            ),
             (r#"{"result":{"structuredContent":{"#, r#"{"id":7}}}"#),
             ("garbage", "garbage"),
             (r#"{"jsonrpc":"2.0","id":"#, ""),

@@ -14,7 +14,9 @@ pub const DEEPEST: usize = 24;
 /// Combinators that hosts refuse at the root of a schema.
 pub const COMBINATORS: [&str; 7] = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 /// The types of JSON Schema.
-const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
 
 /// Whether a schema takes arguments that it does not name.
 pub fn is_open(schema: &Map<String, Value>) -> bool {
@@ -29,7 +31,9 @@ pub fn depth(value: &Value, at: usize) -> usize {
     if at > DEEPEST {
         return at;
     }
-    let deepest = |values: &mut dyn Iterator<Item = &Value>| values.map(|value| depth(value, at + 1)).max().unwrap_or(at);
+    let deepest = |values: &mut dyn Iterator<Item = &Value>| {
+        values.map(|value| depth(value, at + 1)).max().unwrap_or(at)
+    };
     match value {
         Value::Array(entries) => deepest(&mut entries.iter()),
         Value::Object(entries) => deepest(&mut entries.values()),
@@ -45,8 +49,13 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("`type` of a schema of arguments is `object`".to_owned());
     }
-    if let Some(combinator) = COMBINATORS.into_iter().find(|combinator| schema.contains_key(*combinator)) {
-        return Err(format!("hosts refuse a list of tools over `{combinator}` at the root of a schema"));
+    if let Some(combinator) = COMBINATORS
+        .into_iter()
+        .find(|combinator| schema.contains_key(*combinator))
+    {
+        return Err(format!(
+            "hosts refuse a list of tools over `{combinator}` at the root of a schema"
+        ));
     }
     let whole = Value::Object(schema.clone());
     if whole.to_string().len() > LONGEST {
@@ -57,17 +66,27 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
     }
     is_schema(&whole)?;
     let none = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&none);
     let known = |name: &str| properties.contains_key(name) || is_open(schema);
     let absent = |what: &str, name: &str| {
         let near = nearest(name, properties.keys().map(String::as_str), 1);
-        let near = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = near
+            .first()
+            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         Err(format!(
             "`{what}` names `{}`, which is none of its properties{near}",
             text::line(name, 80)
         ))
     };
-    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+    for name in schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         let name = name.as_str().unwrap_or_default();
         if !properties.contains_key(name) {
             return absent("required", name);
@@ -76,9 +95,20 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
     if let Some(name) = table.arguments.keys().find(|name| !known(name)) {
         return absent("arguments", name);
     }
-    let theirs = |public: &str| table.arguments.get(public).map_or(public.to_owned(), Clone::clone);
-    match properties.keys().find(|public| table.preset.contains_key(&theirs(public))) {
-        Some(fixed) => Err(format!("`{}` has a fixed value in `preset`", text::line(fixed, 80))),
+    let theirs = |public: &str| {
+        table
+            .arguments
+            .get(public)
+            .map_or(public.to_owned(), Clone::clone)
+    };
+    match properties
+        .keys()
+        .find(|public| table.preset.contains_key(&theirs(public)))
+    {
+        Some(fixed) => Err(format!(
+            "`{}` has a fixed value in `preset`",
+            text::line(fixed, 80)
+        )),
         None => Ok(()),
     }
 }
@@ -88,14 +118,20 @@ fn is_schema(value: &Value) -> Result<(), String> {
     let Value::Object(schema) = value else {
         return match value {
             Value::Bool(_) => Ok(()),
-            other => Err(format!("`{}` is no schema", text::line(&other.to_string(), 80))),
+            other => Err(format!(
+                "`{}` is no schema",
+                text::line(&other.to_string(), 80)
+            )),
         };
     };
     let wrong = |key: &str, what: &str| Err(format!("`{key}` of a schema is {what}"));
     for (key, value) in schema {
         match (key.as_str(), value) {
             ("type", Value::String(kind)) if TYPES.contains(&kind.as_str()) => {}
-            ("type", Value::Array(kinds)) if kinds.iter().all(|kind| kind.as_str().is_some_and(|kind| TYPES.contains(&kind))) => {}
+            ("type", Value::Array(kinds))
+                if kinds
+                    .iter()
+                    .all(|kind| kind.as_str().is_some_and(|kind| TYPES.contains(&kind))) => {}
             ("type", _) => return wrong(key, &format!("one of {}", TYPES.join(", "))),
             ("enum", Value::Array(_)) => {}
             ("enum", _) => return wrong(key, "a list"),
@@ -103,9 +139,16 @@ fn is_schema(value: &Value) -> Result<(), String> {
             ("required", _) => return wrong(key, "a list of names"),
             ("description" | "title", Value::String(_)) => {}
             ("description" | "title", _) => return wrong(key, "a text"),
-            ("minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems", Value::Number(_)) => {}
-            ("minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems", _) => return wrong(key, "a number"),
-            ("properties", Value::Object(properties)) => properties.values().try_for_each(is_schema)?,
+            (
+                "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems",
+                Value::Number(_),
+            ) => {}
+            ("minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems", _) => {
+                return wrong(key, "a number");
+            }
+            ("properties", Value::Object(properties)) => {
+                properties.values().try_for_each(is_schema)?
+            }
             ("properties", _) => return wrong(key, "a table of schemas"),
             ("items" | "additionalProperties", schema) => is_schema(schema)?,
             _ => {}

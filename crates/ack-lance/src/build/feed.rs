@@ -57,7 +57,10 @@ pub fn append<'k>(
             let mut preparer = Preparer::new(writer, each);
             scope.spawn(move || {
                 loop {
-                    let next = rows_in.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let next = rows_in
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .recv();
                     let Ok((number, rows)) = next else { break };
                     let made = match rows {
                         Ok(rows) => (number, preparer.prepare(number, &rows), rows.len()),
@@ -70,7 +73,12 @@ pub fn append<'k>(
             });
         }
         drop((rows_in, made_out));
-        add_in_order(Versions::new(&writer.table, together), first, made_in, progress)
+        add_in_order(
+            Versions::new(&writer.table, together),
+            first,
+            made_in,
+            progress,
+        )
     })
 }
 
@@ -142,7 +150,10 @@ impl<'a> Versions<'a> {
 
     /// Commits what was added.
     fn finish(&mut self) -> Result<(), TableError> {
-        let Some(Version { batches, written, .. }) = self.begun.take() else {
+        let Some(Version {
+            batches, written, ..
+        }) = self.begun.take()
+        else {
             return Ok(());
         };
         drop(batches);
@@ -156,8 +167,11 @@ impl<'a> Versions<'a> {
 impl Version {
     fn begin(table: &Table, first: &RecordBatch) -> Result<Self, TableError> {
         let (batches, taken) = channel(1);
-        let stream = stream::unfold(taken, |mut taken| async move { Some((taken.recv().await?, taken)) });
-        let stream: SendableRecordBatchStream = Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
+        let stream = stream::unfold(taken, |mut taken| async move {
+            Some((taken.recv().await?, taken))
+        });
+        let stream: SendableRecordBatchStream =
+            Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
         // In the order in which they come: a lexicon stands before its rows.
         let adding = table.add(stream).write_parallelism(1);
         let written = spawn(async move { adding.execute().await })?;

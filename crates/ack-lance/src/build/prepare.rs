@@ -28,7 +28,11 @@ impl<'a> Preparer<'a> {
     }
 
     /// Rows as the batch of this number; `None` where none of them is served.
-    pub fn prepare(&mut self, number: u64, rows: &[StoredMemory]) -> Result<Option<RecordBatch>, BuildError> {
+    pub fn prepare(
+        &mut self,
+        number: u64,
+        rows: &[StoredMemory],
+    ) -> Result<Option<RecordBatch>, BuildError> {
         let rows: Vec<&StoredMemory> = rows
             .iter()
             .filter(|row| row.memory.status != Status::Rejected && !row.memory.id.is_empty())
@@ -54,17 +58,29 @@ impl<'a> Preparer<'a> {
             })
             .collect();
         let schema = columns::schema(self.maker.encoder);
-        let batch = columns::batch(&schema, number, &written).map_err(|error| TableError::lance("make a batch")(error.into()))?;
+        let batch = columns::batch(&schema, number, &written)
+            .map_err(|error| TableError::lance("make a batch")(error.into()))?;
         Ok(Some(batch))
     }
 
     /// Replaces static vectors where the transformer takes part: by those it made before of the same text, or new ones.
     /// Returns which transformer took part in each.
-    fn embed(&self, memories: &[&Memory], docs: &mut [PooledDoc]) -> Result<Vec<Option<String>>, EmbedError> {
+    fn embed(
+        &self,
+        memories: &[&Memory],
+        docs: &mut [PooledDoc],
+    ) -> Result<Vec<Option<String>>, EmbedError> {
         let mut models: Vec<Option<String>> = vec![None; memories.len()];
         let mut missing: Vec<usize> = Vec::new();
-        for (place, ((memory, analyzed), model)) in memories.iter().zip(docs.iter_mut()).zip(&mut models).enumerate() {
-            let fits = |(_, made): &&(Box<[f32]>, String)| self.maker.model.is_none_or(|model| model.hash() == *made);
+        for (place, ((memory, analyzed), model)) in memories
+            .iter()
+            .zip(docs.iter_mut())
+            .zip(&mut models)
+            .enumerate()
+        {
+            let fits = |(_, made): &&(Box<[f32]>, String)| {
+                self.maker.model.is_none_or(|model| model.hash() == *made)
+            };
             match self.spared.get(&columns::content_hash(memory)).filter(fits) {
                 Some((vector, made)) => {
                     analyzed.doc.vector = Some(vector.clone());
@@ -73,7 +89,9 @@ impl<'a> Preparer<'a> {
                 None => missing.push(place),
             }
         }
-        let Some(transformer) = self.maker.model else { return Ok(models) };
+        let Some(transformer) = self.maker.model else {
+            return Ok(models);
+        };
         let texts: Vec<String> = missing
             .iter()
             .filter_map(|place| memories.get(*place))
@@ -81,7 +99,10 @@ impl<'a> Preparer<'a> {
             .collect();
         for (place, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
             if let (Some(analyzed), Some(model)) = (docs.get_mut(place), models.get_mut(place)) {
-                let both = self.maker.encoder.with_transformer(analyzed.doc.vector.as_deref(), &vector);
+                let both = self
+                    .maker
+                    .encoder
+                    .with_transformer(analyzed.doc.vector.as_deref(), &vector);
                 analyzed.doc.vector = both.map(Vec::into_boxed_slice);
                 *model = Some(transformer.hash().to_owned());
             }
