@@ -72,6 +72,8 @@ fn nothing_is_left_when_the_server_ends() {
                 .status()
                 .unwrap();
             assert!(status.success());
+            // The signal is to end the server, and not the end of its input, which follows.
+            std::thread::sleep(Duration::from_millis(500));
         }
         let (took, status, _) = server.close();
         assert!(took < Duration::from_secs(4), "{how}: {took:?}");
