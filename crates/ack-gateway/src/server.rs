@@ -44,6 +44,8 @@ const CONCURRENT: usize = 8;
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// How long all servers together may take to end.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// How long a call whose connection ended waits for the reason.
+const REASON_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Takes one line about an upstream server, for people.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
@@ -309,6 +311,18 @@ impl Link {
         }
     }
 
+    /// The failure of a call whose connection ended, with the reason where it is known in a moment.
+    async fn broken_off(&self) -> UpstreamError {
+        let mut state = self.state.subscribe();
+        let down = state.wait_for(|state| matches!(state, State::Down { .. }));
+        if let Ok(Ok(state)) = timeout(REASON_TIMEOUT, down).await
+            && let State::Down { reason, .. } = &*state
+        {
+            return self.failed(reason.clone());
+        }
+        self.failed("the connection broke off")
+    }
+
     fn timed_out(&self) -> UpstreamError {
         UpstreamError::TimedOut {
             name: self.settings.name.clone(),
@@ -348,11 +362,11 @@ impl Link {
         .await
         else {
             self.silent.notify_one();
-            return Answer::None(self.failed("the connection broke off"));
+            return Answer::None(self.broken_off().await);
         };
         let mut waiting = Waiting(Some(handle));
         let Some(handle) = waiting.0.as_mut() else {
-            return Answer::None(self.failed("the connection broke off"));
+            return Answer::None(self.broken_off().await);
         };
         let response = tokio::select! {
             response = &mut handle.rx => response,
@@ -375,7 +389,7 @@ impl Link {
                 Answer::None(self.failed(cause(&*error.error)))
             }
             Ok(Err(error)) => Answer::None(self.failed(cause(&error))),
-            Err(_) => Answer::None(self.failed("the connection broke off")),
+            Err(_) => Answer::None(self.broken_off().await),
         }
     }
 
