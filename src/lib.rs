@@ -58,7 +58,6 @@
 mod connect;
 mod hook;
 mod live;
-mod offer;
 
 pub use ack_api as api;
 
@@ -78,6 +77,8 @@ pub mod eval;
 pub mod import;
 #[doc(hidden)]
 pub mod mcp;
+#[doc(hidden)]
+pub mod offer;
 #[doc(hidden)]
 pub mod scope;
 #[doc(hidden)]

@@ -58,7 +58,7 @@ fuzz_target!(|data: &[u8]| {
             assert!((1..=50).contains(&config.limit.value) && (200..=20_000).contains(&config.tokens.value));
             assert!((16..=65_536).contains(&config.memory.value));
             // What is wrong with `[tools]` and `[upstream]` is told where they are looked at.
-            if let Err(error) = Offer::load(CONFIG, None, &|_| None) {
+            if let Err(error) = ack_memory::offer::Offer::load(&config, None, &|_| None) {
                 return check(&error, data);
             }
             let read: ConfigFile = toml::from_str(std::str::from_utf8(data).unwrap()).unwrap();
