@@ -1,0 +1,164 @@
+//! The commands that serve clients and connect them: `serve`, `hook`, `connect` and its kin.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::connect::{Client, Hooks};
+use crate::toolset::ToolsetPreset;
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServeArgs {
+    /// The tools that agents see: a built-in set, instead of `[tools]` in config.toml
+    #[arg(long, value_name = "NAME", value_parser = set())]
+    pub surface: Option<ToolsetPreset>,
+    /// Streamable HTTP instead, on this address or port [without one: 127.0.0.1:7767]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7767", value_parser = address)]
+    pub http: Option<SocketAddr>,
+    /// File with the bearer token [default: the token in ACK_MEM_TOKEN, or a file that is made at first use]
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub token_file: Option<PathBuf>,
+    /// Answer without a token; on loopback addresses only
+    #[arg(long, requires = "http", conflicts_with = "token_file")]
+    pub no_token: bool,
+    /// Another host name that clients use for this server (repeatable)
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub allow_host: Vec<String>,
+}
+
+/// Reads `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let loopback = |port: &str| {
+        Some(SocketAddr::new(
+            Ipv4Addr::LOCALHOST.into(),
+            port.parse().ok()?,
+        ))
+    };
+    text.parse()
+        .ok()
+        .or_else(|| loopback(text.strip_prefix("localhost:").unwrap_or(text)))
+        .ok_or_else(|| {
+            "give a port, or an IP address and a port: 7767, 127.0.0.1:7767 or [::1]:7767"
+                .to_owned()
+        })
+}
+
+/// Arguments of `hook`.
+#[derive(Debug, Clone, Args)]
+pub struct HookArgs {
+    /// Which hook
+    #[command(subcommand)]
+    pub command: HookCommand,
+}
+
+/// The commands under `hook`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum HookCommand {
+    /// The memories a session starts with
+    SessionStart(HostArgs),
+    /// Memories that a prompt is about, if there are any that are near enough
+    UserPrompt(HostArgs),
+}
+
+/// Arguments of every hook.
+#[derive(Debug, Clone, Args)]
+pub struct HostArgs {
+    /// The program that calls the hook [default: told by what it sends]
+    #[arg(long, value_enum)]
+    pub client: Option<HostArg>,
+    /// The plugin calls it: nothing is said where the settings of Claude Code call it as well
+    #[arg(long)]
+    pub plugin: bool,
+}
+
+/// The programs whose hooks are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the programs")]
+pub enum HostArg {
+    ClaudeCode,
+    Codex,
+    Gemini,
+    Cursor,
+    Copilot,
+}
+
+/// What is put into a client's configuration; the arguments of `print-config`.
+#[derive(Debug, Clone, Args)]
+pub struct EntryArgs {
+    /// The client
+    #[arg(value_parser = client())]
+    pub client: Client,
+    /// In the project's repository, for this project alone
+    #[arg(long)]
+    pub here: bool,
+    /// Without the permission to call the tools unasked
+    #[arg(long)]
+    pub no_allow: bool,
+    /// Without the hook that tells memories when a session starts
+    #[arg(long)]
+    pub no_hook: bool,
+    /// With the hook that adds the memories that a prompt is about
+    #[arg(long)]
+    pub prompt_hook: bool,
+    /// Have the server offer a built-in set of tools
+    #[arg(long, value_name = "NAME", value_parser = set())]
+    pub surface: Option<ToolsetPreset>,
+}
+
+impl EntryArgs {
+    /// The hooks that are wanted.
+    pub const fn hooks(&self) -> Hooks {
+        Hooks {
+            session_start: !self.no_hook,
+            user_prompt: self.prompt_hook,
+        }
+    }
+}
+
+/// Arguments of `connect`.
+#[derive(Debug, Clone, Args)]
+pub struct ConnectArgs {
+    /// What is written
+    #[command(flatten)]
+    pub entry: EntryArgs,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write without asking
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Arguments of `disconnect`.
+#[derive(Debug, Clone, Args)]
+pub struct DisconnectArgs {
+    /// The client
+    #[arg(value_parser = client())]
+    pub client: Client,
+    /// In the project's repository
+    #[arg(long)]
+    pub here: bool,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write without asking
+    #[arg(long)]
+    pub yes: bool,
+}
+
+fn client() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.map(Client::name)).try_map(|name| {
+        Client::ALL
+            .into_iter()
+            .find(|client| client.name() == name)
+            .ok_or("no such client")
+    })
+}
+
+fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
+    PossibleValuesParser::new(ToolsetPreset::ALL.map(ToolsetPreset::name))
+        .try_map(|name| ToolsetPreset::named(&name).ok_or("no such set"))
+}

@@ -1,0 +1,152 @@
+//! The commands that ask: `query`, `get`, `context`.
+
+use clap::{Args, ValueEnum};
+
+/// A status filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum StatusArg {
+    Approved,
+    Staging,
+    All,
+}
+
+/// The legs of retrieval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum ModeArg {
+    Hybrid,
+    Semantic,
+    Lexical,
+}
+
+/// Arguments of `query`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct QueryArgs {
+    /// Words, an error message, an identifier or a question; none: the newest
+    pub query: Vec<String>,
+    /// Only memories with this tag (repeatable)
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// One of the tags is enough
+    #[arg(long)]
+    pub any_tag: bool,
+    /// Only memories learned in this project
+    #[arg(long = "in-project", value_name = "NAME")]
+    pub in_project: Option<String>,
+    /// Only this scope, without pinning to it
+    #[arg(long = "in-scope", value_name = "NAME")]
+    pub in_scope: Option<String>,
+    /// Which statuses to show
+    #[arg(long, value_enum)]
+    pub status: Option<StatusArg>,
+    /// Results, 1 to 50
+    #[arg(long, short = 'n', allow_negative_numbers = true)]
+    pub limit: Option<i64>,
+    /// Only this type, or one of several between commas
+    #[arg(long = "type", value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// Only memories about such a file (repeatable; globs allowed)
+    #[arg(long = "file", value_name = "PATH")]
+    pub files: Vec<String>,
+    /// First day, YYYY-MM-DD
+    #[arg(long, value_name = "DAY")]
+    pub since: Option<String>,
+    /// Last day, included, YYYY-MM-DD
+    #[arg(long, value_name = "DAY")]
+    pub until: Option<String>,
+    /// Only memories of this session
+    #[arg(long)]
+    pub session: Option<String>,
+    /// Without a query: the oldest first
+    #[arg(long)]
+    pub oldest: bool,
+    /// Show narrative and files too
+    #[arg(long)]
+    pub full: bool,
+    /// Most tokens the answer may take, 200 to 20000
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub max_tokens: Option<i64>,
+    /// `next_cursor` of the page before
+    #[arg(long)]
+    pub cursor: Option<String>,
+    /// Say how each result was ranked
+    #[arg(long)]
+    pub explain: bool,
+    /// Memories near this one in meaning, instead of or beside a query
+    #[arg(long, value_name = "ID")]
+    pub like: Option<String>,
+    /// Which legs of retrieval run [default: hybrid]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// A memory that should be there: say where it was lost
+    #[arg(long, value_name = "ID")]
+    pub expect: Option<String>,
+}
+
+/// Arguments of `get`.
+#[derive(Debug, Clone, Args)]
+pub struct GetArgs {
+    /// One id, or up to 20
+    #[arg(required = true)]
+    pub ids: Vec<String>,
+    /// The scope that holds them, without pinning to it
+    #[arg(long = "in-scope", value_name = "NAME")]
+    pub in_scope: Option<String>,
+    /// Which statuses to show
+    #[arg(long, value_enum)]
+    pub status: Option<StatusArg>,
+    /// Also show these (repeatable)
+    #[arg(long, value_enum)]
+    pub include: Vec<IncludeArg>,
+    /// Neighbours before it in the timeline, 0 to 20 [default: 3]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub before: Option<i64>,
+    /// Neighbours after it, 0 to 20 [default: 3]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub after: Option<i64>,
+    /// What holds these neighbours [default: the first of these that has others]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub timeline_within: Option<WithinArg>,
+    /// Steps that links are followed, 1 to 8 [default: 4]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub depth: Option<i64>,
+    /// Follow only links of this kind (repeatable)
+    #[arg(long, value_name = "KIND")]
+    pub kind: Vec<String>,
+}
+
+/// What holds the neighbours of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum WithinArg {
+    Session,
+    Project,
+    Scope,
+}
+
+/// What `get` can add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum IncludeArg {
+    Timeline,
+    Related,
+    Links,
+    History,
+}
+
+/// Arguments of `context`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ContextArgs {
+    /// What the session is about
+    pub focus: Vec<String>,
+    /// Leave out what other projects learned
+    #[arg(long)]
+    pub own_only: bool,
+    /// Memories a list, 1 to 50
+    #[arg(long, short = 'n', allow_negative_numbers = true)]
+    pub max_memories: Option<i64>,
+    /// Most tokens the answer may take, 200 to 20000
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub max_tokens: Option<i64>,
+}
