@@ -5,6 +5,7 @@
 //! built ([`build`]), so that nothing about it can fail later. [`call`] translates: arguments on their way in, the names of
 //! tools and arguments in errors and notes on their way out. The engine knows nothing of it; nothing here does input or output.
 
+pub mod argument;
 pub mod build;
 pub mod call;
 pub mod schema;
@@ -15,7 +16,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use self::call::Argument;
+use self::argument::Argument;
 use crate::service::Error;
 use crate::service::arguments;
 use ack_api::text;

@@ -1,7 +1,10 @@
 //! `get_memory`: memories by id, with their surroundings.
 
+mod timeline;
+
 use std::collections::BTreeSet;
 
+use self::timeline::{nobody_else, timeline};
 use super::answer;
 use super::engine::Service;
 use super::open::OpenScope;
@@ -14,15 +17,13 @@ use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
-use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{
     Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail,
-    MissingMemory, Note, NoteKind, RelatedEntry, Timeline, TimelineEntry, Within,
+    MissingMemory, Note, NoteKind, RelatedEntry, Within,
 };
-use ack_search::inverted::docs::Doc;
-use ack_search::inverted::{DocId, Index};
+use ack_search::inverted::Index;
 use ack_store::Snapshot;
 use ack_store::StoreError;
 use ack_store::links::{self, LinkQuery};
@@ -547,104 +548,4 @@ fn told(
         notes,
         others: Vec::new(),
     })
-}
-
-/// Whether a document belongs to the same whole.
-type Holds<'a> = &'a dyn Fn(&Doc) -> bool;
-
-/// Neighbours in time: within what is asked for, or the session where it has others, else the project, else the scope.
-fn timeline(
-    snapshot: &Snapshot<'_>,
-    index: &Index,
-    id: &str,
-    asked: &Asked,
-) -> Result<Option<Timeline>, StoreError> {
-    let (Some((number, doc)), Some((most_before, most_after, wanted))) =
-        (index.find(id), asked.timeline)
-    else {
-        return Ok(None);
-    };
-    let filter = asked.filter;
-    let in_session = |other: &Doc| {
-        (doc.session != 0 && other.session == doc.session)
-            || (doc.session_id != 0 && other.session_id == doc.session_id)
-    };
-    let in_project = |other: &Doc| doc.project != 0 && other.project == doc.project;
-    let in_scope = |_: &Doc| true;
-    let levels: [(Within, Holds<'_>); 3] = [
-        (Within::Session, &in_session),
-        (Within::Project, &in_project),
-        (Within::Scope, &in_scope),
-    ];
-    for (within, holds) in levels
-        .into_iter()
-        .filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level))
-    {
-        let mut line: Vec<(i64, &str, RowKey, DocId)> = cancel::guarded(index.live())
-            .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc))
-            .map(|(number, other)| (other.created, index.id(number), other.key, number))
-            .collect();
-        if line.len() < 2 && wanted.is_none() && within != Within::Scope {
-            continue;
-        }
-        line.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
-        let Some(own) = line.iter().position(|(.., other)| *other == number) else {
-            return Ok(None);
-        };
-        let before = line
-            .get(own.saturating_sub(most_before)..own)
-            .unwrap_or_default();
-        let after = line
-            .get(own + 1..(own + 1 + most_after).min(line.len()))
-            .unwrap_or_default();
-        let wanted: Vec<(RowKey, &str)> = before
-            .iter()
-            .chain(after)
-            .map(|(_, id, key, _)| (*key, *id))
-            .collect();
-        let records = snapshot.memories(&wanted, filter)?;
-        let entries = |places: &[(i64, &str, RowKey, DocId)]| {
-            places
-                .iter()
-                .filter_map(|(_, id, ..)| records.get(*id))
-                .map(entry)
-                .collect()
-        };
-        return Ok(Some(Timeline {
-            within,
-            before: entries(before),
-            after: entries(after),
-        }));
-    }
-    Ok(None)
-}
-
-/// Why a timeline within what was asked for is empty.
-fn nobody_else(memory: &Memory, within: Within) -> String {
-    let id = &memory.id;
-    match within {
-        Within::Session if memory.session.is_none() && memory.session_id.is_none() => {
-            format!(
-                "`{id}` belongs to no session; leave `timeline_within` out to take its project or scope"
-            )
-        }
-        Within::Project if memory.project.is_none() => {
-            format!(
-                "`{id}` belongs to no project; leave `timeline_within` out to take its session or scope"
-            )
-        }
-        Within::Session => format!("no other memory of the session of `{id}` may be shown"),
-        Within::Project => format!("no other memory of the project of `{id}` may be shown"),
-        Within::Scope => format!("no other memory of the scope of `{id}` may be shown"),
-    }
-}
-
-fn entry(memory: &Memory) -> TimelineEntry {
-    TimelineEntry {
-        id: memory.id.clone(),
-        title: memory.title.clone(),
-        kind: memory.kind.clone(),
-        created_at: memory.created_at.map(time::show),
-        status: memory.status,
-    }
 }

@@ -1,8 +1,12 @@
 //! One search over opened scopes: retrieval, order, and reading a page of records.
 
+mod page;
+
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
+use self::page::Place;
+pub(crate) use self::page::{Hit, Page};
 use super::answer;
 use super::evidence::{self, Evidence};
 use super::open;
@@ -13,8 +17,8 @@ use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::{Also, Hidden, MemoryHit, Mode, Note};
-use ack_search::cursor::{Cursor, LastResult};
+use ack_api::{Also, MemoryHit, Mode, Note};
+use ack_search::cursor::Cursor;
 use ack_search::dedup::{self, Signature};
 use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
@@ -26,96 +30,6 @@ use ack_search::remote::RemoteError;
 use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
 use ack_search::semantic::QuantizedVector;
 use ack_search::view::View;
-
-/// A result with its place in the order.
-pub(crate) struct Hit {
-    /// What the answer shows.
-    pub hit: MemoryHit,
-    /// The record behind it.
-    pub memory: Memory,
-    /// Its number among the page's places.
-    place: usize,
-    /// The numbers of the places folded into it.
-    also_places: Vec<usize>,
-}
-
-/// A place of the order that a page has used up.
-struct Place {
-    scope: String,
-    id: String,
-    ranked: Ranked,
-}
-
-/// A page: results, and the places of the order that they and what is folded into them take.
-#[derive(Default)]
-pub(crate) struct Page {
-    /// The results, in order.
-    pub hits: Vec<Hit>,
-    places: Vec<Place>,
-    /// Whether there are places behind this page.
-    pub more: bool,
-    /// Matches over all pages.
-    pub total: u64,
-    /// Matches left out.
-    pub hidden: Hidden,
-    /// Matches that were gone, or had another status, when their record was read.
-    pub gone: usize,
-    /// Scopes whose records could not be read, with the reason.
-    pub failed: Vec<(String, String)>,
-    /// The query was nothing but stop words.
-    pub only_stop_words: bool,
-    /// The best lexical score of the first page.
-    top: f32,
-}
-
-impl Page {
-    /// Ends the page before the result of this number. What was folded into earlier results from behind that place comes
-    /// again on the next page, so that nothing is lost or shown twice.
-    pub fn end_before(&mut self, number: usize) {
-        if let Some(end) = self.hits.get(number).map(|hit| hit.place) {
-            self.end_at(end);
-        }
-    }
-
-    /// Ends the page within what is folded into the first result: so many of these memories stay, and the others come again on the
-    /// next page.
-    pub fn end_within_first(&mut self, max: usize) {
-        let first = self
-            .hits
-            .first()
-            .and_then(|hit| hit.also_places.get(max).copied());
-        if let Some(end) = first {
-            self.end_at(end);
-        }
-    }
-
-    fn end_at(&mut self, end: usize) {
-        self.hits.retain(|hit| hit.place < end);
-        self.places.truncate(end);
-        for hit in &mut self.hits {
-            let kept = hit.also_places.iter().filter(|place| **place < end).count();
-            hit.also_places.truncate(kept);
-            hit.hit.also.truncate(kept);
-        }
-        self.more = true;
-    }
-
-    /// Where the next page begins, if there is one.
-    pub fn cursor(
-        &self,
-        request: &ack_api::QueryRequest,
-        bm25: Option<&Bm25Weights>,
-    ) -> Option<Cursor> {
-        let last = self.places.last().filter(|_| self.more)?;
-        let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        let last = LastResult {
-            ranked: &last.ranked,
-            scope: &last.scope,
-            id: &last.id,
-        };
-        Some(Cursor::after(request, last, weights))
-    }
-}
 
 /// One search over opened scopes.
 pub(crate) struct Search<'a> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::call::Argument;
+use super::argument::Argument;
 use super::{OfferedTool, Tool, Toolset, ToolsetPreset};
 use crate::config::tools::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
 use crate::config::{Config, ConfigFile};

@@ -1,0 +1,155 @@
+//! The answer of `list_scopes`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::is_zero;
+use crate::Note;
+use crate::memory::Visibility;
+
+/// The number of memories by status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Approved memories.
+    pub approved: u64,
+    /// Promoted memories.
+    pub promoted: u64,
+    /// Memories that wait for review.
+    pub staging: u64,
+    /// Rejected memories; never served.
+    pub rejected: u64,
+    /// Rows with an unknown status; never served.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown: u64,
+}
+
+/// A tag and how many approved memories have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TagCount {
+    /// The tag.
+    pub tag: String,
+    /// How many memories have it.
+    pub count: u64,
+}
+
+/// Memories that wait for review.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pending {
+    /// How many memories wait.
+    pub count: u64,
+    /// When the oldest of them was written, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<String>,
+    /// A few of their ids, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+}
+
+/// The state of a scope's vector table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IndexInfo {
+    /// Rows in the table.
+    pub rows: u64,
+    /// Share of the store's rows in the table, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
+    /// The encoder that made the vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedder: Option<String>,
+    /// When it was built, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_at: Option<String>,
+}
+
+/// Whether a scope works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HealthState {
+    /// It works.
+    Ok,
+    /// It works, with the named problems.
+    Degraded,
+    /// It does not work.
+    Unavailable,
+    /// It was not opened: it is private and neither current nor named.
+    NotRead,
+}
+
+/// The condition of a scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    /// Whether it works.
+    pub state: HealthState,
+    /// How the database was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<String>,
+    /// What is wrong, and what to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// One scope of `list_scopes`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScopeInfo {
+    /// Name to pass as `scope`.
+    pub name: String,
+    /// Its folder; absent for a private scope that is neither current nor named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The database file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// Memories that can be read: approved, promoted and staging.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_count: Option<u64>,
+    /// When the newest of them was written or changed, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<String>,
+    /// The owner's description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who may search it.
+    pub visibility: Visibility,
+    /// Memories by status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// Projects its memories come from, most memories first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<String>,
+    /// Tags of its approved memories, most used first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagCount>,
+    /// Memories that wait for review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
+    /// The vector table, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<IndexInfo>,
+    /// The kind of store: `ack`, `claude-mem` or `claude-mem-v3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The condition of the scope.
+    pub health: Health,
+}
+
+/// Answer of `list_scopes`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListScopesResponse {
+    /// The scopes, by name.
+    pub scopes: Vec<ScopeInfo>,
+    /// How many there are on all pages, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Pass as `cursor` for the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The scope of the current project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_scope: Option<String>,
+    /// The rule that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected_by: Option<String>,
+    /// Anything else to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}

@@ -1,0 +1,172 @@
+//! The requests of the protocol, as rmcp hands them over.
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscriptionFilter,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::{ErrorData, ServerHandler};
+
+use super::client::Ways;
+use super::{INSTRUCTIONS, Server, prompts, raw, refusal, resources, tools, until_cancelled};
+use ack_api::{Diagnostic, text};
+use ack_gateway::server::Answer;
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut implementation = Implementation::from_build_env();
+        implementation.name = env!("CARGO_PKG_NAME").to_owned();
+        implementation.version = env!("CARGO_PKG_VERSION").to_owned();
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .enable_completions()
+            .build();
+        if let Some(tools) = capabilities.tools.as_mut().filter(|_| self.tells) {
+            tools.list_changed = Some(true);
+        }
+        let mut instructions = self
+            .surface
+            .instructions()
+            .unwrap_or_else(|| INSTRUCTIONS.to_owned());
+        let others = self.upstreams.names().join(", ");
+        if !others.is_empty() {
+            let others = text::line(&others, 300);
+            instructions.push_str(&format!(
+                "\nTools of other servers are offered too, as they are and unreviewed: {others}."
+            ));
+        }
+        let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
+        info.server_info = implementation;
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let mut listed = tools(&self.surface);
+        listed.extend(self.upstreams.listed().await);
+        Ok(ListToolsResult::with_all_items(listed))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let values = request.arguments.unwrap_or_default();
+        let result = match self.surface.find(&request.name) {
+            Some(tool) => {
+                let ways = Ways::of(context.client_info().as_ref());
+                until_cancelled(&context, async {
+                    Ok(self.answer(tool, values, ways).await)
+                })
+                .await?
+            }
+            None => match self.upstreams.call(&request.name, values, &context).await {
+                Some(Answer::Result(result)) => raw::holding(result),
+                Some(Answer::Refused(error)) => return Err(error),
+                Some(Answer::Arguments(body)) => refusal(&body),
+                Some(Answer::None(error)) => refusal(&error.body()),
+                None => {
+                    let own = self.surface.tools().iter().map(|tool| tool.name.as_str());
+                    let known: Vec<&str> = own.chain(self.upstreams.names()).collect();
+                    return Err(resources::unknown("tool", &request.name, &known));
+                }
+            },
+        };
+        Ok(CallToolResponse::from(result))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if !self.tells {
+            return;
+        }
+        let mut changes = self.upstreams.changes();
+        tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                if context.peer.notify_tool_list_changed().await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        _requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.tells
+            .then(|| SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.upstreams.changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.resources(request).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates(&self.surface))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let answer = until_cancelled(&context, self.resource(request.uri)).await;
+        answer.map(ReadResourceResponse::from)
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::listed(Ways::of(context.client_info().as_ref())))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let answer = until_cancelled(&context, self.prompt(&request.name, request.arguments)).await;
+        answer.map(GetPromptResponse::from)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.completions(request).await
+    }
+}

@@ -1,0 +1,329 @@
+//! Arguments as they arrive: JSON checked against the schema of an operation, and decoded.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::service::error::Error;
+use crate::service::same_id::address;
+use ack_api::MAX_LIMIT;
+use ack_api::memory::nearest;
+
+/// Longest query text, in bytes.
+const LONGEST_QUERY: usize = 8_000;
+/// Longest id, in bytes: one is shown with at most 200 characters.
+const LONGEST_ID: usize = 803;
+/// Longest address of a memory, in bytes.
+const LONGEST_ADDRESS: usize = 4_000;
+/// Longest path, in bytes.
+const LONGEST_PATH: usize = 4_096;
+/// Longest cursor, in bytes: it carries a number for each term of a query.
+const LONGEST_CURSOR: usize = 64 << 10;
+/// Longest text of any other argument, in bytes.
+const LONGEST: usize = 1_000;
+/// Most entries of a list argument.
+const MOST_ENTRIES: usize = 50;
+
+/// The schema of an operation's arguments, made once: every call is checked against it.
+fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
+    static KNOWN: Mutex<BTreeMap<&'static str, Arc<Value>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(
+        known
+            .entry(name)
+            .or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())),
+    )
+}
+
+/// Decodes the arguments of an operation. Unknown arguments and wrong types are refused by name; a list may be given as
+/// a single string.
+///
+/// # Errors
+/// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
+pub fn arguments<T: DeserializeOwned + JsonSchema>(
+    name: &'static str,
+    mut values: Map<String, Value>,
+) -> Result<T, Error> {
+    let schema = schema::<T>(name);
+    let empty = Map::new();
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    for argument in values.keys() {
+        if !properties.contains_key(argument) {
+            return Err(Error::UnknownArgument {
+                operation: name.to_owned(),
+                argument: argument.clone(),
+                known: properties.keys().cloned().collect(),
+            });
+        }
+    }
+    for (argument, value) in &mut values {
+        let Some(property) = properties.get(argument) else {
+            continue;
+        };
+        // JSON Schema counts 5.0 as an integer.
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+        if accepts(property, "integer")
+            && let Some(number) = value
+                .as_f64()
+                .filter(|number| value.is_f64() && number.fract() == 0.0 && number.abs() < 9e15)
+        {
+            *value = Value::from(number as i64);
+        }
+        if value.is_string() && accepts(property, "array") {
+            *value = Value::Array(vec![value.take()]);
+        }
+        check(name, argument, value, property, &schema)?;
+    }
+    serde_json::from_value(Value::Object(values))
+        .map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
+}
+
+/// Refuses a text that is longer than an argument's may be: names are compared with every name there is.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] with the limit.
+pub fn short(argument: &str, text: &str) -> Result<(), Error> {
+    let (most, advice) = match argument {
+        "query" | "focus" => (LONGEST_QUERY, "; give the words that matter"),
+        "id" | "ids" | "like" | "expect" if address(text.trim()).is_some() => {
+            (LONGEST_ADDRESS, ", an id or an address of a memory")
+        }
+        "id" | "ids" | "like" | "expect" => (LONGEST_ID, ", an id as query_memories returns it"),
+        "project_path" => (LONGEST_PATH, ""),
+        "cursor" => (LONGEST_CURSOR, ", as next_cursor gave it"),
+        _ => (LONGEST, ""),
+    };
+    let length = text.trim().len();
+    if length <= most {
+        return Ok(());
+    }
+    let example = match argument {
+        "like" => Some(json!({ "query": ack_api::text::line(text, 60) })),
+        "since" | "until" => Some(json!({ argument: "2026-01-31" })),
+        "type" | "session" | "expect" | "focus" => {
+            Some(json!({ argument: ack_api::text::line(text, 60) }))
+        }
+        _ => None,
+    };
+    Err(Error::InvalidArgument {
+        argument: argument.to_owned(),
+        value: format!("{length} bytes long"),
+        allowed: format!("at most {most} bytes{advice}"),
+        nearest: Vec::new(),
+        example: example.map(|example| example.to_string()),
+    })
+}
+
+fn check(
+    operation: &str,
+    argument: &str,
+    value: &Value,
+    schema: &Value,
+    root: &Value,
+) -> Result<(), Error> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let wrong = |allowed: String, near: Vec<String>, example: Value| Error::InvalidArgument {
+        argument: argument.to_owned(),
+        value: ack_api::text::line(&value.to_string(), 120),
+        allowed,
+        nearest: near,
+        example: Some(json!({ argument: example }).to_string()),
+    };
+    let words = choices(schema, root);
+    if let Some(text) = value.as_str().filter(|_| words.is_empty()) {
+        short(argument, text)?;
+    }
+    if accepts(schema, "array") {
+        let Some(entries) = value.as_array() else {
+            return Err(wrong(
+                format!("a list of strings for {operation}"),
+                Vec::new(),
+                json!([words.first().map_or("…", String::as_str)]),
+            ));
+        };
+        if entries.len() > MOST_ENTRIES {
+            return Err(wrong(
+                format!("at most {MOST_ENTRIES} entries"),
+                Vec::new(),
+                json!([words.first().map_or("…", String::as_str)]),
+            ));
+        }
+        for entry in entries {
+            if let Some(text) = entry.as_str().filter(|_| words.is_empty()) {
+                short(argument, text)?;
+            }
+            word(entry, &words, &wrong, true)?;
+        }
+        return Ok(());
+    }
+    if accepts(schema, "integer") {
+        let bound =
+            |key: &str, default: i64| schema.get(key).and_then(Value::as_i64).unwrap_or(default);
+        let near = whole(value)
+            .unwrap_or(10)
+            .clamp(bound("minimum", 1), bound("maximum", i64::from(MAX_LIMIT)));
+        return match value.as_i64() {
+            Some(_) => Ok(()),
+            None if value.is_u64() => Err(wrong(
+                "a smaller number".to_owned(),
+                vec![near.to_string()],
+                json!(near),
+            )),
+            None => Err(wrong(
+                format!("a whole number for {operation}"),
+                Vec::new(),
+                json!(near),
+            )),
+        };
+    }
+    if accepts(schema, "boolean") {
+        return if value.is_boolean() {
+            Ok(())
+        } else {
+            Err(wrong(
+                format!("true or false for {operation}"),
+                Vec::new(),
+                json!(value.as_str() == Some("true")),
+            ))
+        };
+    }
+    word(value, &words, &wrong, false)?;
+    if words.is_empty() && !value.is_string() {
+        let allowed = format!("a string for {operation}");
+        return Err(match argument {
+            "since" | "until" => wrong(allowed, Vec::new(), json!("2026-01-31")),
+            // Any text would name a scope that is not there, or no page.
+            "scope" | "cursor" => Error::invalid(
+                argument,
+                ack_api::text::line(&value.to_string(), 120),
+                allowed,
+            ),
+            _ => wrong(
+                allowed,
+                Vec::new(),
+                json!(ack_api::text::line(&value.to_string(), 60)),
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Checks a string against the words it may be; no words: any string.
+fn word(
+    value: &Value,
+    words: &[String],
+    wrong: &dyn Fn(String, Vec<String>, Value) -> Error,
+    listed: bool,
+) -> Result<(), Error> {
+    let as_listed = |word: &str| if listed { json!([word]) } else { json!(word) };
+    if words.is_empty() {
+        return if listed && !value.is_string() {
+            Err(wrong(
+                "a list of strings".to_owned(),
+                Vec::new(),
+                as_listed(&ack_api::text::line(&value.to_string(), 60)),
+            ))
+        } else {
+            Ok(())
+        };
+    }
+    if value
+        .as_str()
+        .is_some_and(|word| words.iter().any(|known| known == word))
+    {
+        return Ok(());
+    }
+    let text = value.as_str().map_or_else(
+        || ack_api::text::line(&value.to_string(), 60),
+        str::to_owned,
+    );
+    let near = nearest(
+        ack_api::text::cut(&text, 100).0.as_ref(),
+        words.iter().map(String::as_str),
+        2,
+    );
+    let first = near
+        .first()
+        .or_else(|| words.first())
+        .cloned()
+        .unwrap_or_default();
+    Err(wrong(
+        format!("one of {}", words.join(", ")),
+        near,
+        as_listed(&first),
+    ))
+}
+
+/// The whole number a value looks like.
+fn whole(value: &Value) -> Option<i64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "an example for a message; a cast saturates"
+    )]
+    let rounded = |number: f64| number as i64;
+    value
+        .as_str()
+        .and_then(|text| text.trim().parse::<f64>().ok())
+        .or_else(|| value.as_f64())
+        .map(rounded)
+}
+
+fn accepts(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one == kind,
+        Some(Value::Array(many)) => many.iter().any(|one| one == kind),
+        _ => false,
+    }
+}
+
+/// The words an argument may be, where it has a fixed set of them.
+fn choices(schema: &Value, root: &Value) -> Vec<String> {
+    let mut words = Vec::new();
+    collect(schema, root, &mut words, 0);
+    words
+}
+
+fn collect(schema: &Value, root: &Value, words: &mut Vec<String>, depth: u32) {
+    if depth > 4 {
+        return;
+    }
+    if let Some(word) = schema.get("const").and_then(Value::as_str) {
+        words.push(word.to_owned());
+    }
+    for word in schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        words.extend(word.as_str().map(str::to_owned));
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for part in schema
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            collect(part, root, words, depth + 1);
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        collect(items, root, words, depth + 1);
+    }
+    if let Some(target) = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|path| root.pointer(path.trim_start_matches('#')))
+    {
+        collect(target, root, words, depth + 1);
+    }
+}

@@ -1,0 +1,324 @@
+//! An argument of a tool as agents give it: its schema, and its value as the operation takes it.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::config::tools::{Conversion, Kind};
+use ack_api::ErrorBody;
+use ack_api::memory::nearest;
+use ack_api::text;
+
+/// An argument as agents give it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Argument {
+    /// The name that agents give.
+    pub(super) name: String,
+    /// The argument of the operation it stands for; `None`: accepted and without effect.
+    pub(super) is: Option<String>,
+    /// Further arguments that get its value.
+    pub(super) also: Vec<String>,
+    /// What it is where it is not given.
+    pub(super) default: Option<Value>,
+    /// Why it has no effect.
+    pub(super) ignored: String,
+    /// The only values that are accepted of one without effect; empty: all.
+    pub(super) allow: Vec<Value>,
+    pub(super) kind: Option<Kind>,
+    pub(super) description: Option<String>,
+    pub(super) required: bool,
+    pub(super) conversion: Option<Conversion>,
+    /// How a bare number is written.
+    pub(super) numbers: Option<String>,
+    /// What is left out of the beginning of a text.
+    pub(super) without: Vec<String>,
+    /// The words allowed, each with ours.
+    pub(super) values: Vec<(String, String)>,
+    /// The bounds that a number is brought within.
+    pub(super) clamp: Option<(i64, i64)>,
+}
+
+impl Argument {
+    /// An argument of an operation under its own name.
+    pub(super) fn own(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            is: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        *self == Self::own(&self.name)
+    }
+
+    /// The arguments of the operation that it stands for.
+    pub(super) fn stands_for(&self) -> impl Iterator<Item = &str> {
+        self.is.iter().chain(&self.also).map(String::as_str)
+    }
+
+    /// Whether it stands for an argument of the operation.
+    pub(super) fn reaches(&self, ours: &str) -> bool {
+        self.stands_for().any(|known| known == ours)
+    }
+
+    /// Its schema, from those of the operation's arguments.
+    pub(super) fn schema(&self, known: &Map<String, Value>) -> Value {
+        let mut schema = match &self.is {
+            Some(is) => known
+                .get(is)
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default(),
+            None => Map::new(),
+        };
+        if let Some(kind) = self.kind {
+            schema.insert(
+                "type".to_owned(),
+                serde_json::to_value(kind).unwrap_or_default(),
+            );
+            if kind == Kind::Array {
+                schema.insert("items".to_owned(), json!({ "type": "string" }));
+            }
+        }
+        if self.is.is_none() && !self.allow.is_empty() {
+            schema.insert("enum".to_owned(), Value::Array(self.allow.clone()));
+        }
+        if !self.values.is_empty() {
+            let words = self.values.iter().map(|(word, _)| word.as_str());
+            schema.insert("enum".to_owned(), words.collect());
+        }
+        let texts = json!({ "type": "string" });
+        match self.conversion {
+            Some(Conversion::Day) => {
+                schema.insert("type".to_owned(), json!(["string", "number"]));
+            }
+            Some(Conversion::List) => {
+                schema.insert("type".to_owned(), json!(["array", "string"]));
+            }
+            Some(Conversion::Words) => {
+                schema.insert("type".to_owned(), json!(["string", "array"]));
+                schema.insert("items".to_owned(), texts);
+            }
+            Some(Conversion::BestMatch) => {
+                schema.insert("type".to_owned(), json!("string"));
+            }
+            None => {}
+        }
+        if self.numbers.is_some() {
+            let either = json!(["string", "number"]);
+            match schema.get_mut("items").and_then(Value::as_object_mut) {
+                Some(items) => items.insert("type".to_owned(), either),
+                None => schema.insert("type".to_owned(), either),
+            };
+        }
+        if let Some(default) = &self.default {
+            schema.insert("default".to_owned(), default.clone());
+        }
+        let description = self.description.clone().or_else(|| {
+            self.is
+                .is_none()
+                .then(|| format!("Accepted, without effect: {}.", self.ignored))
+        });
+        if let Some(description) = description {
+            schema.insert("description".to_owned(), Value::from(description));
+        }
+        Value::Object(schema)
+    }
+
+    /// Its value as the operation takes it, and what is to be said about it.
+    pub(super) fn converted(
+        &self,
+        value: Value,
+        notes: &mut Vec<String>,
+        others: &mut Vec<(String, String)>,
+    ) -> Result<Value, Refusal> {
+        let name = &self.name;
+        if !self.values.is_empty() {
+            let known = self
+                .values
+                .iter()
+                .find(|(known, _)| value.as_str() == Some(known));
+            return match known {
+                Some((_, ours)) => Ok(Value::from(ours.as_str())),
+                None => Err(Refusal::new(
+                    &value,
+                    self.values.iter().map(|(word, _)| word.clone()).collect(),
+                )),
+            };
+        }
+        if let (Some((least, most)), Some(number)) = (self.clamp, value.as_f64()) {
+            #[expect(clippy::cast_precision_loss, reason = "bounds are small")]
+            let (low, high) = (least as f64, most as f64);
+            if number < low || number > high {
+                let taken = if number < low { least } else { most };
+                notes.push(format!("`{name}` {number} was taken as {taken}"));
+                return Ok(Value::from(taken));
+            }
+        }
+        let value = match (self.conversion, value) {
+            (Some(Conversion::Day), value) => {
+                let day = day(&value);
+                day.map_or(value, Value::from)
+            }
+            (Some(Conversion::List), Value::String(text)) => text
+                .split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .collect(),
+            (Some(Conversion::Words), Value::Array(parts))
+                if parts.iter().all(Value::is_string) =>
+            {
+                if parts.len() > 1 {
+                    notes.push(format!(
+                        "`{name}`: its texts were searched together; none of them is required by itself"
+                    ));
+                }
+                let words: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+                Value::from(words.join(" "))
+            }
+            (_, value) => value,
+        };
+        Ok(match value {
+            Value::Array(entries) => entries
+                .into_iter()
+                .map(|entry| self.written(entry, others))
+                .collect(),
+            other => self.written(other, others),
+        })
+    }
+
+    /// A value as the text that is asked for; what else may be meant by it is noted.
+    fn written(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
+        let (given, is_number) = match &value {
+            Value::Number(number) if self.numbers.is_some() => (number.to_string(), true),
+            Value::String(text) if self.numbers.is_some() || !self.without.is_empty() => {
+                (text.trim().to_owned(), false)
+            }
+            _ => return value,
+        };
+        let bare = self
+            .without
+            .iter()
+            .find_map(|beginning| given.strip_prefix(beginning.as_str()));
+        let text = bare.unwrap_or(&given);
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let pattern = self.numbers.as_deref().filter(|_| digits || is_number);
+        let numbered = pattern.map(|pattern| pattern.replace("{}", text));
+        // Digits that stand as a text may be an id of ours as it was shown.
+        let (asked, other) = match numbered {
+            Some(numbered) if is_number || bare.is_some() => (numbered, given),
+            Some(numbered) => (given, numbered),
+            None => (text.to_owned(), given),
+        };
+        if asked != other {
+            others.push((asked.clone(), other));
+        }
+        Value::from(asked)
+    }
+}
+
+/// A value that an argument may not have.
+pub(super) struct Refusal {
+    value: String,
+    allowed: Vec<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(value: &Value, allowed: Vec<String>) -> Self {
+        Self {
+            value: text::line(&value.to_string(), 120),
+            allowed,
+        }
+    }
+
+    pub(super) fn body(self, argument: &str) -> ErrorBody {
+        let Self { value, allowed } = self;
+        let near = nearest(
+            value.trim_matches('"'),
+            allowed.iter().map(String::as_str),
+            2,
+        );
+        let example = near.first().or_else(|| allowed.first());
+        ErrorBody {
+            code: "invalid_argument".to_owned(),
+            message: format!("`{argument}` is {value}; allowed: {}", allowed.join(", ")),
+            hint: None,
+            path: None,
+            argument: Some(argument.to_owned()),
+            value: Some(value),
+            example: example.map(|word| json!({ argument: word }).to_string()),
+            nearest: near,
+            allowed,
+        }
+    }
+}
+
+/// The day of a point in time: of ISO 8601 with a time, of seconds or of milliseconds since 1970.
+fn day(value: &Value) -> Option<String> {
+    let instant = match value {
+        Value::String(text) if text.len() > 10 => {
+            let whole = text.parse::<Timestamp>().ok();
+            // Without an offset, the day that is written is meant.
+            return match whole {
+                Some(instant) => Some(instant.to_string().get(..10)?.to_owned()),
+                None => text
+                    .parse::<jiff::civil::DateTime>()
+                    .ok()
+                    .map(|at| at.date().to_string()),
+            };
+        }
+        Value::Number(number) => {
+            let number = number.as_i64().or_else(|| {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "a cast saturates, and no such day exists"
+                )]
+                number.as_f64().map(|number| number as i64)
+            })?;
+            // Seconds reach this number in the year 5138, milliseconds reached it in 1973.
+            if number.abs() < 100_000_000_000 {
+                Timestamp::from_second(number).ok()?
+            } else {
+                Timestamp::from_millisecond(number).ok()?
+            }
+        }
+        _ => return None,
+    };
+    Some(instant.to_string().get(..10)?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_in_time_are_read_as_days() {
+        let read = |value: Value| day(&value);
+        assert_eq!(
+            read(json!("2026-01-31T23:30:00Z")).as_deref(),
+            Some("2026-01-31")
+        );
+        assert_eq!(
+            read(json!("2026-01-31T23:30:00-02:00")).as_deref(),
+            Some("2026-02-01")
+        );
+        assert_eq!(
+            read(json!("2026-01-31T23:30:00")).as_deref(),
+            Some("2026-01-31")
+        );
+        assert_eq!(read(json!(1_767_225_600)).as_deref(), Some("2026-01-01"));
+        assert_eq!(
+            read(json!(1_767_225_600_000_i64)).as_deref(),
+            Some("2026-01-01")
+        );
+        // What is no such point is left to the engine, which says what is wrong.
+        for other in [
+            json!("2026-01-31"),
+            json!("yesterday evening"),
+            json!(true),
+            json!(1e300),
+        ] {
+            assert_eq!(read(other.clone()), None, "{other}");
+        }
+    }
+}
