@@ -19,7 +19,7 @@ use crate::service::scopes::{MANY, describe};
 use crate::toolset::Toolset;
 use ack_api::HealthState;
 use ack_api::text;
-use ack_gateway::server::Fare;
+use ack_gateway::server::Health;
 use ack_gateway::settings::Upstream;
 
 /// Runs `doctor`. A pinned process looks at its own scope alone.
@@ -242,10 +242,10 @@ fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
             .map(|(_, tool)| tool.name.clone())
             .collect::<Vec<_>>()
     };
-    let upstreams: Vec<Fare> = if connect && !offer.upstreams.is_empty() {
-        ack_gateway::server::look(offer.upstreams.clone())
+    let upstreams: Vec<Health> = if connect && !offer.upstreams.is_empty() {
+        ack_gateway::server::probe(offer.upstreams.clone())
     } else {
-        let configured = offer.upstreams.iter().map(|upstream| Fare {
+        let configured = offer.upstreams.iter().map(|upstream| Health {
             name: upstream.name.clone(),
             reached: upstream.connection.to_string(),
             down: None,

@@ -151,7 +151,7 @@ fn account(report: &Report, dry_run: bool) -> String {
     let anew = report
         .anew
         .as_ref()
-        .map_or_else(String::new, |why| format!("; made anew: {why}"));
+        .map_or_else(String::new, |why| format!("; rebuilt: {why}"));
     format!(
         "{}: {} rows {done} added, {} removed, {} were there already{anew}\n",
         report.scope, report.added, report.removed, report.kept

@@ -112,7 +112,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Runs a request's work on this thread. Meanwhile [`check`] uses this flag.
+/// Runs a request's work on this thread. Until it returns, [`check`] uses this flag.
 pub fn run_with<T>(flag: &CancelFlag, work: impl FnOnce() -> T) -> T {
     /// Restores the previous flag, even after a panic.
     struct Restore(Option<CancelFlag>);

@@ -1,7 +1,9 @@
-//! Other MCP servers behind ours: the tools that `[upstream]` of `config.toml` names are offered beside the memories.
+//! Other MCP servers behind ours: the tools that `[upstream]` in `config.toml` names are offered
+//! with our own.
 //!
-//! [`settings`] checks what the owner wrote; [`server`] starts or reaches the servers, lists their tools and passes calls on.
-//! No other crate starts a process or opens a connection.
+//! [`settings`] validates the configuration. [`server`] starts or reaches the servers, lists their
+//! tools and forwards calls. No other crate starts a process or opens a connection.
 
+mod error;
 pub mod server;
 pub mod settings;

@@ -1,16 +1,16 @@
-//! Other MCP servers as sources beside the memories: their connections, and the calls of their tools.
+//! Connections to other MCP servers, and calls of their tools.
 //!
-//! Each server has one task that connects, keeps the connection, and connects again with growing pauses (`keep.rs`); it is
-//! started when tools are first listed or called. Calls never wait for more than their own time, and nothing of it touches the
-//! calls of our own tools. A tool that was offered once stays listed while its server is away for a short while, and a call of it
-//! says why there is no answer.
+//! Each server has one task that connects, keeps the connection up and reconnects
+//! (`supervisor.rs`). It starts when tools are first listed or called. A call waits no longer than
+//! its own time-out, and calls of our own tools never wait for it. A tool that was offered stays
+//! listed while its server is down for a short time; a call then says why there is no answer.
 
 mod bounded;
 mod guard;
 mod http;
-mod keep;
 mod offered;
 mod process;
+mod supervisor;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -29,21 +29,22 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use self::keep::{cause, supervise, told};
-use self::offered::{Missing, Offered, declared};
+use self::offered::{OfferedTool, WithheldTool, declared};
+use self::supervisor::{cause, list_tools, supervise};
 use crate::settings::{Upstream, UpstreamError};
 use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
 use ack_api::text;
 
 /// Longest message of an upstream server, in bytes.
-const LONGEST: usize = 8 << 20;
-/// Calls of one server at the same time; further ones wait.
-const CONCURRENT: usize = 8;
-/// How long a server may take to show that it is alive, after a call took too long.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-/// How long all servers together may take to end.
-const FAREWELL: Duration = Duration::from_secs(3);
+const MAX_MESSAGE_BYTES: usize = 8 << 20;
+/// Concurrent calls of one server. Further ones wait.
+const MAX_CONCURRENT_CALLS: usize = 8;
+/// After a call timed out: how long the server may take to list its tools, to show that it is
+/// alive.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long all servers together may take to shut down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a call whose connection ended waits for the reason.
 const REASON_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -58,9 +59,9 @@ pub struct Upstreams {
 }
 
 struct Shared {
-    /// Counts the changes of what is offered.
+    /// Counts changes of the offered tools.
     changes: watch::Sender<u64>,
-    /// Whether everything ends.
+    /// Whether we are shutting down.
     stop: watch::Sender<bool>,
     report: Report,
 }
@@ -70,22 +71,22 @@ struct Link {
     settings: Upstream,
     started: AtomicBool,
     state: watch::Sender<State>,
-    /// What it offers, as it was last told.
-    tools: RwLock<Vec<Offered>>,
-    /// Tools that the owner names and that were not offered when it was last there.
-    missing: RwLock<Vec<Missing>>,
-    places: Semaphore,
-    /// Somebody found that it answers no more.
-    silent: Notify,
+    /// The tools it offers, as last listed.
+    tools: RwLock<Vec<OfferedTool>>,
+    /// Configured tools that were not offered when they were last listed.
+    withheld: RwLock<Vec<WithheldTool>>,
+    permits: Semaphore,
+    /// Signalled when a call found that it no longer answers.
+    unresponsive: Notify,
     shared: Arc<Shared>,
 }
 
 #[derive(Clone)]
 enum State {
-    /// It is being connected for the first time, or will be.
-    New,
-    /// It is being connected again.
-    Again,
+    /// Never connected yet.
+    Connecting,
+    /// Being connected again.
+    Reconnecting,
     Up(Peer<RoleClient>),
     Down {
         reason: String,
@@ -93,29 +94,29 @@ enum State {
     },
 }
 
-/// What became of a call.
+/// The outcome of a call.
 pub enum Answer {
-    /// The result as the server gave it, labelled.
+    /// The result as the server gave it, with its origin.
     Result(Value),
-    /// The protocol's error that the server gave.
+    /// The protocol error that the server gave.
     Refused(ErrorData),
-    /// The arguments are none of the tool's.
+    /// The arguments are not valid for the tool.
     Arguments(Box<ErrorBody>),
     /// There is no result.
     None(UpstreamError),
 }
 
-/// How a server fares, for whoever asks.
-pub struct Fare {
+/// The state of a server, for `doctor`.
+pub struct Health {
     /// Its name.
     pub name: String,
     /// How it is reached.
     pub reached: String,
-    /// Why it is not there, if it is not.
+    /// Why it is not available, if it is not.
     pub down: Option<String>,
     /// The tools that it offers, under the names that agents see.
     pub tools: Vec<String>,
-    /// Why tools that the owner names are not offered.
+    /// Why configured tools are not offered.
     pub problems: Vec<String>,
 }
 
@@ -132,10 +133,10 @@ impl Upstreams {
                 tools: RwLock::new(declared(&settings, &[])),
                 settings,
                 started: AtomicBool::new(false),
-                state: watch::channel(State::New).0,
-                missing: RwLock::default(),
-                places: Semaphore::new(CONCURRENT),
-                silent: Notify::new(),
+                state: watch::channel(State::Connecting).0,
+                withheld: RwLock::default(),
+                permits: Semaphore::new(MAX_CONCURRENT_CALLS),
+                unresponsive: Notify::new(),
                 shared: Arc::clone(&shared),
             })
         });
@@ -162,12 +163,13 @@ impl Upstreams {
         self.shared.changes.subscribe()
     }
 
-    /// The tools that are offered. Where servers are still connecting for the first time, they are waited for within their bounds.
+    /// The offered tools. Waits for servers that connect for the first time, each up to its own
+    /// limit.
     pub async fn listed(&self) -> Vec<Tool> {
         let waiting = self.links.iter().map(|link| async {
             self.start(link);
             let mut state = link.state.subscribe();
-            let settled = state.wait_for(|state| !matches!(state, State::New));
+            let settled = state.wait_for(|state| !matches!(state, State::Connecting));
             let _ = timeout(link.settings.list, settled).await;
             link.tools()
                 .iter()
@@ -177,7 +179,7 @@ impl Upstreams {
         join_all(waiting).await.into_iter().flatten().collect()
     }
 
-    /// Calls a tool; `None` where no server has one of that name.
+    /// Calls a tool. `None` if no server has one of that name.
     pub async fn call(
         &self,
         name: &str,
@@ -195,21 +197,21 @@ impl Upstreams {
         Some(link.call(name, values, deadline, context).await)
     }
 
-    /// How each server fares, once each was tried.
-    pub async fn fare(&self) -> Vec<Fare> {
-        let asked = self.links.iter().map(|link| async {
+    /// The state of each server, after an attempt to connect to it.
+    pub async fn health(&self) -> Vec<Health> {
+        let pending = self.links.iter().map(|link| async {
             self.start(link);
             let mut state = link.state.subscribe();
             let settled = timeout(
                 link.settings.start * 2,
-                state.wait_for(|state| !matches!(state, State::New)),
+                state.wait_for(|state| !matches!(state, State::Connecting)),
             );
             let down = match settled.await.ok().and_then(Result::ok).as_deref() {
                 Some(State::Up(_)) => None,
                 Some(State::Down { reason, .. }) => Some(reason.clone()),
-                _ => Some("it did not come up in time".to_owned()),
+                _ => Some("it did not start in time".to_owned()),
             };
-            Fare {
+            Health {
                 name: link.settings.name.clone(),
                 reached: link.settings.connection.to_string(),
                 down,
@@ -218,17 +220,17 @@ impl Upstreams {
                     .iter()
                     .map(|tool| tool.listed.name.to_string())
                     .collect(),
-                problems: link.missing().iter().map(ToString::to_string).collect(),
+                problems: link.withheld().iter().map(ToString::to_string).collect(),
             }
         });
-        join_all(asked).await
+        join_all(pending).await
     }
 
-    /// Ends every connection and every process.
+    /// Closes every connection and ends every process.
     pub async fn end(&self) {
         self.shared.stop.send_replace(true);
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
-        let _ = timeout(FAREWELL, join_all(tasks)).await;
+        let _ = timeout(SHUTDOWN_TIMEOUT, join_all(tasks)).await;
     }
 
     fn start(&self, link: &Arc<Link>) {
@@ -243,26 +245,29 @@ impl Upstreams {
 }
 
 impl Link {
-    fn tools(&self) -> Vec<Offered> {
+    fn tools(&self) -> Vec<OfferedTool> {
         self.tools
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    fn missing(&self) -> Vec<Missing> {
-        self.missing
+    fn withheld(&self) -> Vec<WithheldTool> {
+        self.withheld
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    /// Keeps what is offered now, and tells the clients where it is something else.
-    fn offer(&self, tools: Vec<Offered>, missing: Vec<Missing>) {
-        for missing in &missing {
-            self.report(&missing.to_string());
+    /// Replaces the offered tools, and notifies clients if they changed.
+    fn offer(&self, tools: Vec<OfferedTool>, withheld: Vec<WithheldTool>) {
+        for withheld in &withheld {
+            self.report(&withheld.to_string());
         }
-        *self.missing.write().unwrap_or_else(PoisonError::into_inner) = missing;
+        *self
+            .withheld
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = withheld;
         let changed = {
             let mut offered = self.tools.write().unwrap_or_else(PoisonError::into_inner);
             let changed = *offered != tools;
@@ -287,19 +292,19 @@ impl Link {
         UpstreamError::Unavailable { name, reason }
     }
 
-    /// Why a tool of this name is not offered, though the server is there.
+    /// Why this tool is not offered although the server is connected.
     fn refused(&self, name: &str) -> UpstreamError {
         match self
-            .missing()
+            .withheld()
             .into_iter()
-            .find(|missing| missing.name == name)
+            .find(|withheld| withheld.name == name)
         {
-            Some(missing) => UpstreamError::Refused {
+            Some(withheld) => UpstreamError::Refused {
                 name: self.settings.name.clone(),
-                tool: text::line(&missing.theirs, 80),
-                why: missing.why,
+                tool: text::line(&withheld.theirs, 80),
+                why: withheld.why,
             },
-            None => self.unavailable("it is still telling its tools".to_owned()),
+            None => self.unavailable("it has not listed its tools yet".to_owned()),
         }
     }
 
@@ -311,8 +316,8 @@ impl Link {
         }
     }
 
-    /// The failure of a call whose connection ended, with the reason where it is known in a moment.
-    async fn broken_off(&self) -> UpstreamError {
+    /// The failure of a call whose connection was lost. Waits a moment for the reason.
+    async fn disconnected(&self) -> UpstreamError {
         let mut state = self.state.subscribe();
         let down = state.wait_for(|state| matches!(state, State::Down { .. }));
         if let Ok(Ok(state)) = timeout(REASON_TIMEOUT, down).await
@@ -320,7 +325,7 @@ impl Link {
         {
             return self.failed(reason.clone());
         }
-        self.failed("the connection broke off")
+        self.failed("the connection was lost")
     }
 
     fn timed_out(&self) -> UpstreamError {
@@ -349,30 +354,30 @@ impl Link {
             Ok(arguments) => arguments,
             Err(body) => return Answer::Arguments(body),
         };
-        let Ok(Ok(_place)) = timeout(left(deadline), self.places.acquire()).await else {
+        let Ok(Ok(_permit)) = timeout(time_left(deadline), self.permits.acquire()).await else {
             return Answer::None(self.timed_out());
         };
         let mut params = CallToolRequestParams::new(tool.theirs.clone());
         params.arguments = Some(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let Ok(Ok(handle)) = timeout(
-            left(deadline),
+            time_left(deadline),
             peer.send_cancellable_request(request, PeerRequestOptions::no_options()),
         )
         .await
         else {
-            self.silent.notify_one();
-            return Answer::None(self.broken_off().await);
+            self.unresponsive.notify_one();
+            return Answer::None(self.disconnected().await);
         };
-        let mut waiting = Waiting(Some(handle));
+        let mut waiting = PendingRequest(Some(handle));
         let Some(handle) = waiting.0.as_mut() else {
-            return Answer::None(self.broken_off().await);
+            return Answer::None(self.disconnected().await);
         };
         let response = tokio::select! {
             response = &mut handle.rx => response,
-            () = sleep(left(deadline)) => {
+            () = sleep(time_left(deadline)) => {
                 drop(waiting);
-                tokio::spawn(Arc::clone(self).expect_life(peer));
+                tokio::spawn(Arc::clone(self).probe_after_timeout(peer));
                 return Answer::None(self.timed_out());
             }
             () = context.ct.cancelled() => return Answer::None(Stopped::Cancelled.into()),
@@ -380,34 +385,35 @@ impl Link {
         waiting.0 = None;
         match response {
             Ok(Ok(result)) => self.result(result),
-            Ok(Err(ServiceError::McpError(error))) if error.code == process::TOO_LONG => {
+            Ok(Err(ServiceError::McpError(error))) if error.code == process::ANSWER_TOO_LONG => {
                 Answer::None(self.failed(error.message.to_string()))
             }
             Ok(Err(ServiceError::McpError(error))) => Answer::Refused(error),
             Ok(Err(ServiceError::TransportSend(error))) => {
-                self.silent.notify_one();
+                self.unresponsive.notify_one();
                 Answer::None(self.failed(cause(&*error.error)))
             }
             Ok(Err(error)) => Answer::None(self.failed(cause(&error))),
-            Err(_) => Answer::None(self.broken_off().await),
+            Err(_) => Answer::None(self.disconnected().await),
         }
     }
 
-    /// The connection, as soon as there is one within the time, or why there is none.
+    /// Waits for the connection until the deadline, or says why there is none.
     async fn ready(&self, deadline: Instant) -> Result<Peer<RoleClient>, UpstreamError> {
         let mut state = self.state.subscribe();
-        let settled = state.wait_for(|state| !matches!(state, State::New | State::Again));
-        match timeout(left(deadline), settled).await {
+        let settled =
+            state.wait_for(|state| !matches!(state, State::Connecting | State::Reconnecting));
+        match timeout(time_left(deadline), settled).await {
             Ok(Ok(state)) => match &*state {
                 State::Up(peer) => Ok(peer.clone()),
                 State::Down { reason, next } => {
                     let again = next.map_or_else(String::new, |next| {
                         let seconds = next.saturating_duration_since(Instant::now()).as_secs() + 1;
-                        format!("; it is tried again in {seconds} s")
+                        format!("; next attempt in {seconds} s")
                     });
                     Err(self.unavailable(format!("{reason}{again}")))
                 }
-                State::New | State::Again => {
+                State::Connecting | State::Reconnecting => {
                     Err(self.unavailable("it is being started".to_owned()))
                 }
             },
@@ -415,7 +421,7 @@ impl Link {
         }
     }
 
-    /// A result as the server gave it, with its origin in `_meta`.
+    /// The result as the server gave it, with its origin in `_meta`.
     fn result(&self, result: ServerResult) -> Answer {
         let value = match result {
             ServerResult::CustomResult(CustomResult(Value::String(kept))) => {
@@ -425,13 +431,13 @@ impl Link {
             other => serde_json::to_value(other).unwrap_or_default(),
         };
         let Value::Object(mut result) = value else {
-            return Answer::None(self.failed("it answered with what is no result"));
+            return Answer::None(self.failed("its answer is not a result"));
         };
         match result.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => {}
             Some(other) => {
                 return Answer::None(self.failed(format!(
-                    "it asked for more (`{}`), which is not given",
+                    "it asked for more input (`{}`), which is not supported",
                     text::line(other, 40)
                 )));
             }
@@ -439,44 +445,47 @@ impl Link {
         if !result.get("content").is_none_or(Value::is_array)
             || result.get("content").is_none() && result.get("structuredContent").is_none()
         {
-            return Answer::None(self.failed("it answered with what is no result of a tool"));
+            return Answer::None(self.failed("its answer is not a tool result"));
         }
         let meta = result
             .entry("_meta")
             .or_insert_with(|| Value::Object(Map::new()));
         if let Some(meta) = meta.as_object_mut() {
-            meta.insert(LABEL.to_owned(), Value::from(self.settings.name.as_str()));
+            meta.insert(
+                ORIGIN_META_KEY.to_owned(),
+                Value::from(self.settings.name.as_str()),
+            );
         }
         Answer::Result(Value::Object(result))
     }
 
-    /// After a call that took too long: a server that does not even tell its tools is taken for dead.
-    async fn expect_life(self: Arc<Self>, peer: Peer<RoleClient>) {
-        let limit = SIGN_OF_LIFE.min(self.settings.call.max(Duration::from_secs(1)));
-        if !matches!(timeout(limit, told(&peer)).await, Ok(Ok(_))) {
-            self.silent.notify_one();
+    /// After a call timed out: if the server does not even list its tools, it is considered dead.
+    async fn probe_after_timeout(self: Arc<Self>, peer: Peer<RoleClient>) {
+        let limit = PROBE_TIMEOUT.min(self.settings.call.max(Duration::from_secs(1)));
+        if !matches!(timeout(limit, list_tools(&peer)).await, Ok(Ok(_))) {
+            self.unresponsive.notify_one();
         }
     }
 }
 
-/// The key of `_meta` under which the origin of a result stands.
-pub const LABEL: &str = "ack-memory/upstream";
+/// The key in `_meta` that names the origin of a result.
+pub const ORIGIN_META_KEY: &str = "ack-memory/upstream";
 
-fn left(deadline: Instant) -> Duration {
+fn time_left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// A request that is under way; where nobody waits for it any more, it is taken back.
-struct Waiting(Option<RequestHandle<RoleClient>>);
+/// A pending request. It is cancelled when dropped.
+struct PendingRequest(Option<RequestHandle<RoleClient>>);
 
-impl Drop for Waiting {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if let Some(handle) = self.0.take() {
             tokio::spawn(async move {
-                // Where the server does not read, the word does not get through.
+                // A server that does not read never gets the cancellation.
                 let _ = timeout(
-                    SIGN_OF_LIFE,
-                    handle.cancel(Some("nobody waits for it any more".to_owned())),
+                    PROBE_TIMEOUT,
+                    handle.cancel(Some("the result is no longer needed".to_owned())),
                 )
                 .await;
             });
@@ -484,17 +493,17 @@ impl Drop for Waiting {
     }
 }
 
-/// Connects to every server, says how each fares, and ends all of it.
-pub fn look(settings: Vec<Upstream>) -> Vec<Fare> {
+/// Connects to every server, returns the state of each, and disconnects.
+pub fn probe(settings: Vec<Upstream>) -> Vec<Health> {
     let Ok(runtime) = tokio::runtime::Runtime::new() else {
         return Vec::new();
     };
-    let fare = runtime.block_on(async {
+    let health = runtime.block_on(async {
         let upstreams = Upstreams::new(settings, Arc::new(|_| {}));
-        let fare = upstreams.fare().await;
+        let health = upstreams.health().await;
         upstreams.end().await;
-        fare
+        health
     });
     runtime.shutdown_background();
-    fare
+    health
 }

@@ -1,8 +1,9 @@
 //! Building and updating a vector table: what `index` does.
 //!
-//! The store is read twice: once for the fingerprints of its rows, in one short snapshot, then row by row in batches for
-//! what the table lacks. No snapshot lasts longer than a batch takes to read, so that a program that writes the store is
-//! not held up. A few batches become a version of the table; only the last step, the tag, shows them to readers.
+//! The store is read twice: once for the fingerprints of its rows, in one short snapshot, then row
+//! by row in batches for what the table lacks. No snapshot lasts longer than a batch takes to read,
+//! so that a program that writes the store is not held up. A few batches become a version of the
+//! table; only the last step, the tag, shows them to readers.
 
 mod feed;
 mod prepare;
@@ -29,11 +30,12 @@ use ack_search::encoder::{EmbedError, Embedder, Encoder};
 use ack_store::StoreError;
 use ack_store::{READ_TIMEOUT, Snapshot};
 
-/// Rows that are prepared at once, by one thread: each batch has a lexicon of its own. Few rows are shared out among all.
+/// Rows that are prepared at once, by one thread: each batch has a lexicon of its own. Few rows are
+/// shared out among all.
 const BATCH: usize = 16_384;
 const SMALLEST_BATCH: usize = 1_024;
-/// Batches that become one version of the table, and one fragment of it: what a build that is killed has lost at most. Every
-/// fragment costs each search of a large table a little.
+/// Batches that become one version of the table, and one fragment of it: what a build that is
+/// killed has lost at most. Every fragment costs each search of a large table a little.
 const TOGETHER: usize = 8;
 /// The same where a transformer embeds them, which takes long: what is done is kept.
 const BATCH_WITH_MODEL: usize = 256;
@@ -119,7 +121,8 @@ pub fn build(
     };
     let _lock = lock(folder)?;
     match write(target, maker, options.rebuild, &wanted, progress) {
-        // A table that cannot be added to is made again behind the published version, which readers keep until then.
+        // A table that cannot be added to is made again behind the published version, which readers
+        // keep until then.
         Err(BuildError::Table(error)) if error.is_of_the_table() && !options.rebuild => {
             let mut report = write(target, maker, true, &wanted, progress)?;
             report.anew = Some(error.to_string());
@@ -182,7 +185,8 @@ fn batch_of(rows: usize) -> usize {
     rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
 }
 
-/// The fingerprint of every row that may be served, in the order of the store; the first row of an id counts.
+/// The fingerprint of every row that may be served, in the order of the store; the first row of an
+/// id counts.
 fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
     let mut rows = snapshot.fingerprints()?;
     let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
@@ -241,7 +245,8 @@ fn lock(folder: &Path) -> Result<File, TableError> {
             source,
         }
     };
-    // It holds the text of memories: nobody but the owner reads what the store itself may keep from others.
+    // It holds the text of memories: nobody but the owner reads what the store itself may keep from
+    // others.
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -316,12 +321,13 @@ struct Writer<'a> {
     batch: u64,
     /// Vectors of rows that were taken out.
     spared: Spared,
-    /// Why it was made anew.
+    /// Why it is being rebuilt.
     anew: Option<String>,
 }
 
 impl<'a> Writer<'a> {
-    /// Opens the table, or makes one: where there is none, where it is another encoder's, where it cannot be read.
+    /// Opens the table, or makes one: where there is none, where it is another encoder's, where it
+    /// cannot be read.
     fn open(folder: &Path, maker: Maker<'a>, rebuild: bool) -> Result<Self, TableError> {
         let (encoder, wanted) = (maker.encoder, maker.model.map(Embedder::hash));
         let place = folder.join(format!("{TABLE}.lance"));
@@ -419,7 +425,8 @@ impl<'a> Writer<'a> {
                 None => tags.create(PUBLISHED, version).await,
             };
             done.map_err(TableError::lance("publish the new version"))?;
-            // What is left of earlier versions is of no use to anybody; that it could not be removed is no failure.
+            // What is left of earlier versions is of no use to anybody; that it could not be
+            // removed is no failure.
             let prune = OptimizeAction::Prune {
                 older_than: Some(chrono::Duration::hours(KEEP_HOURS)),
                 delete_unverified: None,
@@ -431,8 +438,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Makes an empty table. One that is there keeps its published version until the new one is published; one that cannot
-/// even be replaced is put aside.
+/// Makes an empty table. One that is there keeps its published version until the new one is
+/// published; one that cannot even be replaced is put aside.
 fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, TableError> {
     let make = || {
         wait(async {
@@ -468,7 +475,7 @@ async fn contents(
         .await
         .map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
-    // Every column that anybody reads: what cannot be read is found now, and made anew.
+    // Every column that anybody reads: if one cannot be read, the table is rebuilt now.
     let columns: Vec<&str> = COLUMNS
         .into_iter()
         .chain(["detail", "batch", "vector"])

@@ -1,10 +1,13 @@
-//! The columns of a vector table: their names and types, how rows become batches, and what a batch says of a row.
+//! The columns of a vector table: their names and types, how rows become batches, and what a batch
+//! says of a row.
 //!
-//! Version 3. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is the hash of all values
-//! of that row, `content` that of the text which was encoded. `batch` is the number of the batch that the row was written
-//! with; each batch begins with a row that is no memory but its lexicon. `detail` is what a score needs of the memory, and `words`
-//! its terms for LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1; it is null where no word of the text is
-//! known to the encoder. `model` is the XXH3 of the transformer's weights where it took part in the vector.
+//! Version 3. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is
+//! the hash of all values of that row, `content` that of the text which was encoded. `batch` is the
+//! number of the batch that the row was written with; each batch begins with a row that is no
+//! memory but its lexicon. `detail` is what a score needs of the memory, and `words` its terms for
+//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1; it is null where no word
+//! of the text is known to the encoder. `model` is the XXH3 of the transformer's weights where it
+//! took part in the vector.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -110,7 +113,8 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, metadata(encoder)))
 }
 
-/// A column that LanceDB does not compress: it would cost every reader time and save next to nothing.
+/// A column that LanceDB does not compress: it would cost every reader time and save next to
+/// nothing.
 fn plain(field: Field) -> Field {
     field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }

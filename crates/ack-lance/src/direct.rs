@@ -1,9 +1,10 @@
 //! Reading the files of a table on the thread that asks for them.
 //!
-//! The layer that LanceDB brings for local files hands every read to another thread. A search of a large scope makes a few
-//! hundred reads of half a kilobyte each, nearly always of what the system has in memory, and the way to that thread and back
-//! takes several times as long as such a read; so does opening the file for each. Tables are written through LanceDB's own
-//! layer; this one cannot write.
+//! The layer that LanceDB brings for local files hands every read to another thread. A search of a
+//! large scope makes a few hundred reads of half a kilobyte each, nearly always of what the system
+//! has in memory, and the way to that thread and back takes several times as long as such a read;
+//! so does opening the file for each. Tables are written through LanceDB's own layer; this one
+//! cannot write.
 
 use std::fs::File;
 use std::ops::Range;
@@ -143,7 +144,8 @@ struct Opened {
 /// Files that are read again and again: a million memories lie in some twenty of them.
 static OPENED: IdlePool<Arc<Opened>> = IdlePool::new(96);
 
-/// Whether the file of this name is written once and never again: LanceDB gives data and indexes names that are made by chance.
+/// Whether the file of this name is written once and never again: LanceDB gives data and indexes
+/// names that are made by chance.
 fn is_final(location: &Path) -> bool {
     let mut parts = location.parts().rev().skip(1);
     let folder = parts.next();

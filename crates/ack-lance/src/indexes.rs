@@ -11,16 +11,19 @@ use lancedb::table::{CompactionOptions, OptimizeAction};
 use super::TableError;
 use super::build::FRAGMENT;
 
-/// The smallest table that gets indexes. A larger one has them once it is searched itself, or soon will be: where everything
-/// in it is held in memory nobody would ever read them, and to make them takes as long as to write the rows.
+/// The smallest table that gets indexes. A larger one has them once it is searched itself, or soon
+/// will be: where everything in it is held in memory nobody would ever read them, and to make them
+/// takes as long as to write the rows.
 const INDEXES_FROM: usize = 10_000;
-/// From this size on it gets one on its vectors, and on what else is asked for when it is searched itself.
+/// From this size on it gets one on its vectors, and on what else is asked for when it is searched
+/// itself.
 const VECTOR_FROM: usize = 100_000;
 
 /// Threads that index words at most: each of them makes a part that every search has to look into.
 const WORKERS: usize = 2;
 
-/// So many more fragments than that make reading slow: small builds that followed each other are put together.
+/// So many more fragments than that make reading slow: small builds that followed each other are
+/// put together.
 const SPARE_FRAGMENTS: usize = 32;
 
 /// Puts small fragments together where there are many.
@@ -42,8 +45,8 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Makes the indexes that a table of this size lacks, and brings those it has up to date. Up to `resident` rows are held in
-/// memory by whoever reads it.
+/// Makes the indexes that a table of this size lacks, and brings those it has up to date. Up to
+/// `resident` rows are held in memory by whoever reads it.
 pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Result<(), TableError> {
     let there = table
         .list_indices()
@@ -83,7 +86,8 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
     if rows >= VECTOR_FROM {
         let vectors = IvfRqIndexBuilder::default()
             .distance_type(lancedb::DistanceType::Cosine)
-            // It only names memories, whose cosine is then computed from the whole vector: the smallest code is enough.
+            // It only names memories, whose cosine is then computed from the whole vector: the
+            // smallest code is enough.
             .num_bits(1);
         wanted.push(("vector", Index::IvfRq(vectors)));
         for column in ["alias", "session", "session_id"] {

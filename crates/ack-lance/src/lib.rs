@@ -1,12 +1,15 @@
-//! The vector table: a LanceDB table beside a store, derived from it, which may be absent, stale or broken.
+//! The vector table: a LanceDB table beside a store, derived from it, which may be absent, stale or
+//! broken.
 //!
-//! It lies in the folder `lance/` of a scope and holds, for every row of the store, what is expensive to make: the terms
-//! of the text, its vector, and the columns that filters need. A reader takes from it what still fits the store, row by
-//! row, and makes the rest itself; so the table can cost time, never an answer.
+//! It lies in the folder `lance/` of a scope and holds, for every row of the store, what is
+//! expensive to make: the terms of the text, its vector, and the columns that filters need. A
+//! reader takes from it what still fits the store, row by row, and makes the rest itself; so the
+//! table can cost time, never an answer.
 //!
-//! Only [`build`] writes it, and only with the lock in `lance/` held. What readers may see is the version that the tag
-//! [`PUBLISHED`] names: a build adds versions behind it and moves the tag at its end, in one step, so that a reader sees the
-//! old state or the new one, and a build that was killed leaves the old one and goes on from what it had written.
+//! Only [`build`] writes it, and only with the lock in `lance/` held. What readers may see is the
+//! version that the tag [`PUBLISHED`] names: a build adds versions behind it and moves the tag at
+//! its end, in one step, so that a reader sees the old state or the new one, and a build that was
+//! killed leaves the old one and goes on from what it had written.
 
 // The benchmark compares with LanceDB itself.
 #[doc(hidden)]
@@ -38,7 +41,8 @@ use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// Rows that are decoded at once: what is decoded and not yet read counts towards the most memory that a process takes.
+/// Rows that are decoded at once: what is decoded and not yet read counts towards the most memory
+/// that a process takes.
 const BATCH: u32 = 1_024;
 /// Memory that LanceDB may keep for indexes and metadata of all tables together.
 const INDEX_CACHE: usize = 128 << 20;
@@ -157,7 +161,8 @@ fn spawn<T: Send + 'static>(
     Ok(started()?.spawn(work))
 }
 
-/// Runs LanceDB to the end of `work`. A panic of the library, which a damaged table can cause, is an error like others.
+/// Runs LanceDB to the end of `work`. A panic of the library, which a damaged table can cause, is
+/// an error like others.
 fn wait<T: Send>(
     work: impl Future<Output = Result<T, TableError>> + Send,
 ) -> Result<T, TableError> {
@@ -166,7 +171,8 @@ fn wait<T: Send>(
     std::panic::catch_unwind(guarded).unwrap_or(Err(TableError::Damaged))
 }
 
-/// One set of caches for every table of the process, so that memory is bounded however many scopes there are.
+/// One set of caches for every table of the process, so that memory is bounded however many scopes
+/// there are.
 fn session() -> Arc<Session> {
     static SESSION: OnceLock<Arc<Session>> = OnceLock::new();
     let make = || {
@@ -239,8 +245,9 @@ async fn published(folder: &Path) -> Result<Dataset, TableError> {
         .map_err(TableError::reading("open the published version"))
 }
 
-/// Reads columns of every row, and its number in `_rowid`, in the order of these numbers, file by file. A query would say the same, but planning one alone takes longer than reading
-/// ten thousand rows, and 30 MiB of program code.
+/// Reads columns of every row, and its number in `_rowid`, in the order of these numbers, file by
+/// file. A query would say the same, but planning one alone takes longer than reading ten thousand
+/// rows, and 30 MiB of program code.
 async fn each_batch(
     dataset: &Dataset,
     columns: &[&str],

@@ -22,9 +22,9 @@ const POSTINGS: usize = 400;
 /// The columns that say what a memory says.
 const SAYING: [&str; 2] = ["source", "detail"];
 
-/// Reads every row of the published version into an index that still has to be reconciled with the store. Of a table with more
-/// than `resident` rows, terms and vectors stay where they are and are searched there; otherwise a second thread reads them,
-/// while this one reads the columns.
+/// Reads every row of the published version into an index that still has to be reconciled with the
+/// store. Of a table with more than `resident` rows, terms and vectors stay where they are and are
+/// searched there; otherwise a second thread reads them, while this one reads the columns.
 ///
 /// # Errors
 /// Why the table cannot be used.
@@ -156,7 +156,8 @@ fn said(
     // What the index calls the terms of each batch that was written.
     let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut numbered: Vec<(u32, u32)> = Vec::new();
-    // What the lexicons announce is believed within reason: a damaged one must not take all the memory there is.
+    // What the lexicons announce is believed within reason: a damaged one must not take all the
+    // memory there is.
     let mut room = rows.saturating_mul(POSTINGS);
     for (batch, numbers) in batches {
         Rows::new(&batch).details(|place, detail| {

@@ -1,8 +1,9 @@
-//! Searching a large scope in its vector table: LanceDB's full-text and vector indexes name the memories that are worth a
-//! look, and what their scores are made of is read row by row.
+//! Searching a large scope in its vector table: LanceDB's full-text and vector indexes name the
+//! memories that are worth a look, and what their scores are made of is read row by row.
 //!
-//! What is held in memory is where each document of the index lies in the table, and the lexicon: which terms there are, how
-//! many memories hold each, and what each batch of the table calls them (see [`super::terms`]).
+//! What is held in memory is where each document of the index lies in the table, and the lexicon:
+//! which terms there are, how many memories hold each, and what each batch of the table calls them
+//! (see [`super::terms`]).
 
 use std::sync::Arc;
 
@@ -33,15 +34,16 @@ use ack_search::view::Eligibility;
 const PARTS: usize = 2;
 /// Memories that the full-text index is asked for.
 const BY_WORDS: usize = 150;
-/// Memories that the vector index is asked for: it knows a vector by one bit a component, and of twice as many as the semantic
-/// leg admits nearly all of the nearest are among them.
+/// Memories that the vector index is asked for: it knows a vector by one bit a component, and of
+/// twice as many as the semantic leg admits nearly all of the nearest are among them.
 const BY_MEANING: usize = 400;
 /// Memories with a rare identifier of the query.
 const BY_ANCHORS: usize = 50;
 /// Memories that the status filter keeps out.
 const KEPT_OUT: usize = 20;
-/// Where more than this share of the memories may be shown, the indexes are asked for so many more, and what may not be shown
-/// is left out here: LanceDB takes longer to find out which memories pass a condition than to name a few thousand more.
+/// Where more than this share of the memories may be shown, the indexes are asked for so many more,
+/// and what may not be shown is left out here: LanceDB takes longer to find out which memories pass
+/// a condition than to name a few thousand more.
 const DENSE: f32 = 0.01;
 
 /// The published version of a large scope's table.
@@ -115,8 +117,8 @@ impl RemoteDocs for Searcher {
 }
 
 impl Searcher {
-    /// Prepares a table, at its published version, for searching; `None` where it lacks the index on its words. Where its
-    /// documents lie has still to be said.
+    /// Prepares a table, at its published version, for searching; `None` where it lacks the index
+    /// on its words. Where its documents lie has still to be said.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -294,7 +296,8 @@ impl Searcher {
         Ok(read?.into_iter().flatten().collect())
     }
 
-    /// The document that lies in a row. One that the index did not take in is none of its documents.
+    /// The document that lies in a row. One that the index did not take in is none of its
+    /// documents.
     fn doc(&self, row: u64) -> Option<DocId> {
         self.rows
             .binary_search(&row)
@@ -454,8 +457,9 @@ fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
     }
 }
 
-/// A condition of SQL: memories of the statuses that a filter allows, or of the others. Texts are quoted; everything else is a
-/// number. Lexicons have neither words nor a vector and are never found.
+/// A condition of SQL: memories of the statuses that a filter allows, or of the others. Texts are
+/// quoted; everything else is a number. Lexicons have neither words nor a vector and are never
+/// found.
 fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
     let served = [Status::Approved, Status::Promoted, Status::Staging];
     let statuses = served

@@ -5,7 +5,7 @@
 //! and blocks nothing: committed pages from the log, all others from the database. The wal-index in
 //! the shared memory says which frames are committed (<https://www.sqlite.org/walformat.html>).
 //! Afterwards it also says whether a checkpoint wrote newer pages into the database or restarted
-//! the log meanwhile: then the image is discarded.
+//! the log during the read. If so, the image is discarded.
 
 use std::collections::HashMap;
 use std::fs::File;

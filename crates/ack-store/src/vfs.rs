@@ -23,16 +23,19 @@ pub const NAME: &CStr = c"ack-readonly";
 /// The platform's own layer, as an address: the structure lives as long as the process.
 static BASE: OnceLock<usize> = OnceLock::new();
 
-/// Registers the layer, once. Returns whether it is there; without it a database must not be opened in place.
+/// Registers the layer, once. Returns whether it is there; without it a database must not be opened
+/// in place.
 pub fn register() -> bool {
     static DONE: OnceLock<bool> = OnceLock::new();
     *DONE.get_or_init(|| {
-        // SAFETY: the default layer is registered by `sqlite3_initialize`, which `sqlite3_vfs_find` runs, and is never freed.
+        // SAFETY: the default layer is registered by `sqlite3_initialize`, which `sqlite3_vfs_find`
+        // runs, and is never freed.
         let base = unsafe { ffi::sqlite3_vfs_find(std::ptr::null()) };
         if base.is_null() {
             return false;
         }
-        // SAFETY: `base` points to a valid structure; its fields are plain data and function pointers.
+        // SAFETY: `base` points to a valid structure; its fields are plain data and function
+        // pointers.
         let mut layer = unsafe { std::ptr::read(base) };
         layer.zName = NAME.as_ptr();
         layer.pNext = std::ptr::null_mut();
@@ -41,7 +44,8 @@ pub fn register() -> bool {
         if BASE.set(base as usize).is_err() {
             return false;
         }
-        // SAFETY: `base` is valid; SQLite calls the replacement with the arguments of fchown(2), as its type says.
+        // SAFETY: `base` is valid; SQLite calls the replacement with the arguments of fchown(2), as
+        // its type says.
         unsafe {
             if let Some(set) = (*base).xSetSystemCall {
                 let call: unsafe extern "C" fn(c_int, u32, u32) -> c_int = keep_owner;
@@ -55,7 +59,8 @@ pub fn register() -> bool {
         }
         // The structure is leaked on purpose: SQLite keeps the pointer for good.
         let layer = Box::into_raw(Box::new(layer));
-        // SAFETY: `layer` is valid for the rest of the process; 0 keeps the default layer the default.
+        // SAFETY: `layer` is valid for the rest of the process; 0 keeps the default layer the
+        // default.
         unsafe { ffi::sqlite3_vfs_register(layer, 0) == ffi::SQLITE_OK }
     })
 }
@@ -70,7 +75,8 @@ unsafe extern "C" fn open(
     let Some(base) = BASE.get().map(|address| *address as *mut ffi::sqlite3_vfs) else {
         return ffi::SQLITE_CANTOPEN;
     };
-    // Temporary files (a sorter's, for instance) have no name, live in the temporary folder and are no part of a store.
+    // Temporary files (a sorter's, for instance) have no name, live in the temporary folder and are
+    // no part of a store.
     let flags = if name.is_null() {
         flags
     } else {
@@ -80,8 +86,8 @@ unsafe extern "C" fn open(
             | ffi::SQLITE_OPEN_EXCLUSIVE;
         (flags & !writing) | ffi::SQLITE_OPEN_READONLY
     };
-    // SAFETY: the pointers come from SQLite unchanged, and `base` is the layer whose file structure `file` has room for
-    // (`szOsFile` was copied from it).
+    // SAFETY: the pointers come from SQLite unchanged, and `base` is the layer whose file structure
+    // `file` has room for (`szOsFile` was copied from it).
     unsafe {
         match (*base).xOpen {
             Some(base_open) => base_open(base, name, file, flags, out_flags),

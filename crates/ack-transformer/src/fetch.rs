@@ -1,4 +1,5 @@
-//! Downloading the model: the only code in ack-memory that downloads anything, and only when a person asks for it.
+//! Downloading the model: the only code in ack-memory that downloads anything, and only when a
+//! person asks for it.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
-//! The transformer all-MiniLM-L6-v2 itself, which `index --model` may embed memories with. Queries never are: the static
-//! encoder lies in the same space, so that a server needs no model file.
+//! The transformer all-MiniLM-L6-v2 itself, which `index --model` may embed memories with. Queries
+//! never are: the static encoder lies in the same space, so that a server needs no model file.
 //!
-//! Text becomes tokens as for the static encoder, between `[CLS]` and `[SEP]`, at most 256 of them; the vector is
-//! the mean over all tokens' outputs, of norm 1 (Reimers and Gurevych 2019, "Sentence-BERT").
+//! Text becomes tokens as for the static encoder, between `[CLS]` and `[SEP]`, at most 256 of them;
+//! the vector is the mean over all tokens' outputs, of norm 1 (Reimers and Gurevych 2019,
+//! "Sentence-BERT").
 
 mod fetch;
 

@@ -141,7 +141,7 @@ fn an_error_of_the_server_is_passed_on() {
     );
     let odd = server.fail("page_odd", json!({}));
     assert_eq!(odd.code, "upstream_failed");
-    assert!(odd.message.contains("no result"), "{odd:?}");
+    assert!(odd.message.contains("not a result"), "{odd:?}");
 }
 
 #[test]

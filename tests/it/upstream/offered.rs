@@ -56,7 +56,7 @@ fn tools_that_only_read_are_offered_under_the_names_of_the_owner() {
         ),
         (
             "page_liar",
-            "the properties of its schema are no schemas",
+            "the properties of its schema are not schemas",
             "`input_schema`",
         ),
         (
@@ -230,7 +230,8 @@ fn a_server_that_stays_away_is_listed_no_more() {
     let away = server.fail("page_echo", json!({ "word": "x" }));
     assert_eq!(away.code, "upstream_unavailable");
     assert!(
-        away.message.contains("no database at /nowhere") && away.message.contains("tried again in"),
+        away.message.contains("no database at /nowhere")
+            && away.message.contains("next attempt in"),
         "{away:?}"
     );
     assert!(away.hint.unwrap().contains("ack-memory doctor --upstreams"));

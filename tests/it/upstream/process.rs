@@ -31,7 +31,7 @@ fn only_what_is_named_of_the_environment_is_passed_on() {
         assert!(variables.contains(&there), "{there}: {variables:?}");
     }
     let allowed = |name: &&&str| {
-        ack_gateway::settings::PASSED.contains(*name)
+        ack_gateway::settings::INHERITED_VARIABLES.contains(*name)
             || ["GIVEN", "NAMED", "PWD", "OLDPWD", "SHLVL", "_"].contains(*name)
     };
     let others: Vec<&&str> = variables.iter().filter(|name| !allowed(name)).collect();

@@ -1,5 +1,6 @@
-//! A transport that takes in no more than is worked off. The library behind it starts a task for each request of the server and
-//! reads on; a server that asks faster than it reads the answers would fill our memory.
+//! A transport that limits what a server may send. rmcp starts a task for each request of the
+//! server and reads on, so a server that sends requests faster than it reads answers would fill our
+//! memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +12,13 @@ use rmcp::transport::Transport;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Requests of a server that may be unanswered at the same time; the next one is not read before.
-const UNANSWERED: usize = 32;
-/// How long a server may leave the answers to so many requests unread.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Requests and notifications that a server may send in a minute.
-const A_MINUTE: u32 = 20_000;
+/// Requests of a server that may be unanswered at the same time. The next one is not read yet.
+const MAX_OPEN_REQUESTS: usize = 32;
+/// How long a server may leave that many answers unread.
+const ANSWER_READ_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_MESSAGES_PER_MINUTE: u32 = 20_000;
 
-/// What a connection's owner knows of it.
+/// What the owner of a connection can ask about it.
 #[derive(Default)]
 pub struct Gate {
     changed: Notify,
@@ -26,12 +26,12 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Waits until the server said that its tools changed.
+    /// Waits for a notification that the tools changed.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Why nothing was taken in any more.
+    /// Why reading stopped.
     pub fn reason(&self) -> Option<String> {
         self.reason
             .lock()
@@ -49,23 +49,23 @@ pub struct Bounded<T> {
     inner: T,
     gate: Arc<Gate>,
     room: Arc<Semaphore>,
-    /// Room for the next request.
+    /// A permit for the next request.
     reserved: Option<OwnedSemaphorePermit>,
-    /// Since when there is no room.
+    /// Since when no permit is free.
     full: Option<Instant>,
-    /// The requests that are not answered yet, each with the room that it takes.
+    /// The unanswered requests, each with its permit.
     unanswered: Arc<Mutex<HashMap<RequestId, OwnedSemaphorePermit>>>,
-    /// What came since the minute began.
+    /// The start of the current minute, and the messages since.
     minute: (Instant, u32),
 }
 
 impl<T> Bounded<T> {
-    /// This transport, bounded.
+    /// Wraps a transport.
     pub fn new(inner: T, gate: Arc<Gate>) -> Self {
         Self {
             inner,
             gate,
-            room: Arc::new(Semaphore::new(UNANSWERED)),
+            room: Arc::new(Semaphore::new(MAX_OPEN_REQUESTS)),
             reserved: None,
             full: None,
             unanswered: Arc::default(),
@@ -73,20 +73,20 @@ impl<T> Bounded<T> {
         }
     }
 
-    /// Waits for room; `false` where there is none for too long. May be dropped and called again.
+    /// Waits for a permit. `false` if that takes too long. May be dropped and called again.
     async fn reserve(&mut self) -> bool {
         if self.reserved.is_some() {
             return true;
         }
         let since = *self.full.get_or_insert_with(Instant::now);
-        let left = PATIENCE.saturating_sub(since.elapsed());
-        self.reserved = timeout(left, Arc::clone(&self.room).acquire_owned())
+        let time_left = ANSWER_READ_TIMEOUT.saturating_sub(since.elapsed());
+        self.reserved = timeout(time_left, Arc::clone(&self.room).acquire_owned())
             .await
             .ok()
             .and_then(Result::ok);
         if self.reserved.is_none() {
             self.gate.shut(format!(
-                "it does not read the answers to {UNANSWERED} requests of its own"
+                "it does not read the answers to {MAX_OPEN_REQUESTS} requests of its own"
             ));
             return false;
         }
@@ -94,7 +94,7 @@ impl<T> Bounded<T> {
         true
     }
 
-    /// Counts what nobody asked for; `false` where it is too much.
+    /// Counts a message. `false` if there are too many.
     fn count(&mut self) -> bool {
         let (since, count) = self.minute;
         self.minute = if since.elapsed() < Duration::from_secs(60) {
@@ -102,16 +102,16 @@ impl<T> Bounded<T> {
         } else {
             (Instant::now(), 1)
         };
-        let few = self.minute.1 <= A_MINUTE;
+        let few = self.minute.1 <= MAX_MESSAGES_PER_MINUTE;
         if !few {
             self.gate.shut(format!(
-                "it sent more than {A_MINUTE} requests and notifications in a minute"
+                "it sent more than {MAX_MESSAGES_PER_MINUTE} requests and notifications in a minute"
             ));
         }
         few
     }
 
-    /// Notes a request; `false` where another of that number is not answered yet.
+    /// Records a request. `false` if its id is already in use.
     fn note(&mut self, id: &RequestId) -> bool {
         let Some(room) = self.reserved.take() else {
             return false;
@@ -123,7 +123,7 @@ impl<T> Bounded<T> {
         let is_new = unanswered.insert(id.clone(), room).is_none();
         if !is_new {
             self.gate
-                .shut("it has two requests of one number at the same time".to_owned());
+                .shut("it has two open requests with the same id".to_owned());
         }
         is_new
     }

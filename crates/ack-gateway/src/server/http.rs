@@ -1,5 +1,5 @@
-//! An upstream server over streamable HTTP: rmcp's client over reqwest, but for the results of calls, which are kept as the
-//! JSON they are, as with a process.
+//! An upstream server over streamable HTTP: rmcp's client over reqwest. As with a process, the
+//! results of calls are kept as the JSON they are.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,24 +19,20 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 
-use super::LONGEST;
+use super::MAX_MESSAGE_BYTES;
 use super::process::too_long;
 use crate::settings::{Connection, Token};
 use ack_api::text;
 
-/// The header of a session.
-const SESSION: &str = "mcp-session-id";
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
-/// Most bytes of the body of an error.
-const LONGEST_ERROR: usize = 64 << 10;
-/// Longest token, in bytes.
-const LONGEST_TOKEN: u64 = 16 << 10;
+const SESSION_HEADER: &str = "mcp-session-id";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ERROR_BYTES: usize = 64 << 10;
+const MAX_TOKEN_BYTES: u64 = 16 << 10;
 
 /// A transport to the server.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// Why it cannot be made.
 pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<Wire>, String> {
     let Connection::Http {
         url,
@@ -55,7 +51,7 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
         .as_ref()
         .is_some_and(|token| HeaderValue::from_str(token).is_err())
     {
-        return Err("its token holds what cannot stand in a header".to_owned());
+        return Err("its token has characters that a header cannot contain".to_owned());
     }
     let mut named = HashMap::new();
     for (name, value) in headers {
@@ -68,19 +64,19 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
         };
         named.insert(name, value);
     }
-    // Its TLS takes the process's provider; somebody else may have set one.
+    // Fails if a provider was installed before, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A redirect would take the token elsewhere.
+    // A redirect would send the token elsewhere.
     let client = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .pool_max_idle_per_host(0)
         .no_proxy()
         .build()
-        .map_err(|error| format!("no client can be made: {error}"))?;
+        .map_err(|error| format!("the HTTP client could not be built: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .custom_headers(named)
-        .max_sse_event_size(LONGEST)
+        .max_sse_event_size(MAX_MESSAGE_BYTES)
         .reinit_on_expired_session(true);
     config.auth_header = token;
     Ok(StreamableHttpClientTransport::with_client(
@@ -95,7 +91,7 @@ fn read(path: &std::path::Path) -> Result<String, String> {
     let mut token = String::new();
     let file = ack_sys::files::open(path)
         .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
-    file.take(LONGEST_TOKEN)
+    file.take(MAX_TOKEN_BYTES)
         .read_to_string(&mut token)
         .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
     match token.trim() {
@@ -104,7 +100,7 @@ fn read(path: &std::path::Path) -> Result<String, String> {
     }
 }
 
-/// reqwest's client, with the results of calls and lists as they are.
+/// reqwest's client, which keeps the results of calls and lists as JSON.
 #[derive(Clone)]
 pub struct Wire {
     client: reqwest::Client,
@@ -123,8 +119,15 @@ impl StreamableHttpClient for Wire {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, LONGEST)
-            .await
+        self.post_message_with_max_sse_event_size(
+            uri,
+            message,
+            session,
+            token,
+            headers,
+            MAX_MESSAGE_BYTES,
+        )
+        .await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -176,13 +179,20 @@ impl StreamableHttpClient for Wire {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
         self.client
-            .get_stream_with_max_sse_event_size(uri, session, last, token, headers, LONGEST)
+            .get_stream_with_max_sse_event_size(
+                uri,
+                session,
+                last,
+                token,
+                headers,
+                MAX_MESSAGE_BYTES,
+            )
             .await
     }
 }
 
 impl Wire {
-    /// Posts a request whose result is kept as it is.
+    /// Posts a request whose result is kept as JSON.
     async fn ask(
         &self,
         uri: &str,
@@ -204,7 +214,7 @@ impl Wire {
         }
         let in_session = session.is_some();
         if let Some(session) = session {
-            request = request.header(SESSION, session.as_ref());
+            request = request.header(SESSION_HEADER, session.as_ref());
         }
         let response = request.json(message).send().await?;
         let status = response.status();
@@ -216,20 +226,20 @@ impl Wire {
             .to_owned();
         let session = response
             .headers()
-            .get(SESSION)
+            .get(SESSION_HEADER)
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
         if status == reqwest::StatusCode::NOT_FOUND && in_session {
             return Err(StreamableHttpError::SessionExpired);
         }
         if status.is_success() && kind.starts_with("text/event-stream") {
-            let mut left = 2 * LONGEST;
+            let mut remaining = 2 * MAX_MESSAGE_BYTES;
             let bytes = response
                 .bytes_stream()
                 .map_err(std::io::Error::other)
                 .map(move |piece| {
                     let piece = piece?;
-                    left = left
+                    remaining = remaining
                         .checked_sub(piece.len())
                         .ok_or_else(|| std::io::Error::other("its answer is too long"))?;
                     Ok::<_, std::io::Error>(piece)
@@ -241,9 +251,9 @@ impl Wire {
             return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
         }
         let most = if status.is_success() {
-            LONGEST
+            MAX_MESSAGE_BYTES
         } else {
-            LONGEST_ERROR
+            MAX_ERROR_BYTES
         };
         let Some(body) = bounded(response, most).await? else {
             return Ok(StreamableHttpPostResponse::Json(
@@ -265,7 +275,7 @@ impl Wire {
     }
 }
 
-/// The failure that one of rmcp's holds without telling.
+/// The source of an rmcp error that `Error::source` does not return.
 pub fn within<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> Option<&'a (dyn std::error::Error + 'static)> {
@@ -275,7 +285,7 @@ pub fn within<'a>(
     }
 }
 
-/// A body as text, `None` where it is longer.
+/// The body as text. `None` if it is longer than `most` bytes.
 async fn bounded(
     mut response: reqwest::Response,
     most: usize,
@@ -290,7 +300,8 @@ async fn bounded(
     Ok(Some(String::from_utf8_lossy(&body).into_owned()))
 }
 
-/// A response whose result is a text that holds its JSON, which no type of result is taken for. `None` for other messages.
+/// Turns the result of a response into a string that holds its JSON, so that it is not decoded as a
+/// known type. `None` for other messages.
 fn kept(message: &str) -> Option<String> {
     let mut value: Value = serde_json::from_str(message).ok()?;
     if value.get("method").is_some() {

@@ -1,43 +1,43 @@
-//! A tool of an upstream server as it is offered: its schema and description made safe for the clients that list it beside
-//! ours, and the arguments of a call checked by name.
+//! An upstream tool as it is offered: with a safe schema and description, and with the arguments
+//! of calls checked by name.
 //!
-//! What one server declares must not spoil the list for all: hosts refuse a whole list over one schema that they cannot
-//! compile, so a schema that is no object with properties keeps its tool out, combinators at its root are left off, and schemas
-//! of answers are not passed on. A schema that the owner declares takes the place of the server's.
+//! Hosts refuse a whole tool list if they cannot compile one schema in it. So a tool whose schema
+//! is not an object with properties is left out, combinators at the root are removed, and output
+//! schemas are not passed on. A schema that the owner declares replaces the server's.
 
 use std::fmt;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::settings::declared::{COMBINATORS, DEEPEST, LONGEST, depth, is_open};
+use crate::settings::declared::{COMBINATORS, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, depth, is_open};
 use crate::settings::{NotOffered, Upstream, UpstreamTool};
 use ack_api::ErrorBody;
 use ack_api::memory::nearest;
 use ack_api::text;
 
 /// Longest description, in characters.
-const LONGEST_DESCRIPTION: usize = 1_000;
+const MAX_DESCRIPTION_CHARS: usize = 1_000;
 
 /// A tool that is offered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Offered {
-    /// The server's own name of it.
+pub struct OfferedTool {
+    /// The server's own name for it.
     pub theirs: String,
-    /// What the owner says of it.
+    /// Its configuration.
     table: UpstreamTool,
     /// As it is listed.
     pub listed: Tool,
-    /// Names of the arguments that a call may give, as agents give them.
+    /// The argument names that agents may use.
     names: Vec<String>,
-    /// Whether the server takes arguments that it does not name.
+    /// Whether its schema allows other arguments too.
     open: bool,
 }
 
-/// A tool that the owner names and that is not offered.
+/// A configured tool that is not offered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Missing {
-    /// The server's own name of it.
+pub struct WithheldTool {
+    /// The server's own name for it.
     pub theirs: String,
     /// The name that agents would see.
     pub name: String,
@@ -45,7 +45,7 @@ pub struct Missing {
     pub why: NotOffered,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for WithheldTool {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
@@ -56,7 +56,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Why a tool is not offered, with the next step.
+/// Why a tool is not offered, and what to do.
 fn because(reason: impl Into<String>, hint: &'static str) -> NotOffered {
     NotOffered {
         reason: reason.into(),
@@ -65,16 +65,16 @@ fn because(reason: impl Into<String>, hint: &'static str) -> NotOffered {
 }
 
 const ONLY_READING: &str =
-    "only tools that read are offered, whatever config.toml says; take it out of `tools` there";
-const UNANNOTATED: &str = "with `trust_unannotated = true` under the server's `[upstream]` table in config.toml it is offered all the same";
+    "only tools that read are offered, whatever config.toml says; remove it from `tools` there";
+const UNANNOTATED: &str = "to offer it anyway, set `trust_unannotated = true` in its \
+    `[upstream]` table in config.toml";
 const NO_SUCH_TOOL: &str = "correct its name under `tools` in config.toml";
-const BAD_SCHEMA: &str =
-    "`input_schema` in its table in config.toml declares one that is listed instead";
+const BAD_SCHEMA: &str = "declare another one as `input_schema` in its table in config.toml";
 const BAD_TABLE: &str = "correct its table under `tools` in config.toml";
 
-/// The tools that are offered of those that a server told, and those that the owner names and that are not.
-pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<Offered>, Vec<Missing>) {
-    let (mut tools, mut missing) = (Vec::new(), Vec::new());
+/// Which of the server's tools are offered, and which configured ones are not.
+pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<OfferedTool>, Vec<WithheldTool>) {
+    let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     for (theirs, table) in &upstream.tools {
         let found = told
             .iter()
@@ -92,23 +92,23 @@ pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<Offered>, Vec<Missin
         };
         match tool {
             Ok(tool) => tools.push(tool),
-            Err(why) => missing.push(Missing {
+            Err(why) => withheld.push(WithheldTool {
                 theirs: theirs.clone(),
                 name: table.name.clone(),
                 why,
             }),
         }
     }
-    (tools, missing)
+    (tools, withheld)
 }
 
-/// The tools that are listed while the server is away: those whose schema the owner declares, but for those that were not
-/// offered when it was last there.
-pub fn declared(upstream: &Upstream, missing: &[Missing]) -> Vec<Offered> {
+/// The tools that are listed while the server is down: those whose schema the owner declares,
+/// except those that were withheld when it was last connected.
+pub fn declared(upstream: &Upstream, withheld: &[WithheldTool]) -> Vec<OfferedTool> {
     let there = upstream
         .tools
         .iter()
-        .filter(|(theirs, _)| !missing.iter().any(|missing| missing.theirs == *theirs));
+        .filter(|(theirs, _)| !withheld.iter().any(|withheld| withheld.theirs == *theirs));
     there
         .filter_map(|(theirs, table)| {
             let schema = table.input_schema.clone()?;
@@ -117,14 +117,14 @@ pub fn declared(upstream: &Upstream, missing: &[Missing]) -> Vec<Offered> {
         .collect()
 }
 
-/// A tool whose schema the owner declares: listed as it is, and the same whatever the server says.
+/// A tool whose schema the owner declares. It is listed as declared, whatever the server says.
 fn with_schema(
     upstream: &Upstream,
     theirs: &str,
     table: &UpstreamTool,
     schema: Map<String, Value>,
     told: &Value,
-) -> Offered {
+) -> OfferedTool {
     let properties = schema.get("properties").and_then(Value::as_object);
     let names = properties
         .into_iter()
@@ -133,7 +133,8 @@ fn with_schema(
         .collect();
     let open = is_open(&schema);
     let mut shown = ToolAnnotations::new();
-    // No other is called; where the owner trusts those that say nothing, nothing is known.
+    // Only tools that read are called. If the owner trusts tools without annotations, nothing is
+    // known.
     shown.read_only_hint = (!upstream.trust_unannotated).then_some(true);
     let mut listed = Tool::new(
         table.name.clone(),
@@ -141,7 +142,7 @@ fn with_schema(
         std::sync::Arc::new(schema),
     );
     listed.annotations = Some(shown);
-    Offered {
+    OfferedTool {
         theirs: theirs.to_owned(),
         table: table.clone(),
         listed,
@@ -150,7 +151,7 @@ fn with_schema(
     }
 }
 
-/// What agents read about a tool: the owner's words, or the server's with their origin.
+/// The description that agents read: the owner's, or the server's with its origin.
 fn description(upstream: &Upstream, table: &UpstreamTool, told: &Value) -> String {
     if let Some(own) = &table.description {
         return own.clone();
@@ -159,7 +160,7 @@ fn description(upstream: &Upstream, table: &UpstreamTool, told: &Value) -> Strin
         .get("description")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let theirs = text::line(theirs, LONGEST_DESCRIPTION);
+    let theirs = text::line(theirs, MAX_DESCRIPTION_CHARS);
     format!("From the upstream server {}: {theirs}", upstream.name)
         .trim_end_matches([':', ' '])
         .to_owned()
@@ -170,7 +171,7 @@ fn one(
     theirs: &str,
     table: &UpstreamTool,
     told: &Value,
-) -> Result<Offered, NotOffered> {
+) -> Result<OfferedTool, NotOffered> {
     let annotations: ToolAnnotations = told
         .get("annotations")
         .and_then(|annotations| serde_json::from_value(annotations.clone()).ok())
@@ -188,18 +189,21 @@ fn one(
         return Ok(with_schema(upstream, theirs, table, schema.clone(), told));
     }
     let Some(Value::Object(schema)) = told.get("inputSchema") else {
-        return Err(because("its schema is no object", BAD_SCHEMA));
+        return Err(because("its schema is not an object", BAD_SCHEMA));
     };
     let mut schema = schema.clone();
-    let is_long = Value::Object(schema.clone()).to_string().len() > LONGEST;
+    let is_long = Value::Object(schema.clone()).to_string().len() > MAX_SCHEMA_BYTES;
     if schema.get("type").and_then(Value::as_str) != Some("object")
-        || depth(told.get("inputSchema").unwrap_or(&Value::Null), 0) > DEEPEST
+        || depth(told.get("inputSchema").unwrap_or(&Value::Null), 0) > MAX_SCHEMA_DEPTH
     {
-        return Err(because("its schema is not that of an object", BAD_SCHEMA));
+        return Err(because(
+            "its schema does not describe an object",
+            BAD_SCHEMA,
+        ));
     }
     if is_long {
         return Err(because(
-            format!("its schema is longer than {LONGEST} bytes"),
+            format!("its schema is longer than {MAX_SCHEMA_BYTES} bytes"),
             BAD_SCHEMA,
         ));
     }
@@ -218,15 +222,19 @@ fn one(
         }
         Some(_) => {
             return Err(because(
-                "the properties of its schema are no schemas",
+                "the properties of its schema are not schemas",
                 BAD_SCHEMA,
             ));
         }
     };
     let mut required: Vec<String> = match schema.remove("required") {
         None => Vec::new(),
-        Some(required) => serde_json::from_value(required)
-            .map_err(|_| because("`required` of its schema is no list of names", BAD_SCHEMA))?,
+        Some(required) => serde_json::from_value(required).map_err(|_| {
+            because(
+                "`required` of its schema is not a list of names",
+                BAD_SCHEMA,
+            )
+        })?,
     };
     let named = [("preset", &table.preset), ("defaults", &table.defaults)];
     let named = named
@@ -239,7 +247,7 @@ fn one(
                 .first()
                 .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let reason = format!(
-                "`{what}` names `{}`, which is none of its arguments{near}",
+                "`{what}` names `{}`, which is not one of its arguments{near}",
                 text::line(name, 80)
             );
             return Err(because(reason, BAD_TABLE));
@@ -296,7 +304,7 @@ fn one(
     shown.idempotent_hint = annotations.idempotent_hint;
     shown.open_world_hint = annotations.open_world_hint;
     listed.annotations = Some(shown);
-    Ok(Offered {
+    Ok(OfferedTool {
         theirs: theirs.to_owned(),
         table: table.clone(),
         listed,
@@ -305,7 +313,7 @@ fn one(
     })
 }
 
-/// Cleans the texts of a schema that are for readers.
+/// Cleans the texts in a schema.
 fn make_safe(schema: &mut Value) {
     match schema {
         Value::Object(entries) => {
@@ -314,7 +322,7 @@ fn make_safe(schema: &mut Value) {
                     Value::String(told)
                         if ["description", "title", "$comment"].contains(&key.as_str()) =>
                     {
-                        *told = text::line(told, LONGEST_DESCRIPTION);
+                        *told = text::line(told, MAX_DESCRIPTION_CHARS);
                     }
                     _ => make_safe(value),
                 }
@@ -325,11 +333,11 @@ fn make_safe(schema: &mut Value) {
     }
 }
 
-impl Offered {
-    /// The arguments as the server takes them.
+impl OfferedTool {
+    /// The arguments under the server's own names.
     ///
     /// # Errors
-    /// The body of the error where one is none of its arguments.
+    /// An argument is unknown.
     pub fn arguments(
         &self,
         values: Map<String, Value>,
@@ -340,7 +348,8 @@ impl Offered {
                 Some(theirs) => theirs.clone(),
                 None => name.clone(),
             };
-            // The server's own name of an argument that has another one here, or a fixed value, is no argument.
+            // Arguments that are renamed or have a fixed value cannot be given under the server's
+            // name.
             let hidden = self.table.preset.contains_key(&theirs)
                 || !self.table.arguments.contains_key(&name)
                     && self
@@ -352,7 +361,7 @@ impl Offered {
                 let argument = text::line(&name, 100);
                 return Err(Box::new(ErrorBody {
                     code: "unknown_argument".to_owned(),
-                    message: format!("`{argument}` is no argument of {}", self.table.name),
+                    message: format!("`{argument}` is not an argument of {}", self.table.name),
                     hint: None,
                     path: None,
                     nearest: nearest(&argument, self.names.iter().map(String::as_str), 2),

@@ -1,8 +1,10 @@
-//! An upstream server as a process: one JSON message a line over its standard input and output, in a process group of its own
-//! that ends with us ([`super::guard`] sees to it where we are killed).
+//! An upstream server as a process: one JSON message per line over its standard input and output.
+//! It has its own process group, which ends with us ([`super::guard`] ensures that if we are
+//! killed).
 //!
-//! The lines are read here and not by rmcp, because what another program writes is not to be trusted: lines have a longest
-//! length, what nobody asked for has a budget, and the results of calls are kept as the JSON they are.
+//! Lines are read here and not by rmcp, because other programs are not trusted: lines have a
+//! maximum length, unsolicited messages have a budget, and results of calls are kept as the JSON
+//! they are.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -24,28 +26,28 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::LONGEST;
+use super::MAX_MESSAGE_BYTES;
 use super::guard::Guard;
 use crate::settings::Connection;
 use ack_api::text;
 
-/// Bytes that a server may send without being asked, between two answers.
-const UNASKED: usize = 8 << 20;
-/// What is kept of the end of its standard error, in bytes.
-const TAIL: usize = 2_048;
-/// How much of both ends of a line that is too long is kept, to find out which request it answers.
-const ENDS: usize = 160;
-/// How long a process may take to end when its input was closed, and again when it was told to end.
-const GRACE: Duration = Duration::from_millis(400);
+/// Bytes that a server may send unsolicited between two answers.
+const MAX_UNSOLICITED_BYTES: usize = 8 << 20;
+/// How much of the end of its standard error is kept.
+const STDERR_TAIL_BYTES: usize = 2_048;
+/// How much of each end of an overlong line is kept, to find which request it answers.
+const KEPT_END_BYTES: usize = 160;
+/// How long a process may take to exit after its input was closed, and again after SIGTERM.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// The code of the error that stands in for an answer that is too long.
-pub const TOO_LONG: ErrorCode = ErrorCode(-32_098);
+/// The code of the error that replaces an answer that is too long.
+pub const ANSWER_TOO_LONG: ErrorCode = ErrorCode(-32_098);
 
-/// The error that stands in for an answer that is too long.
+/// The error that replaces an answer that is too long.
 pub fn too_long() -> ErrorData {
     ErrorData::new(
-        TOO_LONG,
-        format!("its answer is longer than {LONGEST} bytes"),
+        ANSWER_TOO_LONG,
+        format!("its answer is longer than {MAX_MESSAGE_BYTES} bytes"),
         None,
     )
 }
@@ -54,19 +56,19 @@ pub fn too_long() -> ErrorData {
 pub struct Process {
     child: Child,
     group: Option<Pid>,
-    /// Ends the group where we are killed.
+    /// Ends the group if we are killed.
     guard: Option<Guard>,
     errors: Arc<Mutex<VecDeque<u8>>>,
     /// Reads its standard error.
     drain: JoinHandle<()>,
-    /// Why its output was not read further.
+    /// Why we stopped reading its output.
     refused: Arc<Mutex<Option<String>>>,
 }
 
-/// Starts the process; its output as a transport.
+/// Starts the process and returns its pipes as a transport.
 ///
 /// # Errors
-/// Why it could not be started, in words.
+/// Why it could not be started.
 pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
     let Connection::Process {
         program,
@@ -75,7 +77,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         folder,
     } = connection
     else {
-        return Err("it is no process".to_owned());
+        return Err("it is not a process".to_owned());
     };
     let mut command = Command::new(program);
     command
@@ -112,8 +114,8 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         line: Vec::new(),
         end: VecDeque::new(),
         dropped: 0,
-        unasked: UNASKED,
-        asked: Arc::default(),
+        unsolicited_budget: MAX_UNSOLICITED_BYTES,
+        pending: Arc::default(),
         refused: Arc::clone(&refused),
     };
     let process = Process {
@@ -138,28 +140,28 @@ fn not_started(program: &Path, folder: Option<&Path>, error: &std::io::Error) ->
     }
 }
 
-/// Reads standard error to its end, so that the process never waits for it, and keeps its tail.
+/// Reads standard error to its end, so that the process never blocks on it. Keeps the tail.
 async fn drain(mut errors: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = [0_u8; 4_096];
     while let Ok(read @ 1..) = errors.read(&mut buffer).await {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend(buffer.iter().take(read));
-        let excess = tail.len().saturating_sub(TAIL);
+        let excess = tail.len().saturating_sub(STDERR_TAIL_BYTES);
         tail.drain(..excess);
     }
 }
 
 impl Process {
-    /// Ends it and whatever it started in its group: first its input is closed (whoever has the transport has dropped it), then
-    /// it is told to end, then it is killed. How it ended, in words.
+    /// Ends the process and its group: by closing its input (the transport was dropped), by
+    /// SIGTERM, then by SIGKILL. Says how it ended.
     pub async fn end(mut self) -> String {
-        let mut status = timeout(GRACE, self.child.wait())
+        let mut status = timeout(EXIT_TIMEOUT, self.child.wait())
             .await
             .ok()
             .and_then(Result::ok);
         if status.is_none() {
             self.signal(Signal::SIGTERM);
-            status = timeout(GRACE, self.child.wait())
+            status = timeout(EXIT_TIMEOUT, self.child.wait())
                 .await
                 .ok()
                 .and_then(Result::ok);
@@ -167,27 +169,27 @@ impl Process {
         let by_itself = status.is_some();
         self.signal(Signal::SIGKILL);
         if status.is_none() {
-            status = timeout(GRACE, self.child.wait())
+            status = timeout(EXIT_TIMEOUT, self.child.wait())
                 .await
                 .ok()
                 .and_then(Result::ok);
         }
-        // The number may be another's from now on.
+        // The process id may be reused from now on.
         self.group = None;
         drop(self.guard.take());
-        // Whoever left the group may hold standard error open.
-        let _ = timeout(GRACE / 4, &mut self.drain).await;
-        self.told(status.filter(|_| by_itself))
+        // A process that left the group may keep standard error open.
+        let _ = timeout(EXIT_TIMEOUT / 4, &mut self.drain).await;
+        self.exit_reason(status.filter(|_| by_itself))
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // Nobody may be left in it.
+            // The group may be empty.
             let _ = killpg(group, signal);
         }
     }
 
-    fn told(&self, status: Option<ExitStatus>) -> String {
+    fn exit_reason(&self, status: Option<ExitStatus>) -> String {
         if let Some(refused) = self
             .refused
             .lock()
@@ -226,16 +228,17 @@ impl Drop for Process {
 pub struct Pipe {
     input: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     output: BufReader<ChildStdout>,
-    /// What has been read of the current line: a call of `receive` may be dropped in the middle of it.
+    /// The part of the current line that has been read: `receive` may be dropped in the middle of
+    /// it.
     line: Vec<u8>,
-    /// The end of a line that is too long.
+    /// The end of an overlong line.
     end: VecDeque<u8>,
-    /// Bytes of a line that is too long.
+    /// Bytes of an overlong line that were dropped.
     dropped: usize,
-    /// What may still be sent without being asked.
-    unasked: usize,
-    /// Our requests, each with whether its result is kept as it is.
-    asked: Arc<Mutex<HashMap<RequestId, bool>>>,
+    /// Bytes that may still be sent unsolicited.
+    unsolicited_budget: usize,
+    /// Our open requests. `true`: the result is kept as JSON.
+    pending: Arc<Mutex<HashMap<RequestId, bool>>>,
     refused: Arc<Mutex<Option<String>>>,
 }
 
@@ -258,20 +261,23 @@ impl Pipe {
             let piece = available
                 .get(..newline.unwrap_or(available.len()))
                 .unwrap_or_default();
-            if self.dropped > 0 || self.line.len() + piece.len() > LONGEST {
-                self.dropped += piece.len() + self.line.len().saturating_sub(ENDS);
-                if self.line.len() > ENDS {
+            if self.dropped > 0 || self.line.len() + piece.len() > MAX_MESSAGE_BYTES {
+                self.dropped += piece.len() + self.line.len().saturating_sub(KEPT_END_BYTES);
+                if self.line.len() > KEPT_END_BYTES {
                     self.end
-                        .extend(self.line.iter().skip(self.line.len() - ENDS));
+                        .extend(self.line.iter().skip(self.line.len() - KEPT_END_BYTES));
                 }
-                self.line.truncate(ENDS);
-                self.end
-                    .extend(piece.iter().skip(piece.len().saturating_sub(ENDS)));
-                let excess = self.end.len().saturating_sub(ENDS);
+                self.line.truncate(KEPT_END_BYTES);
+                self.end.extend(
+                    piece
+                        .iter()
+                        .skip(piece.len().saturating_sub(KEPT_END_BYTES)),
+                );
+                let excess = self.end.len().saturating_sub(KEPT_END_BYTES);
                 self.end.drain(..excess);
-                // Nobody waits for the end of a line without one.
-                if self.dropped > 64 * LONGEST {
-                    self.refuse("its line does not end");
+                // The line may never end.
+                if self.dropped > 64 * MAX_MESSAGE_BYTES {
+                    self.refuse("it sent a line that does not end");
                     return None;
                 }
             } else {
@@ -293,15 +299,15 @@ impl Pipe {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
     }
 
-    /// Whether a request was made, which is over now, and whether its result is kept as it is.
+    /// Takes an open request: whether its result is kept as JSON.
     fn take(&self, id: &RequestId) -> Option<bool> {
-        self.asked
+        self.pending
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(id)
     }
 
-    /// A line as a message; `None` for what is none, or none that anybody here wants.
+    /// A line as a message. `None` if it is not one, or if nobody needs it.
     fn message(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let mut value: Value = serde_json::from_slice(line).ok()?;
         if value.get("method").is_none()
@@ -342,8 +348,8 @@ impl Transport<RoleClient> for Pipe {
                 request.request,
                 ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
             );
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.insert(request.id.clone(), kept);
+            let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            pending.insert(request.id.clone(), kept);
         }
         let input = Arc::clone(&self.input);
         async move {
@@ -367,7 +373,7 @@ impl Transport<RoleClient> for Pipe {
                         Some(id) => (0, Some(ServerJsonRpcMessage::error(too_long(), Some(id)))),
                         None => {
                             self.refuse(&format!(
-                                "it sent a line of more than {LONGEST} bytes that nobody asked for"
+                                "it sent an unsolicited line of more than {MAX_MESSAGE_BYTES} bytes"
                             ));
                             return None;
                         }
@@ -381,11 +387,13 @@ impl Transport<RoleClient> for Pipe {
                         | JsonRpcMessage::Error(JsonRpcError { id: Some(_), .. })
                 )
             ) {
-                self.unasked = UNASKED;
+                self.unsolicited_budget = MAX_UNSOLICITED_BYTES;
             } else {
-                self.unasked = self.unasked.saturating_sub(length);
-                if self.unasked == 0 {
-                    self.refuse(&format!("it sent {UNASKED} bytes that nobody asked for"));
+                self.unsolicited_budget = self.unsolicited_budget.saturating_sub(length);
+                if self.unsolicited_budget == 0 {
+                    self.refuse(&format!(
+                        "it sent {MAX_UNSOLICITED_BYTES} unsolicited bytes"
+                    ));
                     return None;
                 }
             }
@@ -396,15 +404,15 @@ impl Transport<RoleClient> for Pipe {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // Whoever is writing holds the lock, and may hold it for ever.
-        if let Ok(mut input) = timeout(GRACE / 4, self.input.lock()).await {
+        // A writer may hold the lock for ever.
+        if let Ok(mut input) = timeout(EXIT_TIMEOUT / 4, self.input.lock()).await {
             input.take();
         }
         Ok(())
     }
 }
 
-/// The request that a long answer is for, from its beginning or its end: `"id"` stands before the result or after it.
+/// Which request an overlong answer is for: `"id"` is before the result or after it.
 fn answered(start: &[u8], end: &[u8]) -> Option<RequestId> {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();

@@ -1,5 +1,6 @@
-//! The schema of a tool's arguments as the owner declares it, so that agents see the same whatever the server does. It is
-//! checked when `serve` starts, because hosts refuse a whole list of tools over one schema that they cannot compile.
+//! Checks the schema of a tool's arguments that the owner declares. Agents see that schema whatever
+//! the server does. Hosts refuse a whole tool list if they cannot compile one schema in it, so it
+//! is checked when `serve` starts.
 
 use serde_json::{Map, Value};
 
@@ -7,18 +8,17 @@ use super::UpstreamTool;
 use ack_api::memory::nearest;
 use ack_api::text;
 
-/// Longest schema of one tool, in bytes.
-pub const LONGEST: usize = 16 << 10;
-/// Deepest nesting of a schema.
-pub const DEEPEST: usize = 24;
-/// Combinators that hosts refuse at the root of a schema.
+/// The longest schema of one tool.
+pub const MAX_SCHEMA_BYTES: usize = 16 << 10;
+/// The deepest nesting of a schema.
+pub const MAX_SCHEMA_DEPTH: usize = 24;
+/// Keywords that hosts refuse at the root of a schema.
 pub const COMBINATORS: [&str; 7] = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
-/// The types of JSON Schema.
 const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
-/// Whether a schema takes arguments that it does not name.
+/// Whether a schema allows arguments that it does not name.
 pub fn is_open(schema: &Map<String, Value>) -> bool {
     match schema.get("additionalProperties") {
         None | Some(Value::Bool(false)) => schema.contains_key("patternProperties"),
@@ -26,9 +26,9 @@ pub fn is_open(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// How deep a value is nested; no more than [`DEEPEST`] and one are counted.
+/// How deeply a value is nested, at most [`MAX_SCHEMA_DEPTH`] + 1.
 pub fn depth(value: &Value, at: usize) -> usize {
-    if at > DEEPEST {
+    if at > MAX_SCHEMA_DEPTH {
         return at;
     }
     let deepest = |values: &mut dyn Iterator<Item = &Value>| {
@@ -41,28 +41,28 @@ pub fn depth(value: &Value, at: usize) -> usize {
     }
 }
 
-/// Checks a declared schema and what the table says of its arguments.
+/// Checks a declared schema against the other keys of its table.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// What is wrong.
 pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
-        return Err("`type` of a schema of arguments is `object`".to_owned());
+        return Err("the `type` of an argument schema must be `object`".to_owned());
     }
     if let Some(combinator) = COMBINATORS
         .into_iter()
         .find(|combinator| schema.contains_key(*combinator))
     {
         return Err(format!(
-            "hosts refuse a list of tools over `{combinator}` at the root of a schema"
+            "hosts refuse tool lists with `{combinator}` at the root of a schema"
         ));
     }
     let whole = Value::Object(schema.clone());
-    if whole.to_string().len() > LONGEST {
-        return Err(format!("it is longer than {LONGEST} bytes"));
+    if whole.to_string().len() > MAX_SCHEMA_BYTES {
+        return Err(format!("it is longer than {MAX_SCHEMA_BYTES} bytes"));
     }
-    if depth(&whole, 0) > DEEPEST {
-        return Err(format!("it is nested deeper than {DEEPEST}"));
+    if depth(&whole, 0) > MAX_SCHEMA_DEPTH {
+        return Err(format!("it is nested deeper than {MAX_SCHEMA_DEPTH}"));
     }
     is_schema(&whole)?;
     let none = Map::new();
@@ -77,7 +77,7 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
             .first()
             .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         Err(format!(
-            "`{what}` names `{}`, which is none of its properties{near}",
+            "`{what}` names `{}`, which is not one of its properties{near}",
             text::line(name, 80)
         ))
     };
@@ -113,18 +113,18 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
     }
 }
 
-/// Whether a value is a schema, as far as its most common keys tell.
+/// Checks the most common keys of a schema.
 fn is_schema(value: &Value) -> Result<(), String> {
     let Value::Object(schema) = value else {
         return match value {
             Value::Bool(_) => Ok(()),
             other => Err(format!(
-                "`{}` is no schema",
+                "`{}` is not a schema",
                 text::line(&other.to_string(), 80)
             )),
         };
     };
-    let wrong = |key: &str, what: &str| Err(format!("`{key}` of a schema is {what}"));
+    let wrong = |key: &str, what: &str| Err(format!("`{key}` of a schema must be {what}"));
     for (key, value) in schema {
         match (key.as_str(), value) {
             ("type", Value::String(kind)) if TYPES.contains(&kind.as_str()) => {}

@@ -25,9 +25,9 @@ pub type StoreRows = Vec<StoredMemory>;
 /// A batch with its number, or why it could not be made, and of how many rows it is.
 type Made = (u64, Result<Option<RecordBatch>, BuildError>, usize);
 
-/// Adds rows, a batch after the other: while some are prepared, each by a thread of its own, the next one is read and LanceDB
-/// writes the one before. So many batches become a version of the table together. A transformer takes every processor for one
-/// batch.
+/// Adds rows, a batch after the other: while some are prepared, each by a thread of its own, the
+/// next one is read and LanceDB writes the one before. So many batches become a version of the
+/// table together. A transformer takes every processor for one batch.
 pub fn append<'k>(
     writer: &Writer<'_>,
     (batches, together): (impl Iterator<Item = &'k [RowKey]> + Send, usize),

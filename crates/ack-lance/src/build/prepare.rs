@@ -63,8 +63,8 @@ impl<'a> Preparer<'a> {
         Ok(Some(batch))
     }
 
-    /// Replaces static vectors where the transformer takes part: by those it made before of the same text, or new ones.
-    /// Returns which transformer took part in each.
+    /// Replaces static vectors where the transformer takes part: by those it made before of the
+    /// same text, or new ones. Returns which transformer took part in each.
     fn embed(
         &self,
         memories: &[&Memory],

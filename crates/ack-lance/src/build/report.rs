@@ -40,7 +40,7 @@ pub struct Report {
     pub removed: usize,
     /// Rows that were there already.
     pub kept: usize,
-    /// The table was made anew, and why.
+    /// Why the table was rebuilt, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anew: Option<String>,
     /// Version of the table that readers see now.

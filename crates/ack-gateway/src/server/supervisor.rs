@@ -1,5 +1,6 @@
-//! One task a server: it connects, keeps the connection, and connects again with growing pauses. There is never more than one
-//! process of a server: the next is started when the one before has ended, with all that it started.
+//! One task per server: it connects, keeps the connection up, and reconnects with growing pauses.
+//! A server never has more than one process: the next one starts after the previous one and all of
+//! its children have ended.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,25 +21,25 @@ use tokio::time::{sleep, timeout};
 use super::bounded::{Bounded, Gate};
 use super::offered::{declared, offered};
 use super::process::{self, Process};
-use super::{Link, SIGN_OF_LIFE, State, http, left};
+use super::{Link, PROBE_TIMEOUT, State, http, time_left};
 use crate::settings::Connection;
 use ack_api::text;
 
-/// Pause after the first failure; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Pause after the first failure. Each further failure doubles it.
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 /// Longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A connection that held for so long begins with the first pause again.
-const STEADY: Duration = Duration::from_secs(60);
-/// After so many failures in a row the tools are listed no more.
-const GIVEN_UP: u32 = 3;
-/// Pause between a server's word that its tools changed and the question which they are.
-const SETTLING: Duration = Duration::from_millis(500);
-/// Most pages of a list of tools.
-const MOST_PAGES: usize = 20;
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// A connection that was up for this long resets the pause.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
+/// After this many failures in a row, the tools are no longer listed.
+const FAILURES_BEFORE_UNLISTING: u32 = 3;
+/// Pause between a notification that the tools changed and listing them again.
+const TOOL_CHANGE_DELAY: Duration = Duration::from_millis(500);
+/// Most pages of a tool list that are read.
+const MAX_TOOL_PAGES: usize = 20;
 
-/// What we are for an upstream server: a client without capabilities. Its requests get the errors of the protocol; what it
-/// says of changes, [`Bounded`] takes.
+/// Our side of the connection: a client without capabilities. Requests of the server are answered
+/// with protocol errors; [`Bounded`] handles its notifications.
 struct Client;
 
 impl ClientHandler for Client {
@@ -54,32 +55,32 @@ impl ClientHandler for Client {
 struct Connected {
     peer: Peer<RoleClient>,
     token: RunningServiceCancellationToken,
-    /// Becomes true when it has ended.
-    over: watch::Receiver<bool>,
+    /// Becomes true when the connection has ended.
+    ended: watch::Receiver<bool>,
     process: Option<Process>,
     gate: Arc<Gate>,
 }
 
 impl Connected {
-    /// Ends it; how it ended, in words.
+    /// Closes the connection and says how it ended.
     async fn end(mut self) -> String {
         self.token.cancel();
-        let _ = timeout(SETTLING, set(&mut self.over)).await;
+        let _ = timeout(TOOL_CHANGE_DELAY, wait_until_set(&mut self.ended)).await;
         let ended = match self.process {
             Some(process) => process.end().await,
-            None => "the connection broke off".to_owned(),
+            None => "the connection was lost".to_owned(),
         };
         self.gate.reason().unwrap_or(ended)
     }
 }
 
-/// Waits until it is set. Nothing of the channel is held after that.
-async fn set(flag: &mut watch::Receiver<bool>) {
-    // Whoever could set it is gone: that is the end too.
+/// Waits until the flag is true.
+async fn wait_until_set(flag: &mut watch::Receiver<bool>) {
+    // If the sender is gone, that is the end too.
     let _ = flag.wait_for(|flag| *flag).await;
 }
 
-/// Keeps one server connected until everything ends.
+/// Keeps one server connected until shutdown.
 pub async fn supervise(link: Arc<Link>) {
     let mut stop = link.shared.stop.subscribe();
     let mut stopped = stop.clone();
@@ -96,18 +97,18 @@ pub async fn supervise(link: Arc<Link>) {
     loop {
         let reason = tokio::select! {
             biased;
-            () = set(&mut stopped) => return,
+            () = wait_until_set(&mut stopped) => return,
             connected = connect(&link, &mut mode) => match connected {
                 Ok(mut connected) => {
                     let since = Instant::now();
                     link.state.send_replace(State::Up(connected.peer.clone()));
-                    let (reason, over) = hold(&link, &mut connected, &mut stop).await;
-                    link.state.send_replace(State::Again);
+                    let (reason, over) = watch_connection(&link, &mut connected, &mut stop).await;
+                    link.state.send_replace(State::Reconnecting);
                     let ended = connected.end().await;
                     if over {
                         return;
                     }
-                    if since.elapsed() >= STEADY {
+                    if since.elapsed() >= STABLE_AFTER {
                         failures = 0;
                     }
                     reason.unwrap_or(ended)
@@ -116,62 +117,65 @@ pub async fn supervise(link: Arc<Link>) {
             },
         };
         failures += 1;
-        let pause = FIRST_PAUSE
+        let pause = INITIAL_BACKOFF
             .saturating_mul(1 << (failures - 1).min(10))
-            .min(LONGEST_PAUSE);
+            .min(MAX_BACKOFF);
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
-        if failures >= GIVEN_UP {
-            let missing = link.missing();
-            link.offer(declared(&link.settings, &missing), missing);
+        if failures >= FAILURES_BEFORE_UNLISTING {
+            let withheld = link.withheld();
+            link.offer(declared(&link.settings, &withheld), withheld);
         }
         link.state.send_replace(State::Down {
             reason,
             next: Some(Instant::now() + pause),
         });
         tokio::select! {
-            () = set(&mut stop) => return,
+            () = wait_until_set(&mut stop) => return,
             () = sleep(pause) => {}
         }
-        link.state.send_replace(State::Again);
+        link.state.send_replace(State::Reconnecting);
     }
 }
 
-/// Waits for the end of a connection: why it has to end, if it did not end by itself, and whether everything ends.
-async fn hold(
+/// Waits for the end of a connection. Returns why we end it, if it did not end by itself, and
+/// whether we are shutting down.
+async fn watch_connection(
     link: &Link,
     connected: &mut Connected,
     stop: &mut watch::Receiver<bool>,
 ) -> (Option<String>, bool) {
     loop {
         tokio::select! {
-            () = set(stop) => return (None, true),
-            () = set(&mut connected.over) => return (None, false),
-            () = link.silent.notified() => {
-                // A connection that was found broken may have been replaced since.
-                let alive = matches!(timeout(SIGN_OF_LIFE.min(link.settings.start), told(&connected.peer)).await, Ok(Ok(_)));
-                if !alive {
-                    return (Some("it does not answer any more".to_owned()), false);
+            () = wait_until_set(stop) => return (None, true),
+            () = wait_until_set(&mut connected.ended) => return (None, false),
+            () = link.unresponsive.notified() => {
+                // The broken connection may have been replaced since.
+                let limit = PROBE_TIMEOUT.min(link.settings.start);
+                let listed = timeout(limit, list_tools(&connected.peer)).await;
+                if !matches!(listed, Ok(Ok(_))) {
+                    return (Some("it no longer answers".to_owned()), false);
                 }
             }
             () = connected.gate.changed() => {
-                sleep(SETTLING).await;
-                if let Ok(Ok(told)) = timeout(link.settings.start, told(&connected.peer)).await {
-                    let (tools, missing) = offered(&link.settings, &told);
-                    link.offer(tools, missing);
+                sleep(TOOL_CHANGE_DELAY).await;
+                let listed = timeout(link.settings.start, list_tools(&connected.peer)).await;
+                if let Ok(Ok(told)) = listed {
+                    let (tools, withheld) = offered(&link.settings, &told);
+                    link.offer(tools, withheld);
                 }
             }
         }
     }
 }
 
-/// How a server is greeted; the one that worked is tried first the next time.
+/// The kinds of handshake. The one that worked is tried first next time.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Initialize,
     Discover,
 }
 
-/// Connects and asks for the tools, within the time that the server has for it.
+/// Connects and lists the tools, within the time allowed for it.
 async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
     let deadline = Instant::now() + link.settings.start;
     let modes = match mode {
@@ -180,28 +184,32 @@ async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
     };
     let mut refused = String::new();
     for next in modes {
-        match greet(link, next, deadline).await {
+        match handshake(link, next, deadline).await {
             Ok(connected) => {
                 *mode = next;
                 return Ok(connected);
             }
-            Err(Greeting::Failed(reason)) => return Err(reason),
-            // It may be of the other era.
-            Err(Greeting::Refused(reason)) if refused.is_empty() => refused = reason,
-            Err(Greeting::Refused(_)) => {}
+            Err(HandshakeError::Failed(reason)) => return Err(reason),
+            // It may speak only the other one.
+            Err(HandshakeError::Refused(reason)) if refused.is_empty() => refused = reason,
+            Err(HandshakeError::Refused(_)) => {}
         }
     }
     Err(refused)
 }
 
 /// Why there is no connection.
-enum Greeting {
-    /// The server answered, and refuses.
+enum HandshakeError {
+    /// The server answered and refused.
     Refused(String),
     Failed(String),
 }
 
-async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, Greeting> {
+async fn handshake(
+    link: &Link,
+    mode: Mode,
+    deadline: Instant,
+) -> Result<Connected, HandshakeError> {
     let gate = Arc::new(Gate::default());
     let lifecycle = match mode {
         Mode::Initialize => ClientLifecycleMode::Initialize,
@@ -212,21 +220,22 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
     let mut process = None;
     let serving = match &link.settings.connection {
         Connection::Http { .. } => {
-            let transport = http::connect(&link.settings.connection).map_err(Greeting::Failed)?;
+            let transport =
+                http::connect(&link.settings.connection).map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(transport, Arc::clone(&gate));
             timeout(
-                left(deadline),
+                time_left(deadline),
                 serve_client_with_lifecycle(Client, transport, lifecycle),
             )
             .await
         }
         _ => {
             let (started, pipe) =
-                process::start(&link.settings.connection).map_err(Greeting::Failed)?;
+                process::start(&link.settings.connection).map_err(HandshakeError::Failed)?;
             process = Some(started);
             let pipe = Bounded::new(pipe, Arc::clone(&gate));
             timeout(
-                left(deadline),
+                time_left(deadline),
                 serve_client_with_lifecycle(Client, pipe, lifecycle),
             )
             .await
@@ -234,7 +243,7 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
     };
     let late = || {
         format!(
-            "it did not come up within {} ms",
+            "it did not start within {} ms",
             link.settings.start.as_millis()
         )
     };
@@ -253,51 +262,53 @@ async fn greet(link: &Link, mode: Mode, deadline: Instant) -> Result<Connected, 
             };
             let ended = end(process).await;
             return Err(match ended {
-                _ if refused => Greeting::Refused(format!("it refuses the greeting: {said}")),
-                Some(ended) => Greeting::Failed(ended),
-                None => Greeting::Failed(format!("it cannot be reached: {said}")),
+                _ if refused => {
+                    HandshakeError::Refused(format!("it refused the handshake: {said}"))
+                }
+                Some(ended) => HandshakeError::Failed(ended),
+                None => HandshakeError::Failed(format!("it cannot be reached: {said}")),
             });
         }
         Err(_) => {
             let ended = end(process)
                 .await
                 .filter(|ended| ended.contains("; it said: "));
-            return Err(Greeting::Failed(
+            return Err(HandshakeError::Failed(
                 ended.map_or_else(late, |ended| format!("{} ({ended})", late())),
             ));
         }
     };
     let peer = running.peer().clone();
     let token = running.cancellation_token();
-    let (ended, over) = watch::channel(false);
+    let (ended_sender, ended) = watch::channel(false);
     tokio::spawn(async move {
-        // How it ended says the process.
+        // How it ended is known from the process.
         let _ = running.waiting().await;
-        ended.send_replace(true);
+        ended_sender.send_replace(true);
     });
-    let listed = timeout(left(deadline), told(&peer)).await;
+    let listed = timeout(time_left(deadline), list_tools(&peer)).await;
     let connected = Connected {
         peer,
         token,
-        over,
+        ended,
         process,
         gate,
     };
     match listed {
         Ok(Ok(told)) => {
-            let (tools, missing) = offered(&link.settings, &told);
-            link.offer(tools, missing);
+            let (tools, withheld) = offered(&link.settings, &told);
+            link.offer(tools, withheld);
             Ok(connected)
         }
         Ok(Err(reason)) => {
             let ended = connected.end().await;
-            Err(Greeting::Failed(format!(
-                "it does not tell its tools: {reason} ({ended})"
+            Err(HandshakeError::Failed(format!(
+                "it did not list its tools: {reason} ({ended})"
             )))
         }
         Err(_) => {
             connected.end().await;
-            Err(Greeting::Failed(late()))
+            Err(HandshakeError::Failed(late()))
         }
     }
 }
@@ -309,7 +320,8 @@ async fn end(process: Option<Process>) -> Option<String> {
     }
 }
 
-/// The innermost cause of a failure: what stands around it names types, and addresses with what may be secret in them.
+/// The innermost cause of a failure. The outer ones name types and addresses, which may hold
+/// secrets.
 pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(next) = http::within(innermost).or_else(|| innermost.source()) {
@@ -319,11 +331,11 @@ pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     text::line(told.split(" for url (").next().unwrap_or(&told), 300)
 }
 
-/// The tools that a server tells, as the JSON they are.
-pub async fn told(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
+/// The server's tools, as the JSON that it sent.
+pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
     let mut tools = Vec::new();
     let mut cursor = None;
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_TOOL_PAGES {
         let mut request = ListToolsRequest::default();
         let mut page = PaginatedRequestParams::default();
         page.cursor = cursor.take();
@@ -339,7 +351,7 @@ pub async fn told(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
             other => serde_json::to_value(other).unwrap_or_default(),
         };
         let Some(Value::Array(page)) = value.get("tools").cloned() else {
-            return Err("its list of tools is none".to_owned());
+            return Err("its tool list is malformed".to_owned());
         };
         tools.extend(page);
         match value.get("nextCursor").and_then(Value::as_str) {

@@ -1,0 +1,85 @@
+//! Why a call of an upstream server's tool has no result.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use ack_api::cancel::Stopped;
+use ack_api::{Diagnostic, ErrorCode};
+
+/// Why a call of an upstream server's tool has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum UpstreamError {
+    /// It is not connected.
+    #[error("the upstream server `{name}` is not available: {reason}")]
+    Unavailable {
+        /// Its name.
+        name: String,
+        /// Why, and when the next attempt is.
+        reason: String,
+    },
+    /// It is connected, but this tool is not offered.
+    #[error("`{tool}` of the upstream server `{name}` is not offered: {}", why.reason)]
+    Refused {
+        /// Its name.
+        name: String,
+        /// The server's own name for the tool.
+        tool: String,
+        /// Why.
+        why: NotOffered,
+    },
+    /// It took too long.
+    #[error("the upstream server `{name}` did not answer within {} ms", limit.as_millis())]
+    TimedOut {
+        /// Its name.
+        name: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// The connection was lost, or the answer is invalid.
+    #[error("the upstream server `{name}` gave no answer: {reason}")]
+    Failed {
+        /// Its name.
+        name: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The client cancelled the request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why a tool is not offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotOffered {
+    /// The reason.
+    pub reason: String,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+impl Diagnostic for UpstreamError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Unavailable { .. } => ErrorCode::UpstreamUnavailable,
+            Self::Refused { .. } => ErrorCode::UpstreamRefused,
+            Self::TimedOut { .. } => ErrorCode::UpstreamTimeout,
+            Self::Failed { .. } => ErrorCode::UpstreamFailed,
+            Self::Stopped(stopped) => stopped.code(),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
+            Self::Unavailable { .. } => {
+                "the other tools still work; `ack-memory doctor --upstreams` shows what is wrong"
+            }
+            Self::Refused { why, .. } => why.hint,
+            Self::TimedOut { .. } => {
+                "ask for less or try again; `timeout_ms` in config.toml is the limit"
+            }
+            Self::Failed { .. } => "try again; the other tools still work",
+            Self::Stopped(_) => return None,
+        };
+        Some(hint.into())
+    }
+}

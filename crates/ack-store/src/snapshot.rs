@@ -1,0 +1,32 @@
+//! One state of a store.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::sync::Arc;
+
+use ack_api::memory::{Overviews, Unreviewed};
+use rusqlite::Connection;
+
+use crate::layout::Layout;
+use crate::open::{FileState, Opening};
+
+/// One state of a store, open for reading.
+pub struct Snapshot<'a> {
+    pub(crate) connection: &'a Connection,
+    /// What the database holds.
+    pub layout: Arc<Layout>,
+    /// The state of the files before the snapshot began.
+    pub file_state: FileState,
+    /// How it was opened.
+    pub opening: Opening,
+    pub(crate) unreviewed: Unreviewed,
+    pub(crate) overviews: Option<Overviews>,
+    /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
+    /// first use.
+    pub(crate) overviews_shown: Cell<Option<bool>>,
+    pub(crate) path: &'a Path,
+    /// Whether the whole store was scanned. Such a connection is closed, which frees its memory.
+    pub(crate) scanned: Cell<bool>,
+    /// If a writer has a log: another connection that sees the same state, see [`parallel_scan`].
+    pub(crate) second: RefCell<Option<Connection>>,
+}

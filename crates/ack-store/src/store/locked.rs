@@ -1,0 +1,112 @@
+//! A store whose writer holds its lock.
+//!
+//! The last commit can still be read if the database file is as it was before the lock, or if a
+//! journal says how it was. Otherwise the caller waits, for a limited time.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::{MAX_EAGER_COPY_BYTES, Store};
+use crate::open::{FileState, Opening, Sidecars};
+use crate::{Snapshot, StoreError, lock};
+
+/// How long to wait for a lock while the files under it do not change.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long to wait for such a lock if the store cannot be read in another way. An ordinary commit
+/// on a slow disk may take this long. Later requests do not wait again.
+const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// A lock that was last observed longer ago than this may be a different one.
+const LOCK_FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+
+/// What is known about a writer that holds its lock.
+#[derive(Debug, Default)]
+pub(super) struct LockState {
+    /// The files under the lock.
+    observed: Option<LockObservation>,
+    /// The last state that was read while no lock was held.
+    unlocked: Option<FileState>,
+    /// When the store was last read while locked, unless it has been read unlocked since.
+    read_while_locked: Option<Timestamp>,
+}
+
+/// The files under a lock, and how long they have looked like this.
+#[derive(Debug)]
+struct LockObservation {
+    state: FileState,
+    since: Instant,
+    last: Instant,
+}
+
+impl Store {
+    /// When this store was last read while a writer held its lock, unless it has been read unlocked
+    /// since. Such an answer lacks what the writer has not committed.
+    pub fn read_while_locked(&self) -> Option<Timestamp> {
+        lock(&self.lock).read_while_locked
+    }
+
+    /// Notes a read that no lock blocked, with the state if it was read in place.
+    pub(super) fn note_unlocked_read(&self, unlocked: Option<&FileState>) {
+        *lock(&self.lock) = LockState {
+            unlocked: unlocked.cloned(),
+            ..LockState::default()
+        };
+    }
+
+    /// Reads a locked database if the last commit can be read despite the lock. `None` means that
+    /// the caller should wait and try again.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] if nothing happens under the lock and the last commit is unknown.
+    pub(super) fn try_while_locked<T>(
+        &self,
+        path: &Path,
+        opening: Opening,
+        state: &FileState,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<Result<T, StoreError>>, StoreError> {
+        let mut lock_state = lock(&self.lock);
+        let now = Instant::now();
+        let known = lock_state
+            .observed
+            .take()
+            .filter(|known| known.state == *state);
+        let since = known
+            .filter(|known| known.last.elapsed() < LOCK_FORGOTTEN_AFTER)
+            .map_or(now, |known| known.since);
+        lock_state.observed = Some(LockObservation {
+            state: state.clone(),
+            since,
+            last: now,
+        });
+        if since.elapsed() < LOCK_TIMEOUT {
+            return Ok(None);
+        }
+        // While the database file is as it was before the lock, it holds no uncommitted change.
+        let is_committed = opening == Opening::Kept
+            || lock_state
+                .unlocked
+                .as_ref()
+                .is_some_and(|unlocked| unlocked.same_database(state));
+        drop(lock_state);
+        let result = if is_committed {
+            self.in_place(path, opening, state, read)
+        } else if state.has_journal() && state.bytes() <= MAX_EAGER_COPY_BYTES {
+            let gate = lock(&self.gate);
+            let copy = self.private_copy(path, state, Sidecars::LogOrJournal)?;
+            drop(gate);
+            copy.map(|copy| self.read_copy(&copy, state, read))
+        } else if since.elapsed() < MAX_LOCK_TIMEOUT {
+            None
+        } else {
+            return Err(StoreError::Locked {
+                path: self.path.clone(),
+            });
+        };
+        if result.is_some() {
+            lock(&self.lock).read_while_locked = Some(Timestamp::now());
+        }
+        Ok(result)
+    }
+}
