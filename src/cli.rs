@@ -12,6 +12,7 @@ mod import;
 #[cfg(feature = "table")]
 mod index;
 mod log;
+mod machine;
 mod model;
 pub mod panics;
 mod render;

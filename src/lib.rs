@@ -80,6 +80,8 @@ pub mod mcp;
 #[doc(hidden)]
 pub mod offer;
 #[doc(hidden)]
+pub mod recogniser;
+#[doc(hidden)]
 pub mod scope;
 #[doc(hidden)]
 pub mod service;

@@ -348,7 +348,7 @@ fn on_path() -> Option<PathBuf> {
 }
 
 /// The root of the project's repository, or the project's folder where it has none of its own.
-fn repository(config: &Config) -> PathBuf {
+pub fn repository(config: &Config) -> PathBuf {
     let folder = &config.project.value;
     // A home folder that is kept in git is no project.
     let own = |root: &PathBuf| {

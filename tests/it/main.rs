@@ -40,6 +40,7 @@ mod projects;
 mod query;
 mod read_only;
 mod real_stores;
+mod recogniser;
 mod resources;
 mod same_id;
 mod schemas;

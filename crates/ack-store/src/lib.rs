@@ -13,12 +13,14 @@
 //!   [`record`] and [`values`] decode rows.
 //! - [`read`] answers questions about memories, [`links`] about provenance, [`sessions`] about
 //!   sessions, [`projects`] about projects. [`outline`] scans a whole store that has no index yet.
+//! - [`foreign`] recognises databases that cannot be served.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
 pub mod claude_mem;
 pub mod copies;
 mod error;
+pub mod foreign;
 pub mod hint;
 mod idle;
 mod image;

@@ -1,0 +1,34 @@
+//! Where stores and clients of this user lie: the home, the system's folders, variables.
+
+use std::ffi::OsString;
+
+use crate::config::Config;
+use crate::recogniser::{Found, Places, survey};
+
+/// The stores on this machine and in the current project, most useful first; also those that are
+/// scopes already.
+pub fn stores(config: &Config) -> Vec<Found> {
+    let Some(home) = config.home.clone() else {
+        return Vec::new();
+    };
+    let folders = directories::BaseDirs::new();
+    let data = folders
+        .as_ref()
+        .map(|dirs| dirs.data_local_dir().to_owned());
+    let settings = folders.map(|dirs| dirs.config_dir().to_owned());
+    let project = super::connect::repository(config);
+    survey(&Places {
+        data: data.unwrap_or_else(|| home.join(".local/share")),
+        settings: settings.unwrap_or_else(|| home.join(".config")),
+        // A home folder is no project: it is never walked.
+        project: (!project.as_os_str().is_empty() && !home.starts_with(&project))
+            .then_some(project),
+        root: config.root.value.clone(),
+        home,
+        variable: &variable,
+    })
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}

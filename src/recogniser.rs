@@ -1,0 +1,181 @@
+//! Recognises the stores that people already have: what a file or folder is, by its content, how
+//! many memories it holds, and whether they can be served today.
+//!
+//! [`survey`] looks at the places where programs keep their stores, and into the current project.
+//! It never walks the home folder. [`at`] looks at one path. Neither writes anything, both are
+//! bounded in time and in entries, and a store that cannot be counted is listed with the reason.
+//! [`places`] knows where stores lie, [`file`] and [`folder`] what they look like.
+
+mod file;
+mod folder;
+mod places;
+mod tally;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub use self::places::Places;
+use self::tally::Budget;
+
+/// Which program or convention a store belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A native store, `schemas/scope.sql`.
+    AckMemory,
+    /// claude-mem.
+    ClaudeMem,
+    /// Claude Code's auto-memory: `MEMORY.md` and a file for each memory.
+    AutoMemory,
+    /// A folder in the Open Knowledge Format.
+    KnowledgeFormat,
+    /// Codex's memories.
+    Codex,
+    /// `@modelcontextprotocol/server-memory`.
+    ServerMemory,
+    /// Serena's project memories.
+    Serena,
+    /// basic-memory.
+    BasicMemory,
+    /// mcp-memory-service.
+    McpMemoryService,
+    /// `docs/solutions` of a repository.
+    Solutions,
+    /// Lines that `ack-memory import` reads.
+    ImportLines,
+    /// CLAUDE.md, AGENTS.md and the like.
+    Instructions,
+}
+
+/// What can be done with a store today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Support {
+    /// It can be a scope: `scopes add`.
+    Served,
+    /// `import` reads it.
+    Import,
+    /// It is recognised, and cannot be served yet.
+    NotYet,
+    /// Hosts load it by themselves; it is never served.
+    Reference,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 12] = [
+        Self::AckMemory,
+        Self::ClaudeMem,
+        Self::AutoMemory,
+        Self::KnowledgeFormat,
+        Self::Codex,
+        Self::ServerMemory,
+        Self::Serena,
+        Self::BasicMemory,
+        Self::McpMemoryService,
+        Self::Solutions,
+        Self::ImportLines,
+        Self::Instructions,
+    ];
+
+    /// What people call it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::AckMemory => "ack-memory",
+            Self::ClaudeMem => "claude-mem",
+            Self::AutoMemory => "Claude Code auto-memory",
+            Self::KnowledgeFormat => "Open Knowledge Format",
+            Self::Codex => "Codex memories",
+            Self::ServerMemory => "server-memory",
+            Self::Serena => "Serena memories",
+            Self::BasicMemory => "basic-memory",
+            Self::McpMemoryService => "mcp-memory-service",
+            Self::Solutions => "docs/solutions",
+            Self::ImportLines => "import lines",
+            Self::Instructions => "instructions for agents",
+        }
+    }
+
+    /// What can be done with it today.
+    pub const fn support(self) -> Support {
+        match self {
+            Self::AckMemory | Self::ClaudeMem => Support::Served,
+            Self::ImportLines => Support::Import,
+            Self::Instructions => Support::Reference,
+            _ => Support::NotYet,
+        }
+    }
+}
+
+/// A store that lies on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Whose it is.
+    pub kind: Kind,
+    /// The database, file or folder.
+    pub path: PathBuf,
+    /// How many memories it holds; `None` where they were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memories: Option<u64>,
+    /// How many of them somebody approved; `None` where the store keeps no review status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<u64>,
+    /// Why they were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl Found {
+    fn uncounted(kind: Kind, path: &Path) -> Self {
+        Self {
+            kind,
+            path: path.to_owned(),
+            memories: None,
+            approved: None,
+            problem: None,
+        }
+    }
+
+    fn counted(kind: Kind, path: &Path, memories: Result<u64, String>) -> Self {
+        let (memories, problem) = match memories {
+            Ok(memories) => (Some(memories), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        Self {
+            memories,
+            problem,
+            ..Self::uncounted(kind, path)
+        }
+    }
+
+    /// Its count in words: `756 memories`, or why there is none.
+    pub fn count(&self) -> String {
+        match (self.memories, &self.problem) {
+            (Some(1), _) => "1 memory".to_owned(),
+            (Some(count), _) => format!("{count} memories"),
+            (None, Some(problem)) => format!("not counted: {problem}"),
+            (None, None) => "not counted".to_owned(),
+        }
+    }
+}
+
+/// The stores on this machine: in the places where programs keep them, and in the current project.
+/// Most useful first: what can be served, then what is recognised, then instructions.
+pub fn survey(places: &Places) -> Vec<Found> {
+    let budget = Budget::start();
+    let mut found = places::look(places, &budget);
+    found.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
+    found.dedup_by(|a, b| a.path == b.path);
+    found
+}
+
+/// What a file or folder is, by its content; `None` for what is no known store.
+pub fn at(path: &Path) -> Option<Found> {
+    let budget = Budget::start();
+    if path.is_dir() {
+        folder::recognise(path, &budget)
+    } else {
+        file::recognise(path)
+    }
+}

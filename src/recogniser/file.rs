@@ -1,0 +1,153 @@
+//! What a file is: a database by its tables, JSON lines by their members, instructions by name.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use ack_api::memory::Unreviewed;
+use ack_store::layout::Profile;
+use ack_store::{Store, StoreError, foreign};
+use ack_sys::files;
+use serde_json::Value;
+
+use super::tally::{head, is_named};
+use super::{Found, Kind};
+
+/// How long a database that changes all the time is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Databases that are larger are not opened: one that needs a private copy would fill the disk.
+const MAX_DATABASE_BYTES: u64 = 4 << 30;
+/// Files of JSON lines that are larger are not counted.
+const MAX_LINES_BYTES: u64 = 64 << 20;
+/// Files that hosts read as instructions.
+pub const INSTRUCTIONS: [&str; 9] = [
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "GEMINI.md",
+    "QWEN.md",
+    ".cursorrules",
+    ".windsurfrules",
+    "copilot-instructions.md",
+];
+
+/// What a file is.
+pub fn recognise(path: &Path) -> Option<Found> {
+    files::check(path).ok()?;
+    let start = head(path);
+    if start.starts_with("SQLite format 3\0") {
+        return database(path);
+    }
+    if INSTRUCTIONS.iter().any(|name| is_named(path, name)) {
+        return Some(Found::uncounted(Kind::Instructions, path));
+    }
+    json_lines(path, &start)
+}
+
+/// What a database is; `None` where its tables are those of another program.
+pub fn database(path: &Path) -> Option<Found> {
+    match opened(path) {
+        Ok(found) => Some(found),
+        Err(StoreError::Foreign { .. }) => {
+            let memories = match foreign::mcp_memory_service(path).ok().flatten()?.memories {
+                Some(memories) => Ok(memories),
+                None => Err("another program is writing to it".to_owned()),
+            };
+            Some(Found::counted(Kind::McpMemoryService, path, memories))
+        }
+        Err(_) => None,
+    }
+}
+
+/// A database in the place where a program keeps one: listed with the reason where it cannot be
+/// read.
+pub fn expected(kind: Kind, path: &Path) -> Option<Found> {
+    // What is no file, or not there, is no store.
+    files::check(path).ok()?;
+    let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if length > MAX_DATABASE_BYTES {
+        let problem = format!("larger than {} GB", MAX_DATABASE_BYTES >> 30);
+        return Some(Found::counted(kind, path, Err(problem)));
+    }
+    match opened(path) {
+        Ok(found) => Some(found),
+        Err(StoreError::Foreign { .. }) => database(path),
+        Err(error) => Some(Found::counted(kind, path, Err(reason(&error)))),
+    }
+}
+
+/// The reason without the path, which is shown beside it.
+fn reason(error: &StoreError) -> String {
+    let path = format!("`{}`", error.path().display());
+    let text = error.to_string();
+    match text.strip_prefix(&format!("{path} ")) {
+        Some(rest) => format!("it {rest}"),
+        None => text.replace(&path, "it"),
+    }
+}
+
+fn opened(path: &Path) -> Result<Found, StoreError> {
+    let store = Store::new(path.to_owned(), Unreviewed::Staging);
+    let read = store.snapshot_with_timeout(PATIENCE, |snapshot| {
+        let layout = &snapshot.layout;
+        Ok((layout.profile, layout.has_status(), snapshot.counts()?))
+    });
+    store.close();
+    let (profile, has_status, counts) = read?;
+    let approved = counts.approved + counts.promoted;
+    let memories = approved + counts.staging + counts.rejected + counts.unknown;
+    let kind = match profile {
+        Profile::Ack => Kind::AckMemory,
+        Profile::ClaudeMem | Profile::ClaudeMemV3 => Kind::ClaudeMem,
+    };
+    Ok(Found {
+        approved: has_status.then_some(approved),
+        ..Found::counted(kind, path, Ok(memories))
+    })
+}
+
+/// JSON lines, by the members of the first one.
+fn json_lines(path: &Path, start: &str) -> Option<Found> {
+    let first = start.lines().find(|line| !line.trim().is_empty())?;
+    // A long first line is cut off, so only its beginning is looked at.
+    let is = |member: &str| first.contains(&format!("\"{member}\""));
+    if !first.trim_start().starts_with('{') {
+        return None;
+    }
+    let graph = is("type") && (is("entityType") || is("relationType"));
+    if graph {
+        return Some(Found::counted(Kind::ServerMemory, path, entities(path)));
+    }
+    is("title").then(|| Found::counted(Kind::ImportLines, path, lines(path, |_| true)))
+}
+
+fn entities(path: &Path) -> Result<u64, String> {
+    lines(path, |line| {
+        let value = serde_json::from_str::<Value>(line);
+        value.is_ok_and(|value| value.get("type").is_some_and(|kind| kind == "entity"))
+    })
+}
+
+/// Counts the lines that are not empty and that `counts` accepts.
+fn lines(path: &Path, counts: impl Fn(&str) -> bool) -> Result<u64, String> {
+    let file = files::open(path).map_err(|error| error.to_string())?;
+    if file
+        .metadata()
+        .is_ok_and(|file| file.len() > MAX_LINES_BYTES)
+    {
+        return Err(format!("larger than {} MB", MAX_LINES_BYTES >> 20));
+    }
+    let mut input = BufReader::new(file.take(MAX_LINES_BYTES));
+    let (mut counted, mut line) = (0, Vec::new());
+    loop {
+        line.clear();
+        match input.read_until(b'\n', &mut line) {
+            Ok(0) => return Ok(counted),
+            Ok(_) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        let text = String::from_utf8_lossy(&line);
+        counted += u64::from(!text.trim().is_empty() && counts(text.trim()));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a folder is: the dialects of Markdown notes, and folders that hold a known file.
+
+use std::path::Path;
+
+use super::tally::{Budget, has_key, head, is_markdown, is_named};
+use super::{Found, Kind, file};
+use crate::scope::DATABASE_NAMES;
+
+/// Files at the top of a folder that are read to find out whose notes it holds.
+const SAMPLE: usize = 40;
+/// Files with these names belong to the format, not to its notes.
+const RESERVED: [&str; 2] = ["index.md", "log.md"];
+
+/// What a folder is.
+pub fn recognise(path: &Path, budget: &Budget) -> Option<Found> {
+    let inside = DATABASE_NAMES
+        .iter()
+        .copied()
+        .chain(["sqlite_vec.db", "memory.jsonl"]);
+    for name in inside {
+        let path = path.join(name);
+        if let Some(found) = path.is_file().then(|| file::recognise(&path)).flatten() {
+            return Some(found);
+        }
+    }
+    codex(path, budget)
+        .or_else(|| knowledge_format(path, budget))
+        .or_else(|| serena(path, budget))
+        .or_else(|| solutions(path, budget))
+        .or_else(|| basic_memory(path, budget))
+        .or_else(|| auto_memory(path, budget))
+}
+
+/// Claude Code's auto-memory: an index, or notes with its front matter.
+pub fn auto_memory(path: &Path, budget: &Budget) -> Option<Found> {
+    let index = path.join("MEMORY.md");
+    let is_dialect = |head: &str| {
+        has_key(head, &["metadata", "originSessionId"])
+            || ["name", "description", "type"]
+                .iter()
+                .all(|key| has_key(head, &[key]))
+    };
+    (index.is_file() || samples(path).iter().any(|head| is_dialect(head))).then(|| {
+        let memories = budget.markdown(path, |path| !is_named(path, "MEMORY.md"));
+        Found::counted(Kind::AutoMemory, path, memories)
+    })
+}
+
+/// The Open Knowledge Format: an index that names the version.
+pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<Found> {
+    has_key(&head(&path.join("index.md")), &["okf_version"]).then(|| {
+        let memories = budget.markdown(path, |path| {
+            !RESERVED.iter().any(|name| is_named(path, name)) && has_key(&head(path), &["type"])
+        });
+        Found::counted(Kind::KnowledgeFormat, path, memories)
+    })
+}
+
+/// Codex's memories: a summary that names its version, or an index of task groups.
+pub fn codex(path: &Path, budget: &Budget) -> Option<Found> {
+    const GROUP: &str = "# Task Group";
+    const LARGEST: u64 = 16 << 20;
+    let summary = head(&path.join("memory_summary.md"));
+    let is_index = |text: &str| text.lines().any(|line| line.starts_with(GROUP));
+    let index = ack_sys::files::read(&path.join("MEMORY.md"), LARGEST).unwrap_or_default();
+    let index = String::from_utf8_lossy(&index);
+    (summary.lines().next().map(str::trim) == Some("v1") || is_index(&index)).then(|| {
+        let groups = index.lines().filter(|line| line.starts_with(GROUP)).count() as u64;
+        let rollouts = path.join("rollout_summaries");
+        let rollouts = if rollouts.is_dir() {
+            budget.markdown(&rollouts, |_| true)
+        } else {
+            Ok(0)
+        };
+        Found::counted(
+            Kind::Codex,
+            path,
+            rollouts.map(|rollouts| groups + rollouts),
+        )
+    })
+}
+
+/// Serena's memories: plain Markdown, known by the folder they lie in.
+pub fn serena(path: &Path, budget: &Budget) -> Option<Found> {
+    let project = path.parent().filter(|parent| is_named(parent, ".serena"))?;
+    (is_named(path, "memories") && project.is_dir() && path.is_dir())
+        .then(|| Found::counted(Kind::Serena, path, budget.markdown(path, |_| true)))
+}
+
+/// Solved problems in a repository, by their front matter.
+pub fn solutions(path: &Path, budget: &Budget) -> Option<Found> {
+    const KEYS: [&str; 3] = ["problem_type", "root_cause", "symptoms"];
+    let is_solution = |path: &Path| has_key(&head(path), &KEYS);
+    if !is_named(path, "solutions") || !path.is_dir() {
+        return None;
+    }
+    let memories = budget.markdown(path, is_solution);
+    (memories != Ok(0)).then(|| Found::counted(Kind::Solutions, path, memories))
+}
+
+/// basic-memory: notes with a permalink.
+pub fn basic_memory(path: &Path, budget: &Budget) -> Option<Found> {
+    let is_note = |head: &String| has_key(head, &["permalink"]);
+    samples(path)
+        .iter()
+        .any(is_note)
+        .then(|| Found::counted(Kind::BasicMemory, path, budget.markdown(path, |_| true)))
+}
+
+/// The beginnings of some Markdown files in a folder and in the folders in it.
+fn samples(path: &Path) -> Vec<String> {
+    let entries = walkdir::WalkDir::new(path)
+        .max_depth(3)
+        .sort_by_file_name()
+        .into_iter()
+        .flatten();
+    entries
+        .take(SAMPLE * 10)
+        .filter(|entry| entry.file_type().is_file() && is_markdown(entry.path()))
+        .take(SAMPLE)
+        .map(|entry| head(entry.path()))
+        .collect()
+}

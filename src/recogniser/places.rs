@@ -1,0 +1,232 @@
+//! Where programs keep their stores.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ack_sys::files::{self, expand_home};
+use serde_json::Value;
+
+use super::tally::Budget;
+use super::{Found, Kind, file, folder};
+use crate::scope::DATABASE_NAMES;
+
+/// Entries of one folder that are looked at.
+const MAX_ENTRIES: usize = 2_000;
+/// Folders at the top of a project that are looked at.
+const MAX_TOP_FOLDERS: usize = 200;
+/// Most bytes of another program's settings.
+const MAX_SETTINGS_BYTES: u64 = 16 << 20;
+
+/// Where to look: folders of this user, the current project, and variables that move a store.
+pub struct Places<'a> {
+    /// The home folder.
+    pub home: PathBuf,
+    /// The system's folder for data (`~/.local/share`, `~/Library/Application Support`).
+    pub data: PathBuf,
+    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
+    pub settings: PathBuf,
+    /// The root of the current project, if there is one.
+    pub project: Option<PathBuf>,
+    /// The scope root in force: what lies there is served already.
+    pub root: PathBuf,
+    /// Reads a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl Places<'_> {
+    /// The path in a variable, or another one.
+    fn variable_or(&self, name: &str, default: impl FnOnce() -> PathBuf) -> PathBuf {
+        self.path_in(name).unwrap_or_else(default)
+    }
+
+    fn path_in(&self, name: &str) -> Option<PathBuf> {
+        let value = (self.variable)(name).filter(|value| !value.is_empty())?;
+        Some(expand_home(Path::new(&value), Some(&self.home)))
+    }
+
+    fn claude(&self) -> PathBuf {
+        self.variable_or("CLAUDE_CONFIG_DIR", || self.home.join(".claude"))
+    }
+}
+
+/// Every store in the known places.
+pub fn look(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
+    let mut found = native(places);
+    found.extend(databases(places));
+    found.extend(auto_memories(places, budget));
+    let codex = places.variable_or("CODEX_HOME", || places.home.join(".codex"));
+    found.extend(folder::codex(&codex.join("memories"), budget));
+    found.extend(server_memories(places));
+    found.extend(basic_memories(places, budget));
+    if let Some(project) = &places.project {
+        found.extend(in_project(project, budget));
+    }
+    found.extend(file::recognise(&places.claude().join("CLAUDE.md")));
+    found
+}
+
+/// Scopes under the usual root where another one is in force.
+fn native(places: &Places<'_>) -> Vec<Found> {
+    let usual = places.home.join(".ack-mem");
+    if usual == places.root {
+        return Vec::new();
+    }
+    let scopes = entries(&usual.join("scopes")).into_iter();
+    scopes
+        .flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)))
+        .filter_map(|path| file::expected(Kind::AckMemory, &path))
+        .collect()
+}
+
+/// Databases, each in the one place where its program keeps it.
+fn databases(places: &Places<'_>) -> Vec<Found> {
+    let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
+    let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
+        let base = places.variable_or("MCP_MEMORY_BASE_DIR", || places.data.join("mcp-memory"));
+        base.join("sqlite_vec.db")
+    });
+    [
+        file::expected(Kind::ClaudeMem, &claude_mem.join("claude-mem.db")),
+        file::expected(Kind::McpMemoryService, &service),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A folder for each project, or the one that the settings name.
+fn auto_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
+    let claude = places.claude();
+    let own = settings(&claude.join("settings.json"))
+        .and_then(|settings| {
+            settings
+                .get("autoMemoryDirectory")?
+                .as_str()
+                .map(PathBuf::from)
+        })
+        .map(|path| expand_home(&path, Some(&places.home)));
+    let usual = entries(&claude.join("projects"));
+    let folders = usual.into_iter().map(|project| project.join("memory"));
+    folders
+        .chain(own)
+        .filter_map(|path| folder::auto_memory(&path, budget))
+        .collect()
+}
+
+/// The files that MEMORY_FILE_PATH names, here or in the settings of clients that start the server.
+fn server_memories(places: &Places<'_>) -> Vec<Found> {
+    const VARIABLE: &str = "MEMORY_FILE_PATH";
+    let mut paths: Vec<PathBuf> = places.path_in(VARIABLE).into_iter().collect();
+    let clients = [
+        places.home.join(".claude.json"),
+        places.home.join(".cursor/mcp.json"),
+        places.settings.join("Claude/claude_desktop_config.json"),
+        places.settings.join("Code/User/mcp.json"),
+    ];
+    let project = places
+        .project
+        .as_ref()
+        .map(|project| project.join(".mcp.json"));
+    for settings in clients
+        .into_iter()
+        .chain(project)
+        .filter_map(|path| settings(&path))
+    {
+        texts_of(&settings, VARIABLE, &mut |text| {
+            paths.push(expand_home(Path::new(text), Some(&places.home)));
+        });
+    }
+    paths.retain(|path| path.is_absolute());
+    paths
+        .iter()
+        .filter_map(|path| file::recognise(path))
+        .collect()
+}
+
+/// The projects in basic-memory's settings, or its usual folder.
+fn basic_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
+    let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || {
+        places.home.join(".basic-memory")
+    });
+    let settings = settings(&base.join("config.json")).unwrap_or_default();
+    let projects = settings.get("projects").and_then(Value::as_object);
+    let path = |project: &Value| {
+        let path = project.as_str().or_else(|| project.get("path")?.as_str())?;
+        Some(expand_home(Path::new(path), Some(&places.home)))
+    };
+    let usual = places.variable_or("BASIC_MEMORY_HOME", || places.home.join("basic-memory"));
+    let mut folders: Vec<PathBuf> = projects
+        .into_iter()
+        .flat_map(|projects| projects.values())
+        .filter_map(path)
+        .chain([usual])
+        .collect();
+    folders.sort();
+    folders.dedup();
+    // A project may be the home folder itself, which is never walked.
+    folders.retain(|folder| *folder != places.home);
+    folders
+        .iter()
+        .filter_map(|path| folder::basic_memory(path, budget))
+        .collect()
+}
+
+/// What a project holds.
+fn in_project(project: &Path, budget: &Budget) -> Vec<Found> {
+    let mut found: Vec<Found> = [
+        folder::serena(&project.join(".serena/memories"), budget),
+        folder::solutions(&project.join("docs/solutions"), budget),
+        file::recognise(&project.join("memory.jsonl")),
+        file::recognise(&project.join(".github/copilot-instructions.md")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let top = entries(project).into_iter().take(MAX_TOP_FOLDERS);
+    let folders = [project.to_owned(), project.join("docs/knowledge")]
+        .into_iter()
+        .chain(top);
+    found.extend(folders.filter_map(|folder| folder::knowledge_format(&folder, budget)));
+    let instructions = file::INSTRUCTIONS.map(|name| project.join(name));
+    found.extend(
+        instructions
+            .iter()
+            .filter(|path| path.is_file())
+            .filter_map(|path| file::recognise(path)),
+    );
+    found
+}
+
+/// The folders in a folder, sorted, up to a number of them.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let entries = entries
+        .take(MAX_ENTRIES)
+        .flatten()
+        .map(|entry| entry.path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+fn settings(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&files::read(path, MAX_SETTINGS_BYTES).ok()?).ok()
+}
+
+/// Each text under a key, however deep.
+fn texts_of(value: &Value, key: &str, told: &mut dyn FnMut(&str)) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value.as_str() {
+                    Some(text) if name == key => told(text),
+                    _ => texts_of(value, key, told),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| texts_of(value, key, told)),
+        _ => {}
+    }
+}

@@ -1,0 +1,109 @@
+//! Counting within bounds: so many entries, so deep, so long.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ack_sys::files;
+use walkdir::WalkDir;
+
+/// How long one look at a machine may take. A command that people wait for asks for it.
+const LONGEST: Duration = Duration::from_secs(2);
+/// Entries that are looked at in one folder.
+const MAX_ENTRIES: usize = 20_000;
+/// Folders within folders.
+const MAX_DEPTH: usize = 8;
+/// Bytes at the start of a file that say what it is.
+const HEAD_BYTES: u64 = 8 << 10;
+
+/// How long a look may still take.
+#[derive(Debug)]
+pub struct Budget {
+    until: Instant,
+}
+
+impl Budget {
+    /// A new one, from now.
+    pub fn start() -> Self {
+        Self {
+            until: Instant::now() + LONGEST,
+        }
+    }
+
+    /// Whether it is used up.
+    pub fn is_spent(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    /// Counts the Markdown files under a folder that `is_memory` accepts.
+    ///
+    /// # Errors
+    /// Why they were not counted.
+    pub fn markdown(
+        &self,
+        folder: &Path,
+        is_memory: impl Fn(&Path) -> bool,
+    ) -> Result<u64, String> {
+        let mut memories = 0;
+        let entries = WalkDir::new(folder)
+            .max_depth(MAX_DEPTH)
+            .into_iter()
+            .filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry.file_name()));
+        for (seen, entry) in entries.enumerate() {
+            if seen >= MAX_ENTRIES {
+                return Err(format!("more than {MAX_ENTRIES} entries"));
+            }
+            if self.is_spent() {
+                return Err("it took too long".to_owned());
+            }
+            let entry = entry.map_err(|error| match error.io_error() {
+                Some(error) => error.to_string(),
+                None => "a folder holds itself".to_owned(),
+            })?;
+            let path = entry.path();
+            memories +=
+                u64::from(entry.file_type().is_file() && is_markdown(path) && is_memory(path));
+        }
+        Ok(memories)
+    }
+}
+
+/// Folders that hold no notes: those of tools, and hidden ones.
+fn is_left_out(name: &std::ffi::OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with('.') || name == "node_modules" || name == "target"
+}
+
+/// Whether a file's name says that it is Markdown.
+pub fn is_markdown(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+}
+
+/// Whether a file has this name, in any case.
+pub fn is_named(path: &Path, name: &str) -> bool {
+    path.file_name()
+        .is_some_and(|found| found.eq_ignore_ascii_case(name))
+}
+
+/// The beginning of a text file; empty where it cannot be read.
+pub fn head(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    let read = |file: File| file.take(HEAD_BYTES).read_to_end(&mut bytes);
+    let _ = files::open(path).and_then(read);
+    String::from_utf8_lossy(&bytes)
+        .trim_start_matches('\u{feff}')
+        .replace("\r\n", "\n")
+}
+
+/// Whether a text begins with front matter that has one of these keys at its top.
+pub fn has_key(head: &str, keys: &[&str]) -> bool {
+    let Some(rest) = head.strip_prefix("---\n") else {
+        return false;
+    };
+    rest.lines()
+        .take_while(|line| line.trim_end() != "---")
+        .filter_map(|line| line.split_once(':'))
+        .any(|(key, _)| keys.contains(&key.trim_matches(['"', '\''])))
+}

@@ -1,0 +1,276 @@
+//! Stores of other programs are recognised by what they hold, and counted, and nothing of them changes.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ack_memory::recogniser::{Kind, Places, Support, at, survey};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::support::{Root, fingerprint, outside};
+
+fn nothing(_: &str) -> Option<OsString> {
+    None
+}
+
+/// A home of a person, with nothing in it.
+pub struct Person {
+    pub folder: TempDir,
+}
+
+impl Person {
+    pub fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("ack-person-").tempdir();
+        Self {
+            folder: folder.unwrap(),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Copies a file or folder of the real stores to a place in the home.
+    pub fn copy(&self, from: &Path, name: &str) -> PathBuf {
+        let to = self.path(name);
+        for entry in walkdir::WalkDir::new(from).into_iter().map(Result::unwrap) {
+            let inside = entry.path().strip_prefix(from).unwrap();
+            let to = if inside.as_os_str().is_empty() {
+                to.clone()
+            } else {
+                to.join(inside)
+            };
+            if entry.file_type().is_dir() {
+                fs::create_dir_all(to).unwrap();
+            } else {
+                fs::create_dir_all(to.parent().unwrap()).unwrap();
+                fs::copy(entry.path(), &to).unwrap();
+            }
+        }
+        to
+    }
+
+    fn places(&self) -> Places<'static> {
+        Places {
+            home: self.folder.path().to_owned(),
+            data: self.path(".local/share"),
+            settings: self.path(".config"),
+            project: Some(self.path("src/shop")),
+            root: self.path(".ack-mem"),
+            variable: &nothing,
+        }
+    }
+
+    fn finds(&self) -> Vec<(Kind, String, Option<u64>)> {
+        survey(&self.places())
+            .into_iter()
+            .map(|found| {
+                let path = found.path.strip_prefix(self.folder.path()).unwrap();
+                (found.kind, path.display().to_string(), found.memories)
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn every_real_store_is_recognised_and_counted_where_it_usually_lies() {
+    let Some(stores) = outside("ACK_TEST_REAL_STORES") else {
+        return;
+    };
+    let person = Person::new();
+    person.copy(
+        &stores.join("claude-mem/claude-mem.db"),
+        ".claude-mem/claude-mem.db",
+    );
+    person.copy(&stores.join("auto-memory/projects"), ".claude/projects");
+    person.copy(&stores.join("basic-memory"), "basic-memory");
+    let service = ".local/share/mcp-memory/sqlite_vec.db";
+    person.copy(&stores.join("mcp-memory-service/sqlite_vec.db"), service);
+    let graph = person.copy(
+        &stores.join("server-memory/memory.jsonl"),
+        "graph/memory.jsonl",
+    );
+    let client = serde_json::json!({ "projects": { "/x": { "mcpServers": { "memory": { "env": { "MEMORY_FILE_PATH": graph } } } } } });
+    person.write(".claude.json", &client.to_string());
+    // Not a usual place: the home folder is not walked.
+    person.copy(&stores.join("auto-memory/projects"), "documents/projects");
+    let before = fingerprint(person.folder.path());
+    assert_eq!(
+        person.finds(),
+        [
+            (
+                Kind::ClaudeMem,
+                ".claude-mem/claude-mem.db".into(),
+                Some(756)
+            ),
+            (
+                Kind::AutoMemory,
+                ".claude/projects/-Users-dana-src-ledger-api/memory".into(),
+                Some(17)
+            ),
+            (
+                Kind::AutoMemory,
+                ".claude/projects/-home-dana-src-kiosk-web/memory".into(),
+                Some(12)
+            ),
+            (Kind::ServerMemory, "graph/memory.jsonl".into(), Some(99)),
+            (Kind::BasicMemory, "basic-memory".into(), Some(83)),
+            (Kind::McpMemoryService, service.into(), Some(177)),
+        ]
+    );
+    assert_eq!(fingerprint(person.folder.path()), before);
+
+    // The same, one by one and under names that say nothing.
+    for (from, name, kind) in [
+        ("claude-mem/claude-mem.db", "a", Kind::ClaudeMem),
+        (
+            "mcp-memory-service/sqlite_vec.db",
+            "b",
+            Kind::McpMemoryService,
+        ),
+        ("server-memory/memory.jsonl", "c", Kind::ServerMemory),
+        ("basic-memory", "d", Kind::BasicMemory),
+        (
+            "auto-memory/projects/-home-dana-src-kiosk-web/memory",
+            "e",
+            Kind::AutoMemory,
+        ),
+    ] {
+        let path = person.copy(&stores.join(from), name);
+        assert_eq!(at(&path).map(|found| found.kind), Some(kind), "{from}");
+    }
+}
+
+#[test]
+fn a_writers_database_is_counted_beside_its_log() {
+    let Some(stores) = outside("ACK_TEST_REAL_STORES") else {
+        return;
+    };
+    let person = Person::new();
+    person.copy(&stores.join("claude-mem-live"), ".claude-mem");
+    let before = fingerprint(person.folder.path());
+    let found = survey(&person.places());
+    assert_eq!((found[0].kind, found[0].approved), (Kind::ClaudeMem, None));
+    assert!(found[0].memories.unwrap() > 756, "{found:?}");
+    assert_eq!(fingerprint(person.folder.path()), before);
+}
+
+#[test]
+fn what_a_project_holds_is_found() {
+    let person = Person::new();
+    person.write("src/shop/.serena/memories/deep/style.md", "Two spaces.");
+    let solution = "---\nmodule: api\nproblem_type: crash\n---\nIt was the cache.";
+    person.write("src/shop/docs/solutions/api/cache.md", solution);
+    person.write("src/shop/docs/solutions/README.md", "What is here.");
+    person.write("src/shop/wiki/index.md", "---\nokf_version: \"0.2\"\n---\n");
+    person.write("src/shop/wiki/log.md", "---\ntype: log\n---\n");
+    person.write(
+        "src/shop/wiki/a/pay.md",
+        "\u{feff}---\r\ntype: decision\r\n---\r\nCents.",
+    );
+    person.write("src/shop/AGENTS.md", "Use tabs.");
+    person.write(".codex/memories/memory_summary.md", "v1\n\nUser profile");
+    let groups = "# Task Group: a\n\n# Task Group: b\n";
+    person.write(".codex/memories/MEMORY.md", groups);
+    person.write(".codex/memories/rollout_summaries/one.md", "thread_id: 1");
+    assert_eq!(
+        person.finds(),
+        [
+            (Kind::KnowledgeFormat, "src/shop/wiki".into(), Some(1)),
+            (Kind::Codex, ".codex/memories".into(), Some(3)),
+            (Kind::Serena, "src/shop/.serena/memories".into(), Some(1)),
+            (Kind::Solutions, "src/shop/docs/solutions".into(), Some(1)),
+            (Kind::Instructions, "src/shop/AGENTS.md".into(), None),
+        ]
+    );
+}
+
+#[test]
+fn a_native_store_says_how_much_is_approved() {
+    let root = Root::samples();
+    let store = root.path().join("scopes/ledger-api/memory.db");
+    let found = at(&store).unwrap();
+    assert_eq!(
+        (found.kind, found.kind.support()),
+        (Kind::AckMemory, Support::Served)
+    );
+    assert!(
+        found.approved.unwrap() > 0 && found.approved < found.memories,
+        "{found:?}"
+    );
+    assert_eq!(at(store.parent().unwrap()), Some(found));
+}
+
+#[test]
+fn a_name_alone_makes_no_store() {
+    let person = Person::new();
+    let path = person.write(".claude-mem/claude-mem.db", "");
+    fs::remove_file(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TABLE bookmarks (url TEXT)")
+        .unwrap();
+    drop(other);
+    person.write("src/shop/memory.jsonl", "{\"event\":\"start\"}\n");
+    person.write("src/shop/index.md", "# Shop\nokf_version: 1\n");
+    person.write("basic-memory/todo.md", "- [ ] milk");
+    person.write(".claude/projects/-x/memory/notes.txt", "no Markdown");
+    person.write(".codex/memories/README.md", "none yet");
+    assert_eq!(person.finds(), []);
+    assert_eq!(at(&person.path("none")), None);
+}
+
+#[test]
+fn what_is_broken_is_listed_with_the_reason_and_stops_nothing() {
+    let person = Person::new();
+    person.write(
+        ".claude-mem/claude-mem.db",
+        "SQLite format 3\0 and then nothing of the kind",
+    );
+    person.write(".local/share/mcp-memory/sqlite_vec.db", "");
+    person.write("basic-memory/a.md", "---\npermalink: a\n---\n");
+    person.write(".basic-memory/config.json", "{ not JSON");
+    let many = person.path(".claude/projects/-many/memory");
+    fs::create_dir_all(&many).unwrap();
+    for number in 0..20_001 {
+        fs::File::create(many.join(format!("{number}.md"))).unwrap();
+    }
+    fs::write(many.join("MEMORY.md"), "# Index").unwrap();
+    let project = person.path("src/shop");
+    fs::create_dir_all(&project).unwrap();
+    // Opening one would wait for a writer.
+    nix::unistd::mkfifo(&project.join("memory.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    nix::unistd::mkfifo(&project.join("CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink(&project, project.join("loop")).unwrap();
+    let found = survey(&person.places());
+    let told: Vec<(Kind, String)> = found
+        .iter()
+        .map(|found| (found.kind, found.count()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                Kind::ClaudeMem,
+                "not counted: it is not an SQLite database".into()
+            ),
+            (
+                Kind::AutoMemory,
+                "not counted: more than 20000 entries".into()
+            ),
+            (Kind::BasicMemory, "1 memory".into()),
+            (
+                Kind::McpMemoryService,
+                "not counted: it is empty: no database was ever written there".into()
+            ),
+        ]
+    );
+}
