@@ -1,7 +1,6 @@
 //! The command line: the one place that reads the environment, the working directory, the clock and standard input, and
 //! that prints. Reading commands call the same service as the tools and print the same answers.
 
-mod add;
 pub mod args;
 mod connect;
 mod doctor;
@@ -16,6 +15,7 @@ mod machine;
 mod model;
 pub mod panics;
 mod render;
+mod scopes;
 mod serve;
 mod show;
 mod signals;
@@ -30,8 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::args::{
-    Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, ScopesCommand, StatusArg,
-    WithinArg,
+    Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, StatusArg, WithinArg,
 };
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
@@ -211,7 +210,7 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
             print(&service.0.get_memory(&request)?, json, render::get)
         }
         Command::Scopes(args) => match args.command {
-            Some(ScopesCommand::Add(add)) => add::run(&config(&cli.global)?, &add),
+            Some(command) => scopes::run(&config(&cli.global)?, &command, json),
             None => {
                 let service = Closing(Service::for_the_process(config(&cli.global)?));
                 print(&all_scopes(service.0, args.in_scope)?, json, render::scopes)

@@ -9,6 +9,7 @@ mod folders;
 pub mod manifest;
 pub mod project;
 pub mod resolve;
+pub mod same;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

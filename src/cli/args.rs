@@ -2,10 +2,12 @@
 
 mod clients;
 mod read;
+mod scopes;
 mod stores;
 
 pub use clients::*;
 pub use read::*;
+pub use scopes::*;
 pub use stores::*;
 
 use std::path::PathBuf;

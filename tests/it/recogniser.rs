@@ -8,6 +8,8 @@ use ack_memory::recogniser::{Kind, Places, Support, at, survey};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::cli::{binary, claude_mem, run};
+use crate::connect::Home;
 use crate::support::{Root, fingerprint, outside};
 
 fn nothing(_: &str) -> Option<OsString> {
@@ -273,4 +275,49 @@ fn what_is_broken_is_listed_with_the_reason_and_stops_nothing() {
             ),
         ]
     );
+}
+
+#[test]
+fn discover_lists_what_lies_here_with_what_can_be_done() {
+    let person = Person::new();
+    fs::create_dir_all(person.path(".claude-mem")).unwrap();
+    drop(claude_mem(&person.path(".claude-mem/claude-mem.db")));
+    person.write("src/shop/.git/HEAD", "ref: refs/heads/main\n");
+    person.write("src/shop/.serena/memories/style.md", "Two spaces.");
+    person.write("src/shop/CLAUDE.md", "Use tabs.");
+    let run = |arguments: &[&str]| {
+        let home = Home(TempDir::with_prefix_in("x", person.folder.path()).unwrap());
+        let mut command = home.prepared(binary());
+        command.env("HOME", person.folder.path());
+        run(command.current_dir(person.path("src/shop")).args(arguments))
+    };
+    let said = run(&["scopes", "discover"]).ok();
+    let expected = format!(
+        "claude-mem: 1 memory, ~/.claude-mem/claude-mem.db
+  add it: ack-memory scopes add claude-mem --store {}
+
+recognised, not served yet:
+  Serena memories: 1 memory, ~/src/shop/.serena/memories
+
+instructions that hosts load by themselves: ~/src/shop/CLAUDE.md
+",
+        person.path(".claude-mem/claude-mem.db").display()
+    );
+    assert_eq!(said, expected);
+    let added = said
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split_once("ack-memory ")
+        .unwrap()
+        .1;
+    let mut words: Vec<&str> = added.split(' ').collect();
+    words.push("--yes");
+    run(&words).ok();
+    let said = run(&["scopes", "discover"]).ok();
+    assert!(said.contains("served as scope `claude-mem`"), "{said}");
+    let told = run(&["scopes", "discover", "--json"]).json();
+    assert_eq!(told["stores"][0]["scope"], "claude-mem");
+    assert_eq!(told["stores"][0]["memories"], 1);
+    assert_eq!(told["stores"][1]["support"], "not_yet");
 }

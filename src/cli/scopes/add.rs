@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::args::AddArgs;
-use super::write_plain;
+use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
+use crate::cli::write_plain;
 use crate::config::Config;
 use crate::config::SettingsError;
 use crate::import::check_name;

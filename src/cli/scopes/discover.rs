@@ -1,0 +1,121 @@
+//! `scopes discover`: the stores that lie on this machine, with counts and with what can be done
+//! with each.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::cli::error::CliError;
+use crate::cli::{machine, write_out, write_plain};
+use crate::config::Config;
+use crate::recogniser::{Found, Kind, Support};
+use crate::scope::{Registry, Scope, same};
+
+/// Runs `scopes discover`.
+pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
+    let scopes = Registry::new(config).discover().scopes;
+    let stores = machine::stores(config);
+    if json {
+        let stores: Vec<_> = stores.iter().map(|found| told(found, &scopes)).collect();
+        let answer = json!({ "stores": stores });
+        return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
+    }
+    write_plain(&listed(&stores, &scopes, config.home.as_deref()))
+}
+
+/// A store as JSON.
+pub fn told(found: &Found, scopes: &[Arc<Scope>]) -> serde_json::Value {
+    let mut told = serde_json::to_value(found).unwrap_or_default();
+    if let Some(told) = told.as_object_mut() {
+        told.insert("support".to_owned(), json!(found.kind.support()));
+        if let Some(scope) = same::scope_with(scopes, &found.path) {
+            told.insert("scope".to_owned(), json!(scope.name));
+        }
+    }
+    told
+}
+
+/// The list for people: what can be served with its state, then what is only recognised.
+pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> String {
+    let mut out = String::new();
+    let can = |support: Support| {
+        stores
+            .iter()
+            .filter(move |found| found.kind.support() == support)
+    };
+    for found in can(Support::Served) {
+        let state = match same::scope_with(scopes, &found.path) {
+            Some(scope) => format!("served as scope `{}`", scope.name),
+            None => format!(
+                "add it: ack-memory scopes add {} --store {}",
+                free_name(found, scopes),
+                crate::connect::quoted(&found.path.display().to_string())
+            ),
+        };
+        let _ = writeln!(out, "{}\n  {state}", line(found, home));
+    }
+    let later: Vec<&Found> = can(Support::NotYet).collect();
+    if !later.is_empty() {
+        out += "\nrecognised, not served yet:\n";
+        for found in &later {
+            let _ = writeln!(out, "  {}", line(found, home));
+        }
+    }
+    let names: Vec<String> = can(Support::Reference)
+        .map(|found| shown(&found.path, home))
+        .collect();
+    if !names.is_empty() {
+        let _ = writeln!(
+            out,
+            "\ninstructions that hosts load by themselves: {}",
+            names.join(", ")
+        );
+    }
+    match out.strip_prefix('\n') {
+        Some(rest) => rest.to_owned(),
+        None if out.is_empty() => {
+            "no store of a known program lies on this machine; `ack-memory demo DIR` makes \
+             samples, `ack-memory import FILE` reads JSON lines\n"
+                .to_owned()
+        }
+        None => out,
+    }
+}
+
+fn line(found: &Found, home: Option<&Path>) -> String {
+    format!(
+        "{}: {}, {}",
+        found.kind.title(),
+        found.count(),
+        shown(&found.path, home)
+    )
+}
+
+/// A path as people write it.
+pub fn shown(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) => Path::new("~").join(rest).display().to_string(),
+        None => path.display().to_string(),
+    }
+}
+
+/// A name for the scope of a store that no scope has.
+pub fn free_name(found: &Found, scopes: &[Arc<Scope>]) -> String {
+    let base = match found.kind {
+        Kind::ClaudeMem => "claude-mem".to_owned(),
+        _ => {
+            let folder = found.path.parent().and_then(Path::file_name);
+            let name = folder.map(|name| name.to_string_lossy().into_owned());
+            name.filter(|name| crate::import::check_name(name).is_ok())
+                .unwrap_or_else(|| "memories".to_owned())
+        }
+    };
+    let is_free = |name: &String| scopes.iter().all(|scope| scope.name != *name);
+    let numbered = (2..).map(|number| format!("{base}-{number}"));
+    std::iter::once(base.clone())
+        .chain(numbered)
+        .find(is_free)
+        .unwrap_or(base)
+}

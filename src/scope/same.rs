@@ -1,0 +1,25 @@
+//! Whether two paths are one file, however they are written: links and second names count.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Scope;
+
+/// The scope that has this store already.
+pub fn scope_with<'a>(scopes: &'a [Arc<Scope>], store: &Path) -> Option<&'a Arc<Scope>> {
+    scopes
+        .iter()
+        .find(|scope| is_same(scope.store.path(), store))
+}
+
+/// Whether two paths lead to one file.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    if one == other {
+        return true;
+    }
+    match (std::fs::metadata(one), std::fs::metadata(other)) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
