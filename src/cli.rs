@@ -25,12 +25,14 @@ use ack_api::Diagnostic;
 use std::io::Write;
 use std::process::ExitCode;
 
+use anstream::ColorChoice;
 use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::args::{
-    Cli, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, StatusArg, WithinArg,
+    Cli, ColorArg, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, StatusArg,
+    WithinArg,
 };
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
@@ -65,6 +67,12 @@ pub fn run() -> ExitCode {
         }
     };
     let json = cli.global.json;
+    settle_colours(cli.global.color);
+    if !json && !cli.global.quiet && !matches!(cli.command, Command::Hook(_)) {
+        for old in &cli.global.old {
+            write_err(&format!("hint: {old}\n"));
+        }
+    }
     // A server has its own way of ending.
     if !matches!(cli.command, Command::Serve(_)) {
         signals::watch();
@@ -116,11 +124,22 @@ fn settle_allocator() {
     }
 }
 
+fn settle_colours(when: ColorArg) {
+    match when {
+        // Left to what the environment says and whether there is a terminal.
+        ColorArg::Auto => {}
+        ColorArg::Always => ColorChoice::Always.write_global(),
+        ColorArg::Never => ColorChoice::Never.write_global(),
+    }
+}
+
 /// Whether the command is `hook`, of arguments that could not be read as a whole.
 fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
-            Some("--root" | "--db" | "--scope" | "--project") => drop(arguments.next()),
+            Some(
+                "--root" | "--db" | "--pin" | "--dir" | "-C" | "--color" | "--scope" | "--project",
+            ) => drop(arguments.next()),
             Some(flag) if flag.starts_with('-') => {}
             word => return word == Some("hook"),
         }
@@ -189,8 +208,8 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
                 IncludeArg::History => Include::History,
             });
             let mut request = GetRequest {
-                scope: args.in_scope,
-                status: args.status.map(status),
+                scope: args.scope,
+                status: chosen_status(args.status, args.all),
                 include: Some(include.collect()),
                 before: args.before,
                 after: args.after,
@@ -213,7 +232,7 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
             Some(command) => scopes::run(&config(&cli.global)?, &command, json),
             None => {
                 let service = Closing(Service::for_the_process(config(&cli.global)?));
-                print(&all_scopes(service.0, args.in_scope)?, json, render::scopes)
+                print(&all_scopes(service.0, args.scope)?, json, render::scopes)
             }
         },
         Command::Context(args) => {
@@ -254,8 +273,8 @@ fn inputs(global: &Global) -> Result<Inputs, CliError> {
     let inputs = Inputs {
         root: global.setting(global.root.as_ref(), "--root", ENV_ROOT),
         db: global.setting(global.db.as_ref(), "--db", ENV_DB),
-        pinned: global.setting(global.scope.as_ref(), "--scope", ENV_SCOPE),
-        project: global.setting(global.project.as_ref(), "--project", ENV_PROJECT),
+        pinned: global.setting(global.pin.as_ref(), "--pin", ENV_SCOPE),
+        project: global.setting(global.dir.as_ref(), "-C", ENV_PROJECT),
         home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
         working_directory: std::path::PathBuf::new(),
     };
@@ -296,15 +315,20 @@ const fn status(argument: StatusArg) -> StatusFilter {
     }
 }
 
+/// What `--status` or `--all` says.
+fn chosen_status(argument: Option<StatusArg>, all: bool) -> Option<StatusFilter> {
+    argument.map(status).or(all.then_some(StatusFilter::All))
+}
+
 fn query_request(args: QueryArgs) -> QueryRequest {
     let list = |values: Vec<String>| (!values.is_empty()).then_some(values);
     QueryRequest {
         query: (!args.query.is_empty()).then(|| args.query.join(" ")),
         tags: list(args.tags),
         match_tags: args.any_tag.then_some(MatchTags::Any),
-        project: args.in_project,
-        scope: args.in_scope,
-        status: args.status.map(status),
+        project: args.project,
+        scope: args.scope,
+        status: chosen_status(args.status, args.all),
         limit: args.limit,
         kind: args.kind,
         files: list(args.files),
@@ -318,7 +342,7 @@ fn query_request(args: QueryArgs) -> QueryRequest {
             ModeArg::Lexical => Mode::Lexical,
         }),
         order: args.oldest.then_some(Order::Oldest),
-        detail: args.full.then_some(Detail::Full),
+        detail: args.long.then_some(Detail::Full),
         max_tokens: args.max_tokens,
         cursor: args.cursor,
         explain: args.explain.then_some(true),

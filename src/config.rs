@@ -44,7 +44,7 @@ pub const ENVIRONMENT: [(&str, &str); 6] = [
     ),
     (
         ENV_PROJECT,
-        "the current project's folder, where no `--project` is given",
+        "the current project's folder, where no `-C` is given",
     ),
     (ENV_TOKEN, "the bearer token of `serve --http`"),
     (
@@ -198,9 +198,9 @@ pub struct Inputs {
     pub root: Option<Setting<PathBuf>>,
     /// `--db` or `ACK_MEM_DB`.
     pub db: Option<Setting<PathBuf>>,
-    /// `--scope` or `ACK_MEM_SCOPE`.
+    /// `--pin` or `ACK_MEM_SCOPE`.
     pub pinned: Option<Setting<String>>,
-    /// `--project` or `CLAUDE_PROJECT_DIR`.
+    /// `-C` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<Setting<PathBuf>>,
     /// The home folder.
     pub home: Option<PathBuf>,
@@ -269,7 +269,7 @@ impl Config {
     /// With this folder as the current project, which decides the current scope.
     #[must_use]
     pub fn with_project(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.project = Setting::flag("--project", folder.into());
+        self.project = Setting::flag("-C", folder.into());
         self
     }
 

@@ -107,7 +107,7 @@ def screen(binary, folder):
         run([*git, *step], folder)
     changed.write_text(changed.read_text() + "alter table entry add column account_id bigint;\n")
 
-    ask = [binary, "--root", root, "--project", str(project)]
+    ask = [binary, "--root", root, "-C", str(project)]
     answer = run([*ask, "query", QUERY, "-n", "1"], folder)
     answer = answer.split("\x1b[2mnext page")[0]
     hook = json.loads(run([*ask, "hook", "session-start", "--client", "claude-code"], folder, json.dumps({"cwd": str(project)})))

@@ -1,6 +1,8 @@
 //! The command line as it is typed: the settings of every command here, the commands by their subject.
 
 mod clients;
+mod day;
+mod old;
 mod read;
 mod scopes;
 mod stores;
@@ -14,7 +16,7 @@ use std::path::PathBuf;
 
 use clap::builder::{FalseyValueParser, OsStringValueParser, Resettable, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Setting, Source};
@@ -59,12 +61,24 @@ impl Cli {
             .filter(given)
             .map(|(_, variable)| variable)
             .collect();
+        cli.read_old_spellings(std::env::args_os());
         Ok(cli)
     }
 }
 
+/// When to use colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names are those of other programs")]
+pub enum ColorArg {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
 /// Settings of every command.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Folder that holds `scopes/` and `config.toml` [default: ~/.ack-mem]
     #[arg(long, global = true, value_name = "DIR", env = ENV_ROOT, hide_env_values = true)]
@@ -74,10 +88,16 @@ pub struct Global {
     pub db: Option<PathBuf>,
     /// Pin to this scope; every other one is refused
     #[arg(long, global = true, value_name = "NAME", env = ENV_SCOPE, hide_env_values = true, value_parser = scope_name())]
-    pub scope: Option<String>,
+    pub pin: Option<String>,
     /// The project's folder [default: working directory]
-    #[arg(long, global = true, value_name = "DIR", env = ENV_PROJECT, hide_env_values = true)]
-    pub project: Option<PathBuf>,
+    #[arg(long, short = 'C', global = true, value_name = "DIR", env = ENV_PROJECT, hide_env_values = true)]
+    pub dir: Option<PathBuf>,
+    /// `--scope` where the command has none of its own: it pinned in version 0.1.
+    #[arg(long, short = 's', global = true, hide = true, value_name = "NAME", value_parser = scope_name())]
+    pub scope: Option<String>,
+    /// `--project` where the command has none of its own: it was the project's folder in version 0.1.
+    #[arg(long, short = 'p', global = true, hide = true, value_name = "NAME")]
+    pub project: Option<String>,
     /// Print the tools' JSON instead of text for people
     #[arg(long, global = true)]
     pub json: bool,
@@ -87,17 +107,29 @@ pub struct Global {
     /// Say on standard error what was resolved
     #[arg(long, short = 'v', global = true, env = ENV_LOG, hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub verbose: bool,
+    /// No hints and no notes, only the answer
+    #[arg(long, short = 'q', global = true)]
+    pub quiet: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorArg::Auto, hide_default_value = true)]
+    pub color: ColorArg,
+    /// Print long answers at once, without a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     /// The variables that gave a setting in place of its flag.
     #[arg(skip)]
     pub variables: Vec<&'static str>,
+    /// What was written in an old spelling, and how it is written now.
+    #[arg(skip)]
+    pub old: Vec<String>,
 }
 
 /// The settings with a source, each with its variable.
 const SOURCES: [(&str, &str); 4] = [
     ("root", ENV_ROOT),
     ("db", ENV_DB),
-    ("scope", ENV_SCOPE),
-    ("project", ENV_PROJECT),
+    ("pin", ENV_SCOPE),
+    ("dir", ENV_PROJECT),
 ];
 
 impl Global {
@@ -129,8 +161,10 @@ pub enum Command {
     /// Serve MCP on standard input and output, or over HTTP
     Serve(ServeArgs),
     /// Search memories, or list the newest
+    #[command(aliases = ["search", "find", "list", "ls"])]
     Query(QueryArgs),
     /// Show memories by id
+    #[command(alias = "show")]
     Get(GetArgs),
     /// List the scopes, or add one for a store that lies elsewhere
     Scopes(ScopesArgs),
@@ -151,6 +185,7 @@ pub enum Command {
     /// Download the transformer that `index --model` can use
     Model(ModelArgs),
     /// Say how each scope was opened, what is wrong and what to do
+    #[command(alias = "status")]
     Doctor(DoctorArgs),
     /// Measure retrieval on questions of your own
     Eval(EvalArgs),

@@ -329,7 +329,7 @@ fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, Cli
     let scope = config
         .pinned
         .as_ref()
-        .map(|pinned| ["--scope".to_owned(), pinned.value.clone()]);
+        .map(|pinned| ["--pin".to_owned(), pinned.value.clone()]);
     Ok(Launch {
         binary: on_path().filter(same).unwrap_or(running),
         places,
@@ -370,7 +370,7 @@ fn places(config: &Config, here: bool) -> Result<Places, CliError> {
         return Err(CliError::invalid(
             "--here",
             "given in a working directory that was removed",
-            "a folder that is there, or --project",
+            "a folder that is there, or -C",
         ));
     }
     let variable = |name: &str| {

@@ -45,7 +45,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
     let project = root.join("ledger-api");
     let service = Service::new(Config::load(Inputs {
         root: Some(Setting::flag("--root", root.clone())),
-        project: Some(Setting::flag("--project", project)),
+        project: Some(Setting::flag("-C", project)),
         working_directory: root.clone(),
         ..Inputs::default()
     })?);

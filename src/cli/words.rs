@@ -14,8 +14,8 @@ const ARGUMENTS: [(&str, &str); 32] = [
     ("query", "QUERY"),
     ("tags", "--tag"),
     ("match_tags", "--any-tag"),
-    ("project", "--in-project"),
-    ("scope", "--in-scope"),
+    ("project", "--project"),
+    ("scope", "--scope"),
     ("status", "--status"),
     ("limit", "--limit"),
     ("type", "--type"),
@@ -26,7 +26,7 @@ const ARGUMENTS: [(&str, &str); 32] = [
     ("like", "--like"),
     ("mode", "--mode"),
     ("order", "--oldest"),
-    ("detail", "--full"),
+    ("detail", "--long"),
     ("max_tokens", "--max-tokens"),
     ("cursor", "--cursor"),
     ("next_cursor", "--cursor"),
@@ -41,8 +41,8 @@ const ARGUMENTS: [(&str, &str); 32] = [
     ("depth", "--depth"),
     ("kind", "--kind"),
     ("include_cross_project", "--own-only"),
-    ("max_memories", "--max-memories"),
-    ("project_path", "--project"),
+    ("max_memories", "--limit"),
+    ("project_path", "-C"),
 ];
 
 /// Phrases that say how to pass an argument in other ways than by its name in backticks.
@@ -110,7 +110,7 @@ mod tests {
         );
         check(
             "list_scopes shows the scopes; leave `scope` out to search every shared one",
-            "`ack-memory scopes` shows the scopes; leave `--in-scope` out to search every shared one",
+            "`ack-memory scopes` shows the scopes; leave `--scope` out to search every shared one",
         );
         check(
             "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same",

@@ -156,7 +156,7 @@ mod tests {
             "ack-memory hook session-start",
             "/usr/bin/ack-memory hook session-start --client codex",
             "/opt/x/ack-memory-0.2 --root /m hook user-prompt --client gemini",
-            "'/Users/a b/bin/ack-memory' --root '/m y' --scope api hook session-start --client claude-code",
+            "'/Users/a b/bin/ack-memory' --root '/m y' --pin api hook session-start --client claude-code",
             "\"C:\\Program Files\\ack\\ack-memory.exe\" --db C:\\m.db hook session-start --client cursor",
             "C:\\bin\\ack-memory.exe hook session-start",
             "& 'C:\\Program Files\\ack-memory.exe' hook session-start --client copilot",

@@ -206,14 +206,10 @@ fn a_working_directory_that_was_removed_stops_only_what_needs_it() {
     );
     let project = root.path().join("ledger");
     std::fs::create_dir_all(&project).unwrap();
-    let context = gone(&format!(
-        "{here} --project '{}' --json context",
-        project.display()
-    ))
-    .json();
+    let context = gone(&format!("{here} -C '{}' --json context", project.display())).json();
     assert_eq!(context["recent_memories"][0]["id"], "a");
     let hook = gone(&format!(
-        "{here} --project '{}' hook session-start",
+        "{here} -C '{}' hook session-start",
         project.display()
     ));
     assert!(
@@ -246,9 +242,9 @@ fn output_for_people() {
             &[
                 "query",
                 "deadlock",
-                "--in-scope",
+                "--scope",
                 "ledger-api",
-                "--full",
+                "--long",
                 "-n",
                 "1",
             ],
@@ -264,19 +260,19 @@ fn output_for_people() {
                 "history",
             ],
             &["get", "ack_a41f0c_2025-11-24_001", "nothing"],
-            &["scopes", "--project", "/nowhere"],
-            &["scopes", "--project", "/nowhere", "--in-scope", "platform"],
-            &["context", "--project", project, "-n", "2"],
+            &["scopes", "-C", "/nowhere"],
+            &["scopes", "-C", "/nowhere", "--scope", "platform"],
+            &["context", "-C", project, "-n", "2"],
             &[
                 "context",
-                "--project",
+                "-C",
                 project,
                 "-n",
                 "1",
                 "--own-only",
                 "deadlock",
             ],
-            &["doctor", "--project", "/nowhere"],
+            &["doctor", "-C", "/nowhere"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("people", text));
@@ -299,18 +295,11 @@ fn output_for_programs() {
             ],
             &["query", "zzzzqqqq", "--json"],
             &["--json", "get", "ack_a41f0c_2025-11-24_001"],
-            &[
-                "scopes",
-                "--project",
-                "/nowhere",
-                "--in-scope",
-                "platform",
-                "--json",
-            ],
-            &["context", "--project", project, "-n", "1", "--json"],
-            &["doctor", "--project", "/nowhere", "--json"],
+            &["scopes", "-C", "/nowhere", "--scope", "platform", "--json"],
+            &["context", "-C", project, "-n", "1", "--json"],
+            &["doctor", "-C", "/nowhere", "--json"],
             &["get", "nothing", "--json"],
-            &["query", "x", "--in-scope", "ledgr-api", "--json"],
+            &["query", "x", "--scope", "ledgr-api", "--json"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("programs", text));
@@ -337,29 +326,22 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         &[
             &["query", "deadlock", "-n", "51"],
             &["query", "--since", "2026-02-30"],
-            &["query", "x", "--in-scope", "ledgr-api"],
+            &["query", "x", "--scope", "ledgr-api"],
             &["query", "x", "--cursor", "nonsense"],
-            &[
-                "--scope",
-                "platform",
-                "query",
-                "x",
-                "--in-scope",
-                "ledger-api",
-            ],
+            &["--pin", "platform", "query", "x", "--scope", "ledger-api"],
             &["get", "ack_a41f0c_2025-11-24_01"],
-            &["query", "x", "--in-scope", "garbage"],
-            &["query", "x", "--in-scope", "hollow"],
-            &["query", "x", "--in-scope", "misspelt"],
-            &["query", "x", "--in-scope", "gone"],
-            &["query", "x", "--in-scope", "foreign"],
+            &["query", "x", "--scope", "garbage"],
+            &["query", "x", "--scope", "hollow"],
+            &["query", "x", "--scope", "misspelt"],
+            &["query", "x", "--scope", "gone"],
+            &["query", "x", "--scope", "foreign"],
             &["context", "-n", "0"],
             &["qery"],
             &["query", "--statis", "all"],
             &["query", "--status", "aproved"],
             &["import"],
             &["import", "nowhere.jsonl"],
-            &["doctor", "--project", "/nowhere"],
+            &["doctor", "-C", "/nowhere"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("errors", text));
@@ -404,9 +386,9 @@ fn a_scope_that_is_named_and_has_a_broken_manifest_is_an_error() {
     let root = Root::samples();
     root.manifest("misspelt", "descripton = \"x\"\n");
     for arguments in [
-        vec!["query", "x", "--in-scope", "misspelt"],
-        vec!["--scope", "misspelt", "query", "x"],
-        vec!["get", "x", "--in-scope", "misspelt"],
+        vec!["query", "x", "--scope", "misspelt"],
+        vec!["--pin", "misspelt", "query", "x"],
+        vec!["get", "x", "--scope", "misspelt"],
     ] {
         let error = ack(root.path(), &arguments).fails(1);
         assert!(
@@ -442,12 +424,12 @@ fn exit_codes_are_0_answered_1_could_not_2_usage() {
         (&root, 0, vec!["--help"]),
         (&root, 0, vec!["help", "query"]),
         (&root, 1, vec!["get", "nothing"]),
-        (&root, 1, vec!["query", "x", "--in-scope", "nothing"]),
-        (&root, 1, vec!["--scope", "nothing", "query", "x"]),
+        (&root, 1, vec!["query", "x", "--scope", "nothing"]),
+        (&root, 1, vec!["--pin", "nothing", "query", "x"]),
         (
             &root,
             1,
-            vec!["--scope", "platform", "import", "no-such-file.jsonl"],
+            vec!["--pin", "platform", "import", "no-such-file.jsonl"],
         ),
         (&empty, 1, vec!["query", "x"]),
         (&empty, 1, vec!["get", "x"]),
@@ -458,7 +440,8 @@ fn exit_codes_are_0_answered_1_could_not_2_usage() {
         (&root, 2, vec!["query", "-n", "51"]),
         (&root, 2, vec!["query", "-n", "-1"]),
         (&root, 2, vec!["query", "-n", "many"]),
-        (&root, 2, vec!["query", "--since", "yesterday"]),
+        (&root, 0, vec!["query", "--since", "yesterday"]),
+        (&root, 2, vec!["query", "--since", "soon"]),
         (&root, 2, vec!["query", "--cursor", "nonsense"]),
         (&root, 2, vec!["get"]),
         (&root, 2, vec!["import", "x.jsonl"]),
@@ -492,7 +475,7 @@ fn a_reader_that_goes_away_is_no_error() {
             "all",
             "-n",
             "50",
-            "--full",
+            "--long",
             "--max-tokens",
             "20000",
         ],
@@ -529,7 +512,7 @@ fn a_message_nobody_reads_is_no_crash() {
     for arguments in [
         vec!["get", "nothing"],
         vec!["query", "--nothing"],
-        vec!["--scope", "new", "import", lines.to_str().unwrap()],
+        vec!["--pin", "new", "import", lines.to_str().unwrap()],
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -817,7 +800,7 @@ fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
     for scope in ["file", "folder"] {
         let answer = ack(
             root.path(),
-            &["query", "xylophone", "--in-scope", scope, "--json"],
+            &["query", "xylophone", "--scope", scope, "--json"],
         )
         .json();
         assert_eq!(answer["total"], 1, "{scope}: {answer}");
@@ -960,7 +943,7 @@ fn a_store_that_keeps_no_review_status_is_said_to() {
     let total = |scope: &str, status: &str| {
         ack(
             root.path(),
-            &["query", "--in-scope", scope, "--status", status, "--json"],
+            &["query", "--scope", scope, "--status", status, "--json"],
         )
         .json()["total"]
             .clone()
@@ -1052,9 +1035,9 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
         )
     );
     let given = path(&db);
-    let [own_db, own_scope] = sources(&["--db", &given, "--scope", "memory"]);
+    let [own_db, own_scope] = sources(&["--db", &given, "--pin", "memory"]);
     assert_eq!(own_db, (given.clone(), "flag --db".to_owned()));
-    assert_eq!(own_scope, ("memory".to_owned(), "flag --scope".to_owned()));
+    assert_eq!(own_scope, ("memory".to_owned(), "flag --pin".to_owned()));
     let empty = doctor(&|command| {
         command
             .env("ACK_MEM_PATH", "")
@@ -1095,10 +1078,10 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
     let told = project(&|command| {
         command
             .env("CLAUDE_PROJECT_DIR", folder("ledger-api"))
-            .arg("--project")
+            .arg("-C")
             .arg(folder("kiosk-web"));
     });
-    assert_eq!(told, ("flag --project".to_owned(), json!("kiosk-web")));
+    assert_eq!(told, ("flag -C".to_owned(), json!("kiosk-web")));
     std::fs::create_dir(folder("platform")).unwrap();
     let told = project(&|command| {
         command.current_dir(folder("platform"));
@@ -1125,9 +1108,9 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
     let told = scope(&|command| {
         command
             .env("ACK_MEM_SCOPE", "platform")
-            .args(["--scope", "kiosk-web"]);
+            .args(["--pin", "kiosk-web"]);
     });
-    assert_eq!(told, ("kiosk-web".to_owned(), "flag --scope".to_owned()));
+    assert_eq!(told, ("kiosk-web".to_owned(), "flag --pin".to_owned()));
 }
 
 #[test]
@@ -1194,7 +1177,7 @@ fn the_environment_pins_to_a_scope() {
     let answer = query(&|command| {
         command
             .env("ACK_MEM_SCOPE", "platform")
-            .args(["--scope", "kiosk-web"]);
+            .args(["--pin", "kiosk-web"]);
     })
     .json();
     assert_eq!(answer["searched"]["scopes"], json!(["kiosk-web"]));
@@ -1231,7 +1214,7 @@ fn home_alone_is_enough() {
     // The sample manifest of Dana's scope names `~/dotfiles`.
     let project = home.path().join("dotfiles");
     std::fs::create_dir(&project).unwrap();
-    let answer = run(bare().args(["query", "--json", "--project"]).arg(&project)).json();
+    let answer = run(bare().args(["query", "--json", "-C"]).arg(&project)).json();
     assert_eq!(
         answer["searched"]["current_scope"], "dana-private",
         "{answer}"
@@ -1273,12 +1256,12 @@ fn the_pin_names_a_single_database() {
             answer["searched"]["detected_by"],
             "environment ACK_MEM_SCOPE"
         );
-        let answer = with(name, &["query", "--in-scope", name, "--json"]).json();
+        let answer = with(name, &["query", "--scope", name, "--json"]).json();
         assert_eq!(answer["searched"]["scopes"], json!([name]));
         with(name, &["get", "ack_d7640b_2026-04-13_001"]).ok();
         assert!(with(name, &["scopes", "--json"]).json()["scopes"][0]["memory_count"].is_number());
         with(name, &["context"]).ok();
-        with(name, &["query", "x", "--in-scope", "another"]).fails(1);
+        with(name, &["query", "x", "--scope", "another"]).fails(1);
     }
     // What could pass for another name is none.
     for name in ["a/b", "..", "a\u{202e}b"] {

@@ -381,10 +381,10 @@ fn a_project_can_be_connected_alone() {
         ("gemini", ".gemini/settings.json"),
         ("copilot", ".mcp.json"),
     ] {
-        home.run(&["--project", there, "connect", client, "--here", "--yes"])
+        home.run(&["-C", there, "connect", client, "--here", "--yes"])
             .ok();
         assert!(project.join(file).is_file(), "{client}");
-        home.run(&["--project", there, "disconnect", client, "--here", "--yes"])
+        home.run(&["-C", there, "disconnect", client, "--here", "--yes"])
             .ok();
         assert!(contents(home.0.path()).is_empty(), "{client}");
     }
@@ -515,11 +515,11 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
         let (root, inside) = repository(&home);
         let before = contents(home.0.path());
         let connect = [
-            "--project",
+            "-C",
             &inside,
             "--root",
             "/srv/memories",
-            "--scope",
+            "--pin",
             "shop",
             "connect",
             client,
@@ -558,15 +558,8 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
                 "it passes on no others: {text}"
             );
         }
-        home.run(&[
-            "--project",
-            &inside,
-            "disconnect",
-            client,
-            "--here",
-            "--yes",
-        ])
-        .ok();
+        home.run(&["-C", &inside, "disconnect", client, "--here", "--yes"])
+            .ok();
         assert_eq!(contents(home.0.path()), before, "{client}");
     }
 }
@@ -590,14 +583,7 @@ fn a_program_on_the_path_is_named_by_its_place_there() {
         home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]["command"],
         link.to_str().unwrap()
     );
-    let here = connect(&[
-        "--project",
-        &inside,
-        "connect",
-        "claude-code",
-        "--here",
-        "--yes",
-    ]);
+    let here = connect(&["-C", &inside, "connect", "claude-code", "--here", "--yes"]);
     assert!(!here.err.contains("PATH"), "{here:?}");
     let server: Value =
         serde_json::from_str(&std::fs::read_to_string(root.join(".mcp.json")).unwrap()).unwrap();
@@ -623,8 +609,7 @@ fn what_would_be_told_twice_is_said() {
     let home = Home::new();
     let (_, inside) = repository(&home);
     let connect = |more: &[&str]| {
-        let outcome =
-            home.run(&[&["--project", &inside, "connect", "claude-code"][..], more].concat());
+        let outcome = home.run(&[&["-C", &inside, "connect", "claude-code"][..], more].concat());
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         outcome.err
     };

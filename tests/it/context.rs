@@ -384,7 +384,7 @@ fn a_relative_path_and_a_path_inside_a_repository_lead_to_the_project() {
     let folder = project(&root, "ledger-api", "main");
     std::fs::create_dir_all(folder.join("crates/core")).unwrap();
     let service = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("--project", root.path().join("work")))
+        inputs.project = Some(Setting::flag("-C", root.path().join("work")))
     });
     for path in [
         "ledger-api",

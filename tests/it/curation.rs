@@ -204,14 +204,11 @@ fn build(plan: &Plan) -> Root {
 fn service(plan: &Plan, root: &Root) -> Service {
     root.service_with(|inputs| {
         if let Some(current) = plan.current {
-            inputs.project = Some(Setting::flag(
-                "--project",
-                project_folder(root.path(), current),
-            ));
+            inputs.project = Some(Setting::flag("-C", project_folder(root.path(), current)));
         }
         inputs.pinned = plan
             .pinned
-            .map(|scope| Setting::flag("--scope", SCOPES[scope].to_owned()));
+            .map(|scope| Setting::flag("--pin", SCOPES[scope].to_owned()));
     })
 }
 
@@ -754,7 +751,7 @@ fn a_private_scope_is_read_only_when_it_is_current_or_named() {
         1
     );
     let at_home =
-        root.service_with(|inputs| inputs.project = Some(Setting::flag("--project", home.clone())));
+        root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", home.clone())));
     assert_eq!(
         call(&at_home, "query_memories", json!({ "query": "deploy" })).unwrap()["total"],
         2

@@ -35,7 +35,7 @@ fn detect_with(
     change: impl FnOnce(&mut Inputs),
 ) -> (Option<String>, Option<String>) {
     let service = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("--project", project.to_owned()));
+        inputs.project = Some(Setting::flag("-C", project.to_owned()));
         change(inputs);
     });
     let answer = call(&service, "list_scopes", json!({})).unwrap();
@@ -145,13 +145,13 @@ fn the_rules_apply_in_their_order() {
         )
     );
     let flag = |inputs: &mut Inputs| {
-        inputs.pinned = Some(Setting::flag("--scope", "pinned-flag".to_owned()))
+        inputs.pinned = Some(Setting::flag("--pin", "pinned-flag".to_owned()))
     };
     assert_eq!(
         detect_with(&root, &project, flag),
         (
             Some("pinned-flag".to_owned()),
-            Some("flag --scope".to_owned())
+            Some("flag --pin".to_owned())
         )
     );
     assert_eq!(
@@ -196,7 +196,7 @@ fn the_project_is_the_given_folder_or_the_working_directory() {
     let [one, two] = ["one", "two"].map(|name| folder(&root, name));
     let current = |project: Option<&PathBuf>| {
         let service = root.service_with(|inputs| {
-            inputs.project = project.map(|project| Setting::flag("--project", project.clone()));
+            inputs.project = project.map(|project| Setting::flag("-C", project.clone()));
             inputs.working_directory = two.clone();
         });
         call(&service, "list_scopes", json!({})).unwrap()["current_scope"].clone()

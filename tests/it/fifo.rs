@@ -55,7 +55,7 @@ fn ask(root: &Root, folder: &Path, door: &[&str]) -> Output {
     command
         .arg("--root")
         .arg(root.path())
-        .arg("--project")
+        .arg("-C")
         .arg(folder)
         .args(door);
     run(command.env("HOME", root.path().join("home")))

@@ -262,7 +262,7 @@ fn the_scope_of_the_current_project_comes_first_where_two_hold_the_id() {
     let in_project = |name: &str| {
         call(
             &root.service_with(|inputs| {
-                inputs.project = Some(Setting::flag("--project", root.path().join(name)))
+                inputs.project = Some(Setting::flag("-C", root.path().join(name)))
             }),
             "get_memory",
             json!({ "id": "same" }),

@@ -303,7 +303,7 @@ fn the_plugin_is_silent_where_the_settings_call_the_hook_too() {
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(told(&plugin), alone);
     home.run(&[
-        "--project",
+        "-C",
         folder.to_str().unwrap(),
         "connect",
         "claude-code",
@@ -346,22 +346,12 @@ fn without_a_word_on_standard_input_the_usual_detection_holds() {
     let folder = project(&root, "ledger-api", "main");
     let text = added(ack_with_input(
         root.path(),
-        &[
-            "--project",
-            folder.to_str().unwrap(),
-            "hook",
-            "session-start",
-        ],
+        &["-C", folder.to_str().unwrap(), "hook", "session-start"],
         b"",
     ));
     assert!(text.contains("ledger-api"), "{text}");
     let elsewhere = event(Path::new("/nowhere"), "startup").to_string();
-    let arguments = [
-        "--project",
-        folder.to_str().unwrap(),
-        "hook",
-        "session-start",
-    ];
+    let arguments = ["-C", folder.to_str().unwrap(), "hook", "session-start"];
     assert_eq!(
         added(ack_with_input(
             root.path(),

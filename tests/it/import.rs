@@ -412,7 +412,7 @@ fn a_scope_whose_store_lies_elsewhere_gets_the_rows_there_or_none() {
     if outcome.code == Some(0) {
         let answer = ack(
             root.path(),
-            &["query", "xylophone", "--in-scope", "linked", "--json"],
+            &["query", "xylophone", "--scope", "linked", "--json"],
         );
         assert_eq!(
             answer.code,

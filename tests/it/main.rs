@@ -21,6 +21,7 @@ mod docs;
 mod doors;
 mod eval;
 mod fifo;
+mod flags;
 mod floods;
 mod flows;
 mod fold;

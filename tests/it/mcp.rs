@@ -1259,7 +1259,7 @@ fn a_running_server_sees_a_new_scope_and_new_rows_at_once() {
 fn a_pinned_server_refuses_other_scopes_by_name() {
     let root = Root::samples();
     let mut pinned = command(root.path());
-    pinned.args(["--scope", "platform"]);
+    pinned.args(["--pin", "platform"]);
     let mut server = Server::spawn(pinned);
     server.initialize("2025-06-18");
     let body = server.fail(

@@ -538,7 +538,7 @@ fn of_equal_matches_the_current_project_wins_and_not_its_scope() {
         &[said("web", "aa", "09"), said("ledger", "bb", "01")],
     );
     let service = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("--project", folder(&root, "code/ledger")))
+        inputs.project = Some(Setting::flag("-C", folder(&root, "code/ledger")))
     });
     let answer = call(
         &service,

@@ -434,7 +434,7 @@ fn score_decides_then_the_current_project_then_age_then_the_id() {
         )],
     );
     let service = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("--project", root.path().join("my-app")))
+        inputs.project = Some(Setting::flag("-C", root.path().join("my-app")))
     });
     let answer = query(
         &service,
@@ -1092,7 +1092,7 @@ fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_to
         ],
     );
     let service = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("--project", root.path().join("alpha")))
+        inputs.project = Some(Setting::flag("-C", root.path().join("alpha")))
     });
     for arguments in [
         json!({ "query": "cache" }),

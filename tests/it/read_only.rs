@@ -219,12 +219,12 @@ fn no_operation_of_the_service_changes_a_byte() {
 
 /// The reading subcommands.
 const READING: [&[&str]; 13] = [
-    &["query", "marker", "--status", "all", "--full", "--explain"],
+    &["query", "marker", "--status", "all", "--long", "--explain"],
     &["query"],
-    &["query", "marker", "--in-scope", "wal-killed"],
-    &["query", "log", "--in-scope", "no-shm", "--json"],
-    &["query", "marker", "--in-scope", "hot-journal"],
-    &["query", "--in-scope", "empty"],
+    &["query", "marker", "--scope", "wal-killed"],
+    &["query", "log", "--scope", "no-shm", "--json"],
+    &["query", "marker", "--scope", "hot-journal"],
+    &["query", "--scope", "empty"],
     &[
         "get",
         "m1",
@@ -240,11 +240,11 @@ const READING: [&[&str]; 13] = [
         "history",
     ],
     &["scopes"],
-    &["scopes", "--in-scope", "wal-at-rest", "--json"],
+    &["scopes", "--scope", "wal-at-rest", "--json"],
     &["context", "marker"],
     &["doctor"],
     &["doctor", "--json"],
-    &["--scope", "wal-live", "query", "log"],
+    &["--pin", "wal-live", "query", "log"],
 ];
 
 #[test]
@@ -269,8 +269,8 @@ fn a_planned_import_and_a_planned_scope_write_nothing() {
     fs::write(lines.path(), "{\"id\":\"new-1\",\"title\":\"a new one\"}\n").unwrap();
     let file = lines.path().to_str().unwrap();
     for arguments in [
-        vec!["--scope", "rollback", "import", "--dry-run", file],
-        vec!["--scope", "brand-new", "import", "--dry-run", file],
+        vec!["--pin", "rollback", "import", "--dry-run", file],
+        vec!["--pin", "brand-new", "import", "--dry-run", file],
         vec!["scopes", "add", "planned", "--store", file],
     ] {
         unchanged(&root, &arguments.join(" "), || {

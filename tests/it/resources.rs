@@ -279,7 +279,7 @@ fn private_scopes_are_neither_listed_nor_completed_and_read_when_named() {
     let project = root.path().join("dotfiles");
     std::fs::create_dir(&project).unwrap();
     let mut own = command(root.path());
-    own.arg("--project").arg(&project);
+    own.arg("-C").arg(&project);
     let mut server = Server::spawn(own);
     server.initialize("2025-11-25");
     assert!(uris(&mut server).contains(&private));
@@ -299,7 +299,7 @@ fn private_scopes_are_neither_listed_nor_completed_and_read_when_named() {
 fn a_pinned_server_has_one_scope() {
     let root = Root::samples();
     let mut pinned = command(root.path());
-    pinned.args(["--scope", "platform"]);
+    pinned.args(["--pin", "platform"]);
     let mut server = Server::spawn(pinned);
     server.initialize("2025-11-25");
     assert_eq!(
@@ -758,7 +758,7 @@ fn a_question_that_a_client_took_apart_is_put_together_again() {
 fn a_pin_refuses_another_scope_and_takes_what_is_none_as_a_word() {
     let root = Root::samples();
     let mut pinned = crate::mcp::command(root.path());
-    pinned.args(["--scope", "platform"]);
+    pinned.args(["--pin", "platform"]);
     let mut server = Server::spawn(pinned);
     server.initialize("2025-06-18");
     let refused = fail(

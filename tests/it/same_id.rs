@@ -95,7 +95,7 @@ fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_other
         ),
     ] {
         let service = root.service_with(|inputs| {
-            inputs.project = Some(Setting::flag("--project", root.path().join(current)))
+            inputs.project = Some(Setting::flag("-C", root.path().join(current)))
         });
         let answer = call(
             &service,
@@ -212,7 +212,7 @@ fn an_address_reaches_exactly_one_memory_whatever_its_id() {
     );
     // A pinned server has one scope, by this way too.
     let pinned = root
-        .service_with(|inputs| inputs.pinned = Some(Setting::flag("--scope", "alpha".to_owned())));
+        .service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "alpha".to_owned())));
     let error = call(
         &pinned,
         "get_memory",
@@ -302,7 +302,7 @@ fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
     assert!(
         out.contains("the beta keys")
             && out.contains("`gamma` (promoted)")
-            && out.contains("`--in-scope` says which"),
+            && out.contains("`--scope` says which"),
         "{out}"
     );
     let out = ack(root.path(), &["get", &address("gamma", "same")]).ok();
@@ -388,8 +388,8 @@ fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
     );
     let folder = root.path().join("gamma");
     std::fs::create_dir(&folder).unwrap();
-    let service = root
-        .service_with(|inputs| inputs.project = Some(Setting::flag("--project", folder.clone())));
+    let service =
+        root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", folder.clone())));
     let start = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
     let text = hooked(&root, "session-start", start);
     let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "when do we rotate the beta keys every month?" });

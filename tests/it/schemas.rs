@@ -150,7 +150,7 @@ fn every_schema_is_a_valid_schema_and_says_what_each_property_is() {
 fn answers_over_the_sample_scopes_keep_to_their_schemas() {
     let root = Root::samples();
     let service = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api")))
+        inputs.project = Some(Setting::flag("-C", root.path().join("ledger-api")))
     });
     let queries = [
         json!({}),

@@ -66,7 +66,7 @@ fn a_scope_is_described_by_what_it_holds() {
     );
     let answer = call(
         &root.service_with(|inputs| {
-            inputs.project = Some(Setting::flag("--project", root.path().join("ledger-api")))
+            inputs.project = Some(Setting::flag("-C", root.path().join("ledger-api")))
         }),
         "list_scopes",
         json!({}),
@@ -428,7 +428,7 @@ fn of_a_private_scope_that_is_not_current_nothing_but_its_name_is_told() {
     // Named or current, everything is told.
     let named = call(&service, "list_scopes", json!({ "scope": "secret" })).unwrap();
     let current = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("--project", root.scope_folder("secret")))
+        inputs.project = Some(Setting::flag("-C", root.scope_folder("secret")))
     });
     for answer in [named, call(&current, "list_scopes", json!({})).unwrap()] {
         let told = scope(&answer, "secret");

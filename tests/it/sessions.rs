@@ -92,7 +92,7 @@ fn doors(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
     keep("hook user-prompt".to_owned(), told.ok());
     let folder = folder.to_str().unwrap();
     for arguments in [&["context"][..], &["context", "--json"]] {
-        let arguments = [&["--project", folder], arguments].concat();
+        let arguments = [&["-C", folder], arguments].concat();
         keep(format!("{arguments:?}"), ack(root.path(), &arguments).ok());
     }
     for id in ids {
@@ -519,7 +519,7 @@ fn a_summary_is_told_once_and_no_session_is_headed_by_its_id() {
     }
     let people = ack(
         root.path(),
-        &["--project", folder.to_str().unwrap(), "context", "-n", "1"],
+        &["-C", folder.to_str().unwrap(), "context", "-n", "1"],
     )
     .ok();
     assert!(

@@ -390,7 +390,7 @@ fn hostile_text_reaches_no_terminal_through_the_command_line() {
             "all",
             "-n",
             "50",
-            "--full",
+            "--long",
             "--explain",
         ],
         &[
@@ -401,8 +401,8 @@ fn hostile_text_reaches_no_terminal_through_the_command_line() {
             "--include",
             "history",
         ],
-        &["scopes", "--in-scope", "evil"],
-        &["context", "evil", "--project", "/nowhere/evil"],
+        &["scopes", "--scope", "evil"],
+        &["context", "evil", "-C", "/nowhere/evil"],
         &["doctor"],
         &["get", "no\u{1b}[31msuch\u{202e}id"],
     ];

@@ -71,7 +71,7 @@ impl Root {
     pub fn service_with(&self, change: impl FnOnce(&mut Inputs)) -> Service {
         let mut inputs = Inputs {
             root: Some(Setting::flag("--root", self.path().to_owned())),
-            project: Some(Setting::flag("--project", self.path().join("elsewhere"))),
+            project: Some(Setting::flag("-C", self.path().join("elsewhere"))),
             working_directory: self.path().to_owned(),
             ..Inputs::default()
         };

@@ -850,7 +850,7 @@ fn a_hook_calls_the_tools_as_the_file_does() {
         let output = run(
             root,
             &[
-                "--project",
+                "-C",
                 project,
                 "hook",
                 "session-start",

@@ -146,7 +146,7 @@ pub fn requests() -> Vec<(&'static str, Value)> {
 fn over_standard_input_and_output() {
     let (root, folder) = hostile();
     let mut server = command(root.path());
-    server.arg("--project").arg(&folder);
+    server.arg("-C").arg(&folder);
     let mut server = Server::spawn(server);
     server.initialize("2025-11-25");
     for (method, params) in requests() {
@@ -185,25 +185,25 @@ fn on_the_command_line() {
         for arguments in [
             &["query", "deploy"][..],
             &["query", EVIL],
-            &["query", "--in-scope", EVIL],
-            &["query", "--in-scope", "key"],
+            &["query", "--scope", EVIL],
+            &["query", "--scope", "key"],
             &["query", "--status", EVIL],
             &["query", "--since", EVIL],
             &["get", EVIL],
             &["get", "a", EVIL],
             &["scopes"],
-            &["scopes", "--in-scope", "good"],
+            &["scopes", "--scope", "good"],
             &["scopes", "add", EVIL, "--store", EVIL],
             &["context"],
             &["doctor"],
             &["-v", "query", "deploy"],
-            &["import", EVIL, "--scope", EVIL],
-            &["import", EVIL, "--scope", "good"],
-            &["index", "--scope", EVIL],
+            &["import", EVIL, "--pin", EVIL],
+            &["import", EVIL, "--pin", "good"],
+            &["index", "--pin", EVIL],
             &[EVIL],
             &["query", &format!("--{EVIL}")],
         ] {
-            for more in [&["--project", folder][..], &["--project", folder, "--json"]] {
+            for more in [&["-C", folder][..], &["-C", folder, "--json"]] {
                 let arguments = [arguments, more].concat();
                 check(&arguments, &ack(root.path(), &arguments));
             }
@@ -217,7 +217,7 @@ fn on_the_command_line() {
         let served = run(binary()
             .arg("--root")
             .arg(root.path())
-            .args(["--project", folder, "-v", "serve"])
+            .args(["-C", folder, "-v", "serve"])
             .stdin(Stdio::null()));
         check(&["serve", "-v"], &served);
         let event =
@@ -276,7 +276,7 @@ fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
             .arg("--root")
             .arg(root.path())
             .args(arguments)
-            .args(["--project", "/nowhere"]);
+            .args(["-C", "/nowhere"]);
         command.stdin(Stdio::null());
         if let Some(log) = log {
             command.env("ACK_MEM_LOG", log);
@@ -327,9 +327,9 @@ fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
             "{said}"
         );
     }
-    let said = serve(&["--scope", "platform", "serve", "-v"], None);
+    let said = serve(&["--pin", "platform", "serve", "-v"], None);
     assert!(
-        said.contains("pinned to scope `platform` (flag --scope)")
+        said.contains("pinned to scope `platform` (flag --pin)")
             && !said.contains("scope `ledger-api`"),
         "{said}"
     );

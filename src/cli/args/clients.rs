@@ -128,7 +128,7 @@ pub struct ConnectArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Write without asking
-    #[arg(long)]
+    #[arg(long, short = 'y')]
     pub yes: bool,
 }
 
@@ -145,7 +145,7 @@ pub struct DisconnectArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Write without asking
-    #[arg(long)]
+    #[arg(long, short = 'y')]
     pub yes: bool,
 }
 

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use super::day::day;
+
 /// A status filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -26,22 +28,25 @@ pub struct QueryArgs {
     /// Words, an error message, an identifier or a question; none: the newest
     pub query: Vec<String>,
     /// Only memories with this tag (repeatable)
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", short = 't', value_name = "TAG")]
     pub tags: Vec<String>,
     /// One of the tags is enough
     #[arg(long)]
     pub any_tag: bool,
     /// Only memories learned in this project
-    #[arg(long = "in-project", value_name = "NAME")]
-    pub in_project: Option<String>,
-    /// Only this scope, without pinning to it
-    #[arg(long = "in-scope", value_name = "NAME")]
-    pub in_scope: Option<String>,
-    /// Which statuses to show
+    #[arg(long, short = 'p', alias = "in-project", value_name = "NAME")]
+    pub project: Option<String>,
+    /// Only this scope
+    #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
+    pub scope: Option<String>,
+    /// Which statuses to show [default: approved]
     #[arg(long, value_enum)]
     pub status: Option<StatusArg>,
+    /// Unreviewed memories too: `--status all`
+    #[arg(long, short = 'a', conflicts_with = "status")]
+    pub all: bool,
     /// Results, 1 to 50
-    #[arg(long, short = 'n', allow_negative_numbers = true)]
+    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     pub limit: Option<i64>,
     /// Only this type, or one of several between commas
     #[arg(long = "type", value_name = "TYPE")]
@@ -49,11 +54,11 @@ pub struct QueryArgs {
     /// Only memories about such a file (repeatable; globs allowed)
     #[arg(long = "file", value_name = "PATH")]
     pub files: Vec<String>,
-    /// First day, YYYY-MM-DD
-    #[arg(long, value_name = "DAY")]
+    /// First day: 2026-02-28, today, yesterday, or how long ago: 7d, 2w, 3m, 1y
+    #[arg(long, value_name = "DAY", value_parser = day)]
     pub since: Option<String>,
-    /// Last day, included, YYYY-MM-DD
-    #[arg(long, value_name = "DAY")]
+    /// Last day, included, written in the same ways
+    #[arg(long, value_name = "DAY", value_parser = day)]
     pub until: Option<String>,
     /// Only memories of this session
     #[arg(long)]
@@ -61,9 +66,15 @@ pub struct QueryArgs {
     /// Without a query: the oldest first
     #[arg(long)]
     pub oldest: bool,
-    /// Show narrative and files too
+    /// Show all of each memory: every fact, the text, files, the exact time
+    #[arg(long, short = 'l', alias = "full")]
+    pub long: bool,
+    /// The next page of the last query at this terminal
+    #[arg(long, conflicts_with_all = ["query", "cursor"])]
+    pub next: bool,
+    /// Exit with 1 where nothing was found
     #[arg(long)]
-    pub full: bool,
+    pub exit_code: bool,
     /// Most tokens the answer may take, 200 to 20000
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_tokens: Option<i64>,
@@ -87,15 +98,18 @@ pub struct QueryArgs {
 /// Arguments of `get`.
 #[derive(Debug, Clone, Args)]
 pub struct GetArgs {
-    /// One id, or up to 20
-    #[arg(required = true)]
+    /// An id, its beginning, or the number of a result of the last query at this terminal; up to 20
+    #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-    /// The scope that holds them, without pinning to it
-    #[arg(long = "in-scope", value_name = "NAME")]
-    pub in_scope: Option<String>,
-    /// Which statuses to show
+    /// The scope that holds them
+    #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
+    pub scope: Option<String>,
+    /// Which statuses to show [default: approved]
     #[arg(long, value_enum)]
     pub status: Option<StatusArg>,
+    /// Unreviewed memories too: `--status all`
+    #[arg(long, short = 'a', conflicts_with = "status")]
+    pub all: bool,
     /// Also show these (repeatable)
     #[arg(long, value_enum)]
     pub include: Vec<IncludeArg>,
@@ -144,7 +158,13 @@ pub struct ContextArgs {
     #[arg(long)]
     pub own_only: bool,
     /// Memories a list, 1 to 50
-    #[arg(long, short = 'n', allow_negative_numbers = true)]
+    #[arg(
+        long = "limit",
+        short = 'n',
+        alias = "max-memories",
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     pub max_memories: Option<i64>,
     /// Most tokens the answer may take, 200 to 20000
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

@@ -12,8 +12,8 @@ pub struct ScopesArgs {
     #[command(subcommand)]
     pub command: Option<ScopesCommand>,
     /// One scope in detail
-    #[arg(long = "in-scope", value_name = "NAME")]
-    pub in_scope: Option<String>,
+    #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
+    pub scope: Option<String>,
 }
 
 /// The commands under `scopes`.
@@ -52,7 +52,7 @@ pub struct AddArgs {
     #[arg(long, value_parser = unreviewed, value_name = "staging|approved")]
     pub unreviewed: Option<Unreviewed>,
     /// Write it
-    #[arg(long)]
+    #[arg(long, short = 'y')]
     pub yes: bool,
 }
 

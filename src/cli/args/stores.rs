@@ -16,6 +16,9 @@ pub struct EvalArgs {
 pub struct ImportArgs {
     /// The file, or `-` for standard input; one JSON object a line (schemas/import-line.json)
     pub file: PathBuf,
+    /// The scope to import into, new or existing
+    #[arg(long, short = 's', value_name = "NAME")]
+    pub scope: Option<String>,
     /// Import the good lines where others are refused
     #[arg(long)]
     pub skip_refused: bool,
@@ -30,8 +33,11 @@ pub struct ImportArgs {
 /// Arguments of `index`.
 #[derive(Debug, Clone, Args)]
 pub struct IndexArgs {
+    /// Only this scope
+    #[arg(long, short = 's', value_name = "NAME")]
+    pub scope: Option<String>,
     /// Every scope
-    #[arg(long)]
+    #[arg(long, short = 'a')]
     pub all: bool,
     /// Say what would be done and write nothing
     #[arg(long)]

@@ -104,7 +104,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
     let mut file = std::fs::File::create_new(&path).map_err(io)?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(io)?;
     write_plain(&format!(
-        "{out}written; try: ack-memory query --in-scope {} --status all\n",
+        "{out}written; try: ack-memory query --scope {} --all\n",
         args.name
     ))
 }

@@ -1,0 +1,85 @@
+//! Days as people write them: a date, `today`, `yesterday`, or how long ago.
+
+use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
+
+/// Reads a day for `--since` and `--until`; it is given on as `YYYY-MM-DD`. Days are those of UTC, as in requests.
+pub(super) fn day(text: &str) -> Result<String, String> {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    read(text, today).ok_or_else(|| {
+        "use a date such as 2026-02-28, today, yesterday, or how long ago: 7d, 2w, 3m, 1y"
+            .to_owned()
+    })
+}
+
+fn read(text: &str, today: Date) -> Option<String> {
+    let text = text.trim().to_lowercase();
+    let text = text.strip_suffix(" ago").unwrap_or(&text).trim();
+    // A day that no calendar has is answered with the nearest one that does.
+    if is_dated(text) {
+        return Some(text.to_owned());
+    }
+    let span = match text {
+        "today" => 0.days(),
+        "yesterday" => 1.day(),
+        _ => {
+            let end = text.find(|c: char| !c.is_ascii_digit())?;
+            let (number, unit) = text.split_at_checked(end)?;
+            let number: i64 = number.parse().ok().filter(|number| *number < 10_000)?;
+            match unit.trim() {
+                "d" | "day" | "days" => number.days(),
+                "w" | "week" | "weeks" => number.weeks(),
+                "m" | "mo" | "month" | "months" => number.months(),
+                "y" | "year" | "years" => number.years(),
+                _ => return None,
+            }
+        }
+    };
+    Some(today.checked_sub(span).ok()?.to_string())
+}
+
+fn is_dated(text: &str) -> bool {
+    let numbers: Vec<usize> = text
+        .split('-')
+        .filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+        .map(str::len)
+        .collect();
+    numbers == [4, 2, 2] && text.len() == 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_written_in_many_ways() {
+        let today: Date = "2026-03-31".parse().unwrap();
+        let read = |text| read(text, today);
+        for (text, day) in [
+            ("2026-02-28", "2026-02-28"),
+            ("today", "2026-03-31"),
+            ("Yesterday", "2026-03-30"),
+            ("7d", "2026-03-24"),
+            ("2w", "2026-03-17"),
+            ("2 weeks ago", "2026-03-17"),
+            // The last day of a shorter month.
+            ("1m", "2026-02-28"),
+            ("1y", "2025-03-31"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(day), "{text}");
+        }
+        for text in [
+            "2026-2-30",
+            "7",
+            "d",
+            "7x",
+            "-1d",
+            "99999d",
+            "9999y",
+            "soon",
+            "",
+            "7d ago ago",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Spellings of version 0.1, which work for one more version and say how they are written now.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::{Cli, Command};
+use crate::config::{ENV_PROJECT, ENV_SCOPE};
+
+/// Flags that have another name now.
+const RENAMED: [(&str, &str); 4] = [
+    ("--in-scope", "--scope"),
+    ("--in-project", "--project"),
+    ("--full", "--long"),
+    ("--max-memories", "--limit"),
+];
+
+impl Cli {
+    /// Gives old spellings their meaning, and keeps what to say about them.
+    pub(super) fn read_old_spellings(&mut self, arguments: impl Iterator<Item = OsString>) {
+        for argument in arguments.take_while(|argument| argument != "--") {
+            let argument = argument.to_string_lossy();
+            let flag = argument.split('=').next().unwrap_or_default();
+            if let Some((old, new)) = RENAMED.into_iter().find(|(old, _)| *old == flag) {
+                self.global.old.push(format!("`{old}` is `{new}` now"));
+            }
+        }
+        let folder = match &mut self.command {
+            Command::Query(args) => args.project.take_if(|project| is_folder(project)),
+            _ => self.global.project.take(),
+        };
+        if let Some(folder) = folder {
+            self.global.dir = Some(folder.into());
+            self.global.variables.retain(|name| *name != ENV_PROJECT);
+            let said = "`--project DIR` is `-C DIR` now; `--project NAME` filters";
+            self.global.old.push(said.to_owned());
+        }
+        let filters = matches!(
+            self.command,
+            Command::Query(_) | Command::Get(_) | Command::Scopes(_)
+        );
+        if let Some(scope) = self.global.scope.take().filter(|_| !filters) {
+            self.global.pin = Some(scope);
+            self.global.variables.retain(|name| *name != ENV_SCOPE);
+            if !matches!(self.command, Command::Import(_) | Command::Index(_)) {
+                let said = "`--scope` pins no more: `--pin` does, `--scope` filters";
+                self.global.old.push(said.to_owned());
+            }
+        }
+        self.global.old.dedup();
+    }
+}
+
+/// Whether the value of `--project` can only be a folder: projects have names.
+fn is_folder(value: &str) -> bool {
+    let path = Path::new(value);
+    path.is_absolute() || value.starts_with(['~', '.']) || (value.contains('/') && path.is_dir())
+}
