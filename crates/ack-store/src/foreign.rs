@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use crate::open::{self, Opening};
-use crate::{StoreError, gate, layout, lock};
+use crate::store::gate;
+use crate::{StoreError, layout, lock};
 
 /// A database of mcp-memory-service (`sqlite_vec.db`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

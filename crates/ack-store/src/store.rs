@@ -516,7 +516,7 @@ fn is_transient(error: &StoreError) -> bool {
     }
 }
 
-fn gate(path: &Path) -> Arc<Mutex<()>> {
+pub(crate) fn gate(path: &Path) -> Arc<Mutex<()>> {
     static GATES: OnceLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = OnceLock::new();
     let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     Arc::clone(
