@@ -1,30 +1,37 @@
 //! `get_context`: the few memories that matter for a project now.
 //!
-//! What the session is about (`focus`) decides where it is given. Otherwise the project as it stands does, signal by signal
-//! (`signals::Reason`): the files that were changed, the name of the branch, what the manifests declare. Then come
-//! decisions and gotchas, and last what is merely recent. Each has its share of the list.
+//! What the session is about (`focus`) decides where it is given: that is a search. Otherwise the project as it stands does,
+//! reason by reason ([`evidence`]): the files that were changed, the name of the branch, what the manifests declare. Then come
+//! decisions and gotchas, and last what is merely recent. The session start hook chooses with the same code ([`choose`]).
 
+mod branch;
 pub mod brief;
 mod choose;
+mod evidence;
+mod focus;
 mod manifests;
+mod outlines;
 mod signals;
 mod words;
 
+pub use self::choose::RECENT;
+
 use std::path::PathBuf;
 
-use self::choose::{Chooser, Wanted};
+use self::choose::{Choice, Limits, choose};
 use self::signals::Signals;
+use crate::scope::resolve::Current;
 use crate::service::engine::Service;
 use crate::service::error::Error;
-use crate::service::open::OpenScopes;
 use crate::service::validate::{max_tokens, number, short};
-use crate::service::{answer, bounds, scopes};
+use crate::service::{answer, bounds};
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{
     ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo,
     SessionEntry,
 };
+use ack_store::READ_TIMEOUT;
 use ack_store::sessions::RecentSession;
 use ack_sys::files::expand_home;
 
@@ -38,7 +45,7 @@ const SESSIONS: usize = 3;
 /// # Errors
 /// Invalid arguments, or no scope at all.
 pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
-    let most = number(
+    let max = number(
         "max_memories",
         request.max_memories,
         1,
@@ -54,71 +61,36 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let mut notes = Vec::new();
     let folder = folder(service, request, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
-    let scopes = selection.scopes.clone();
-    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
-    let wanted = match request
-        .focus
-        .as_deref()
-        .map(str::trim)
-        .filter(|focus| !focus.is_empty())
-    {
-        Some(focus) => Wanted::Focus(text::line(focus, 2_000)),
-        None => {
-            let signals = Signals::read(
-                &selection.current.folder,
-                selection.current.repository.as_ref(),
-                service.config.home.as_deref(),
-            );
-            let (compared, tracked) = (signals.changes.compared, signals.changes.tracked);
-            if compared < tracked {
-                notes.push(Note::new(
-                    NoteKind::NotAvailable,
-                    format!("{compared} of {tracked} tracked files were looked at for changes, the likeliest first"),
-                ));
-            }
-            Wanted::Signals(signals)
-        }
+    let focus = request.focus.as_deref().unwrap_or_default().trim();
+    let others = request.include_cross_project.unwrap_or(true);
+    let limits = Limits {
+        own: max,
+        others: if others { max } else { 0 },
+        sessions: true,
+        timeout: READ_TIMEOUT,
     };
-    let mut chooser = Chooser::new(&opened, &selection, most, &wanted);
-    let mut own = chooser.choose(true, &mut notes)?;
-    let mut cross = if request.include_cross_project.unwrap_or(true) {
-        chooser.choose(false, &mut notes)?
+    let Choice {
+        mut own,
+        others: mut cross,
+        mut sessions,
+        pending,
+        ..
+    } = if focus.is_empty() {
+        let signals = Signals::of(&selection.current, &service.config);
+        note_compared(&signals, &mut notes);
+        choose(&mut selection, signals, limits, &mut notes)?
     } else {
-        Vec::new()
+        let focus = text::line(focus, 2_000);
+        focus::choose(service, &mut selection, &focus, limits, &mut notes)?
     };
-    let mut sessions = recent(chooser.sessions(), &[&own, &cross]);
-    let own_scope = selection.current.scope.as_ref();
-    let pending = own_scope
-        .and_then(|scope| opened.named(&scope.name)?.index())
-        .map(|index| scopes::pending(index, 0))
-        .filter(|pending| pending.count > 0);
-    if own_scope.is_none() {
+    if selection.current.scope.is_none() {
         notes.push(Note::new(
             NoteKind::NoCurrentScope,
             "no scope claims this project; add its path to `paths` in a scope.toml",
         ));
     }
-    if let (Some(pending), Some(scope)) = (&pending, own_scope)
-        && own.is_empty()
-    {
-        opened.note_missing_status(|name| name == scope.name, &mut notes);
-        notes.push(Note::about(
-            NoteKind::HiddenByStatus,
-            &scope.name,
-            format!(
-                "{} memories wait for review; query_memories with `status: \"staging\"` shows them",
-                pending.count
-            ),
-        ));
-    }
-    opened.note_locks(&mut notes);
     let mut response = ContextResponse {
-        project: ProjectInfo {
-            name: text::line(&selection.current.name, 200),
-            path: text::line(&selection.current.folder.display().to_string(), 400),
-            scope: own_scope.map(|scope| scope.name.clone()),
-            detected_by: selection.current.rule.clone(),
-        },
+        project: project_info(&selection.current),
         pending,
         searched: selection.searched(StatusFilter::Approved),
         notes,
@@ -129,6 +101,37 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     bounds::limit_notes(&mut response.notes);
     pack(&mut response, &mut own, &mut cross, &mut sessions, budget);
     Ok(response)
+}
+
+/// Says how many files were compared, where not all were.
+fn note_compared(signals: &Signals, notes: &mut Vec<Note>) {
+    let (compared, tracked) = (signals.changes.compared, signals.changes.tracked);
+    if compared < tracked {
+        notes.push(Note::new(
+            NoteKind::NotAvailable,
+            format!("{compared} of {tracked} tracked files were looked at for changes, the likeliest first"),
+        ));
+    }
+}
+
+fn project_info(current: &Current) -> ProjectInfo {
+    ProjectInfo {
+        name: text::line(&current.name, 200),
+        path: text::line(&current.folder.display().to_string(), 400),
+        scope: current.scope.as_ref().map(|scope| scope.name.clone()),
+        detected_by: current.rule.clone(),
+    }
+}
+
+/// The note of a project whose memories all wait for review.
+fn hidden_by_status(scope: &str, count: u64) -> Note {
+    Note::about(
+        NoteKind::HiddenByStatus,
+        scope,
+        format!(
+            "{count} memories wait for review; query_memories with `status: \"staging\"` shows them"
+        ),
+    )
 }
 
 fn folder(

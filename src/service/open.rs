@@ -78,22 +78,7 @@ impl OpenScopes {
         scopes: &[Arc<Scope>],
         notes: &mut Vec<Note>,
     ) -> Result<Self, Error> {
-        notes.extend(selection.meant.clone());
-        for broken in &selection.broken {
-            let reason = text::line(&broken.reason, 500);
-            notes.push(Note::about(
-                NoteKind::ScopeUnavailable,
-                &broken.scope,
-                reason,
-            ));
-        }
-        if let Some(broken) = selection.broken.first().filter(|_| scopes.is_empty()) {
-            return Err(ScopeError::Unusable {
-                name: broken.scope.clone(),
-                reason: broken.reason.clone(),
-            }
-            .into());
-        }
+        note_broken(selection, scopes, notes)?;
         let mut open = Vec::with_capacity(scopes.len());
         let mut first: Option<StoreError> = None;
         let mut failed = HashSet::new();
@@ -208,13 +193,36 @@ impl OpenScopes {
             if !relevant(open.name()) || open.index().is_none_or(|index| index.has_status) {
                 continue;
             }
-            let counts_as = open.scope.store.unreviewed().status();
-            notes.push(Note::about(
-                NoteKind::NoStatusColumn,
-                open.name(),
-                format!("this store keeps no review status; its rows count as `{counts_as}` (`unreviewed` in scope.toml decides)"),
-            ));
+            notes.push(missing_status(&open.scope));
         }
+    }
+}
+
+/// The notes on the scopes that were meant and on those whose manifest is broken.
+///
+/// # Errors
+/// The first broken one, where no other is left.
+pub(crate) fn note_broken(
+    selection: &Selection,
+    scopes: &[Arc<Scope>],
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
+    notes.extend(selection.meant.clone());
+    for broken in &selection.broken {
+        let reason = text::line(&broken.reason, 500);
+        notes.push(Note::about(
+            NoteKind::ScopeUnavailable,
+            &broken.scope,
+            reason,
+        ));
+    }
+    match selection.broken.first().filter(|_| scopes.is_empty()) {
+        Some(broken) => Err(ScopeError::Unusable {
+            name: broken.scope.clone(),
+            reason: broken.reason.clone(),
+        }
+        .into()),
+        None => Ok(()),
     }
 }
 
@@ -222,6 +230,18 @@ impl OpenScopes {
 pub(crate) fn unavailable(scope: &str, error: &StoreError) -> Note {
     let message = text::line(&format!("{error}; {}", error.hint()), 500);
     Note::about(NoteKind::ScopeUnavailable, scope, message)
+}
+
+/// The note for a scope whose store keeps no review status.
+pub(crate) fn missing_status(scope: &Scope) -> Note {
+    let counts_as = scope.store.unreviewed().status();
+    Note::about(
+        NoteKind::NoStatusColumn,
+        &scope.name,
+        format!(
+            "this store keeps no review status; its rows count as `{counts_as}` (`unreviewed` in scope.toml decides)"
+        ),
+    )
 }
 
 /// The notes on scopes that were read beside a writer that keeps its lock.

@@ -10,6 +10,7 @@ mod arguments;
 mod cancel;
 mod changes;
 mod checkpoints;
+mod chooser;
 mod cli;
 mod connect;
 mod connect_files;

@@ -17,7 +17,7 @@ use crate::support::{Root, fingerprint, outside};
 
 /// A root with one scope whose manifest names a store of the outside folder, which is opened in place; with more lines of
 /// the manifest.
-fn in_place(name: &str, more: &str) -> Option<(Root, Service, PathBuf)> {
+pub fn in_place(name: &str, more: &str) -> Option<(Root, Service, PathBuf)> {
     let folder = outside("ACK_TEST_REAL_STORES")?.canonicalize().unwrap();
     let store = folder.join(name);
     let root = Root::new();

@@ -72,6 +72,8 @@ pub enum NoteKind {
     ScopeOfProject,
     /// No scope was found for the project's path.
     NoCurrentScope,
+    /// Nothing of other projects is certain to help here; what is merely recent is not shown.
+    NothingCertain,
     /// There are no scopes to search yet.
     NoScopes,
     /// A writer has locked a scope's store; the answer is the last committed state.

@@ -36,14 +36,6 @@ const COLUMNS: [Field; 16] = [
     Field::Date,
 ];
 
-/// The other fields that are searched for words.
-const SECONDARY: [Field; 4] = [
-    Field::Subtitle,
-    Field::Facts,
-    Field::Files,
-    Field::FilesMore,
-];
-
 /// The words found in a row, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WordMatches {
@@ -79,6 +71,8 @@ pub struct Outline {
 pub struct Outlines {
     /// The memories that the filter allows and no newer one replaces, in stored order.
     pub served: Vec<Outline>,
+    /// Whether the store tells which memories were reviewed.
+    pub has_status: bool,
     /// How many memories wait for review.
     pub pending: u64,
     /// When the oldest of those was written, in milliseconds since 1970.
@@ -111,21 +105,30 @@ struct OutlineRow {
     sessions: [String; 2],
 }
 
-/// Finds words in the raw bytes of a field: one bit per word.
-pub type FindWords<'a> = &'a (dyn Fn(&[u8]) -> u128 + Sync);
+/// What a scan looks for in the raw bytes of fields: one bit per word.
+pub trait FindWords: Sync {
+    /// The words found in a text.
+    fn in_text(&self, text: &[u8]) -> u128;
+
+    /// The words found in a list of files. An entry may be a folder or a pattern.
+    fn in_files(&self, list: &[u8]) -> u128;
+}
 
 impl Snapshot<'_> {
-    /// Reads the store in outline. `find_words` gets the raw bytes of each field of a memory that
-    /// the filter allows, and returns the words found, one bit per word.
+    /// Reads the store in outline. `find_words` sees the fields of each memory that the filter
+    /// allows.
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn outlines(
         &self,
         filter: StatusFilter,
-        find_words: FindWords<'_>,
+        find_words: &dyn FindWords,
     ) -> Result<Outlines, StoreError> {
-        let mut outlines = Outlines::default();
+        let mut outlines = Outlines {
+            has_status: self.layout.has_status(),
+            ..Outlines::default()
+        };
         let mut known: HashMap<String, KnownMemory> = HashMap::default();
         let mut rejected: HashSet<String> = HashSet::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
@@ -205,7 +208,7 @@ struct OutlineScan<'a> {
     source: &'a MemorySource,
     unreviewed: Unreviewed,
     filter: StatusFilter,
-    find_words: FindWords<'a>,
+    find_words: &'a dyn FindWords,
 }
 
 impl OutlineScan<'_> {
@@ -280,25 +283,30 @@ fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
 fn matches(
     row: &Row<'_>,
     source: &MemorySource,
-    find_words: FindWords<'_>,
+    find_words: &dyn FindWords,
 ) -> rusqlite::Result<WordMatches> {
-    let within = |fields: &[Field]| -> rusqlite::Result<u128> {
+    type Find<'a> = &'a dyn Fn(&[u8]) -> u128;
+    let within = |fields: &[Field], find: Find<'_>| -> rusqlite::Result<u128> {
         let mut found = 0;
         for field in fields
             .iter()
             .filter(|field| source.column(**field).is_some())
         {
             if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = row.get_ref(field.position())? {
-                found |= find_words(bytes);
+                found |= find(bytes);
             }
         }
         Ok(found)
     };
-    let tags = within(&[Field::Concepts])?;
-    let title_or_tags = tags | within(&[Field::Title])?;
+    let in_text = |text: &[u8]| find_words.in_text(text);
+    let in_files = |list: &[u8]| find_words.in_files(list);
+    let tags = within(&[Field::Concepts], &in_text)?;
+    let title_or_tags = tags | within(&[Field::Title], &in_text)?;
+    let secondary = within(&[Field::Subtitle, Field::Facts], &in_text)?;
+    let files = within(&[Field::Files, Field::FilesMore], &in_files)?;
     Ok(WordMatches {
-        anywhere: title_or_tags | within(&SECONDARY)?,
+        anywhere: title_or_tags | secondary | files,
         title_or_tags,
-        type_or_tags: tags | within(&[Field::Kind])?,
+        type_or_tags: tags | within(&[Field::Kind], &in_text)?,
     })
 }

@@ -1,368 +1,343 @@
-//! Which memories `get_context` answers: searched for with the scopes' indexes, one signal after the other.
+//! Which memories a project needs now: the one chooser behind `get_context` and the session start hook.
+//!
+//! What may be shown is decided as everywhere: the scopes by `Service::select`, the status by the store, again when the record
+//! is read.
 
-use std::collections::HashSet;
+use std::cmp::Ordering;
+use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::SESSIONS;
-use super::brief::RECENT;
-use super::signals::{LASTING, Reason, Signals, Subjects, is_distinctive};
-use super::words::{Origin, Words};
+use super::evidence::{Evidence, Reason, Terms};
+use super::outlines::{self, Reading, ScopeOutline};
+use super::recent;
+use super::signals::Signals;
 use crate::scope::resolve::Selection;
+use crate::service::answer;
 use crate::service::error::Error;
-use crate::service::open::OpenScope;
-use crate::service::open::OpenScopes;
-use crate::service::search::{Hit, Search};
-use crate::service::validate::QuerySpec;
-use ack_api::cancel;
+use crate::service::open::{missing_status, note_locks, unavailable};
 use ack_api::memory::{Memory, StatusFilter, fold_name};
+use ack_api::source::RowKey;
 use ack_api::text;
-use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind};
-use ack_search::analysis::TokenKind;
-use ack_search::analyzer::term_key;
+use ack_api::time;
+use ack_api::{Detail, MemoryHit, Note, NoteKind, Pending, SessionEntry};
 use ack_search::dedup::Signature;
-use ack_search::filter::{FilePattern, Filters};
-use ack_search::interner::NameId;
-use ack_search::inverted::Index;
-use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
+use ack_store::outline::Outline;
 
-/// Why a memory is there that was searched for.
-const FOCUS: &str = "matches the focus";
-/// Why a memory of others is there that nothing but its date speaks for.
-const RECENT_ELSEWHERE: &str = "recent elsewhere";
-/// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more than a farther one.
-const FOCUS_FLOOR: f32 = 0.35;
+/// Why a memory is there that nothing but its date speaks for.
+pub const RECENT: &str = "recent in this project";
 
-/// What decides: what the session is about, or else the project as it stands.
-pub(super) enum Wanted {
-    Focus(String),
-    Signals(Signals),
+/// How much to choose.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Most memories of the project itself.
+    pub own: usize,
+    /// Most memories that others learned.
+    pub others: usize,
+    /// Whether recent sessions are wanted.
+    pub sessions: bool,
+    /// How long a locked store is waited for.
+    pub timeout: Duration,
 }
 
-/// One search for memories.
-struct Step {
-    /// `None` for a focus, and for what is recent.
+/// What was chosen.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    pub own: Vec<MemoryHit>,
+    pub others: Vec<MemoryHit>,
+    pub sessions: Vec<SessionEntry>,
+    /// What waits for review in the project's scope.
+    pub pending: Option<Pending>,
+    /// How many memories the scopes would serve.
+    pub served: usize,
+    /// Chosen ids that more than one of the scopes holds.
+    pub shared_ids: HashSet<String>,
+}
+
+/// Chooses by what the project's files say. Scopes that cannot be read leave the selection, with a note.
+///
+/// # Errors
+/// No scope that can be read.
+pub(super) fn choose(
+    selection: &mut Selection,
+    signals: Signals,
+    limits: Limits,
+    notes: &mut Vec<Note>,
+) -> Result<Choice, Error> {
+    let terms = Terms::new(signals, &selection.current.name);
+    let reading = Reading {
+        words: &terms.words,
+        sessions: limits.sessions,
+        timeout: limits.timeout,
+    };
+    let read = outlines::read(selection, reading, notes)?;
+    let mut chooser = Chooser {
+        evidence: Evidence::weigh(&terms, &read),
+        read: &read,
+        timeout: limits.timeout,
+        chosen: Vec::new(),
+    };
+    let own = chooser.choose(true, limits.own, notes)?;
+    let others = chooser.choose(false, limits.others, notes)?;
+    if limits.others > 0 && others.is_empty() && chooser.has_others() {
+        notes.push(Note::new(
+            NoteKind::NothingCertain,
+            "no memory of another project shares a changed file, the branch or a dependency with this one",
+        ));
+    }
+    let holders = |id: &str| {
+        let holding = read.iter().filter(|read| read.outlines.contains(id));
+        holding.count()
+    };
+    let shared = own.iter().chain(&others).map(|hit| &hit.id);
+    let shared_ids = shared.filter(|id| holders(id) > 1).cloned().collect();
+    let pending = pending(selection, &read);
+    if let (Some(pending), true) = (&pending, own.is_empty()) {
+        note_pending(selection, &read, pending.count, notes);
+    }
+    note_locks(read.iter().map(|read| &*read.scope), notes);
+    Ok(Choice {
+        served: read.iter().map(|read| read.outlines.served.len()).sum(),
+        sessions: recent(
+            read.iter()
+                .flat_map(|read| {
+                    let sessions = read.sessions.iter().cloned();
+                    sessions.map(|session| (read.scope.name.as_str(), session))
+                })
+                .collect(),
+            &[&own, &others],
+        ),
+        own,
+        others,
+        pending,
+        shared_ids,
+    })
+}
+
+/// What waits for review in the project's scope.
+fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
+    let own = selection.current.scope.as_ref()?;
+    let read = read.iter().find(|read| read.scope.name == own.name)?;
+    let oldest = read.outlines.oldest_pending;
+    let oldest = oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok());
+    (read.outlines.pending > 0).then(|| Pending {
+        count: read.outlines.pending,
+        oldest: oldest.map(time::show),
+        ids: Vec::new(),
+    })
+}
+
+/// Says why the project has no memory to show.
+fn note_pending(selection: &Selection, read: &[ScopeOutline], count: u64, notes: &mut Vec<Note>) {
+    let Some(own) = &selection.current.scope else {
+        return;
+    };
+    let without_status = read
+        .iter()
+        .any(|read| read.scope.name == own.name && !read.outlines.has_status);
+    if without_status {
+        notes.push(missing_status(own));
+    }
+    notes.push(super::hidden_by_status(&own.name, count));
+}
+
+/// A memory that may be chosen, with why.
+struct Candidate<'a> {
+    scope: usize,
+    outline: &'a Outline,
+    why: String,
+    /// What speaks for it; `None` where nothing but its date does.
     reason: Option<Reason>,
-    text: Option<String>,
-    /// The memories have to hold one of these words, which then tell why they are there.
-    words: Option<Words>,
-    files: Vec<FilePattern>,
-    labels: Vec<String>,
 }
 
-impl Step {
-    const fn new(reason: Option<Reason>, text: Option<String>) -> Self {
-        Self {
-            reason,
-            text,
-            words: None,
-            files: Vec::new(),
-            labels: Vec::new(),
-        }
-    }
+/// The records of candidates, by the number of their scope and their id.
+type Records = std::collections::HashMap<(usize, String), Memory>;
 
-    /// Why a result of this step is there; `None` where it does not belong there.
-    fn why(&self, hit: &Hit, own: bool) -> Option<String> {
-        let shared = hit.hit.why.as_deref();
-        let with = |reason: &str, words: Option<&str>| {
-            words.map_or_else(|| reason.to_owned(), |words| format!("{reason} ({words})"))
-        };
-        let why = match (self.reason, &self.text) {
-            (None, Some(_)) => with(FOCUS, shared),
-            (None, None) => with(if own { RECENT } else { RECENT_ELSEWHERE }, None),
-            (Some(Reason::Lasting), _) => {
-                let labels = hit
-                    .memory
-                    .kind
-                    .iter()
-                    .chain(&hit.memory.concepts)
-                    .map(|label| fold_name(label));
-                let label = labels
-                    .into_iter()
-                    .find(|label| LASTING.contains(&label.as_str()))?;
-                format!("{label} {}", Reason::Lasting.told())
-            }
-            (Some(reason), _) => match &self.words {
-                None => with(reason.told(), shared),
-                Some(words) => {
-                    let found = words.find(everything(&hit.memory).as_bytes());
-                    let mut told = words.told(found);
-                    told.truncate(4);
-                    if told.is_empty() {
-                        return None;
-                    }
-                    format!("{}: {}", reason.told(), told.join(", "))
-                }
-            },
-        };
-        Some(text::line(&why, 160))
-    }
-}
-
-/// The text of a memory in which names of files are looked for.
-fn everything(memory: &Memory) -> String {
-    let fields = [
-        Some(memory.title.as_str()),
-        memory.subtitle.as_deref(),
-        memory.narrative.as_deref(),
-    ];
-    let lists = [&memory.facts, &memory.concepts, &memory.files];
-    let parts = fields.into_iter().flatten();
-    let parts: Vec<&str> = parts
-        .chain(lists.into_iter().flatten().map(String::as_str))
-        .collect();
-    parts.join("\n")
-}
-
-pub(super) struct Chooser<'a> {
-    opened: &'a OpenScopes,
-    selection: &'a Selection,
-    most: usize,
-    wanted: &'a Wanted,
-    /// What is in the answer already: nothing is told twice, in whichever list.
-    told: Vec<Signature>,
+struct Chooser<'a> {
+    read: &'a [ScopeOutline],
+    evidence: Evidence<'a>,
+    timeout: Duration,
+    /// What is in the answer already: nothing is shown twice, in whichever list.
+    chosen: Vec<Signature>,
 }
 
 impl<'a> Chooser<'a> {
-    /// Chooses at most `most` memories for each list.
-    pub(super) const fn new(
-        opened: &'a OpenScopes,
-        selection: &'a Selection,
-        most: usize,
-        wanted: &'a Wanted,
-    ) -> Self {
-        Self {
-            opened,
-            selection,
-            most,
-            wanted,
-            told: Vec::new(),
-        }
-    }
-
-    /// The project's own memories, or those of others: first what the signals find, then what is recent.
-    pub(super) fn choose(
+    /// The project's own memories, or those of others: those that a reason speaks for, and of its own the newest too.
+    fn choose(
         &mut self,
         own: bool,
+        max: usize,
         notes: &mut Vec<Note>,
     ) -> Result<Vec<MemoryHit>, Error> {
-        let mut chosen: Vec<MemoryHit> = Vec::new();
-        for step in self.steps(own) {
-            let until = step
-                .reason
-                .map_or(self.most, |reason| {
-                    reason.until(own, self.most, chosen.len())
+        if max == 0 {
+            return Ok(Vec::new());
+        }
+        let mut memories = self.memories(own);
+        let mut known: HashSet<(usize, RowKey)> = HashSet::default();
+        let mut candidates: Vec<Candidate<'_>> = Vec::new();
+        for reason in Reason::ALL {
+            // Near-duplicates among them are folded afterwards.
+            let enough = reason.until(own, max, 0) * 2;
+            if enough == 0 {
+                continue;
+            }
+            let mut found: Vec<(f64, usize, &Outline)> = memories
+                .iter()
+                .filter(|(scope, outline)| !known.contains(&(*scope, outline.key)))
+                .filter_map(|(scope, outline)| {
+                    let score = self.evidence.score(outline, reason, own)?;
+                    Some((score, *scope, *outline))
                 })
-                .min(self.most);
-            if chosen.len() < until {
-                self.take(&step, own, until, &mut chosen, notes)?;
+                .collect();
+            found.sort_by(|a, b| {
+                b.0.total_cmp(&a.0)
+                    .then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
+            });
+            let best = found.first().map_or(0.0, |best| best.0);
+            found.retain(|found| found.0 >= best * reason.min_share(own));
+            found.truncate(enough + 2);
+            for (_, scope, outline) in found {
+                known.insert((scope, outline.key));
+                candidates.push(Candidate {
+                    scope,
+                    outline,
+                    why: text::line(&self.evidence.why(outline, reason, own), 120),
+                    reason: Some(reason),
+                });
             }
         }
-        Ok(chosen)
+        if own {
+            memories.sort_by(|a, b| self.newest_first(*a, *b));
+            let newest = memories.into_iter().take(max * 2 + 2);
+            candidates.extend(newest.map(|(scope, outline)| Candidate {
+                scope,
+                outline,
+                why: RECENT.to_owned(),
+                reason: None,
+            }));
+        }
+        let records = self.records(&candidates, notes)?;
+        Ok(self.take(&candidates, &records, own, max))
     }
 
-    fn steps(&self, own: bool) -> Vec<Step> {
-        let mut steps = Vec::new();
-        match self.wanted {
-            Wanted::Focus(focus) => steps.push(Step::new(None, Some(focus.clone()))),
-            Wanted::Signals(signals) => {
-                let words = |list: &[String]| {
-                    Some(Words::new(
-                        list.iter().map(|word| (word.clone(), Origin::Name)),
-                    ))
-                };
-                let (endings, subjects) = (signals.endings(), self.telling(signals.subjects()));
-                if own && !endings.is_empty() {
-                    steps.push(Step {
-                        words: words(&endings),
-                        files: endings
-                            .iter()
-                            .map(|ending| FilePattern::ending(ending))
-                            .collect(),
-                        ..Step::new(Some(Reason::Changed), None)
-                    });
+    /// The project's own memories, or those of others, each with the number of its scope.
+    fn memories(&self, own: bool) -> Vec<(usize, &'a Outline)> {
+        let mut memories = Vec::new();
+        for (number, read) in self.read.iter().enumerate() {
+            // A store holds few projects and many memories.
+            let mut known: HashMap<(&str, &str), bool> = HashMap::default();
+            memories.extend(
+                read.outlines
+                    .served
+                    .iter()
+                    .filter(|outline| {
+                        let names = (outline.project.as_str(), outline.alias.as_str());
+                        let hold = || read.own.hold(names.0, names.1);
+                        *known.entry(names).or_insert_with(hold) == own
+                    })
+                    .map(|outline| (number, outline)),
+            );
+        }
+        memories
+    }
+
+    /// Whether other projects have memories at all.
+    fn has_others(&self) -> bool {
+        !self.memories(false).is_empty()
+    }
+
+    /// Newest first, then by scope and id, so that the order is total.
+    fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
+        let name = |scope: usize| {
+            let read = self.read.get(scope);
+            read.map_or("", |read| read.scope.name.as_str())
+        };
+        b.1.created
+            .cmp(&a.1.created)
+            .then_with(|| name(a.0).cmp(name(b.0)))
+            .then_with(|| a.1.id.cmp(&b.1.id))
+    }
+
+    /// Reads the candidates' records. The store says once more whether each may be shown.
+    fn records(
+        &self,
+        candidates: &[Candidate<'_>],
+        notes: &mut Vec<Note>,
+    ) -> Result<Records, Error> {
+        let mut records = Records::new();
+        for (number, read) in self.read.iter().enumerate() {
+            let here = candidates
+                .iter()
+                .filter(|candidate| candidate.scope == number);
+            let wanted: Vec<(RowKey, &str)> = here
+                .map(|found| (found.outline.key, found.outline.id.as_str()))
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let store = &read.scope.store;
+            let found = store.snapshot_with_timeout(self.timeout, |snapshot| {
+                snapshot.memories(&wanted, StatusFilter::Approved)
+            });
+            match found {
+                Ok(found) => {
+                    let found = found.into_iter().map(|(id, memory)| ((number, id), memory));
+                    records.extend(found);
                 }
-                if !subjects.is_empty() {
-                    steps.push(Step {
-                        words: words(&subjects),
-                        ..Step::new(Some(Reason::Changed), Some(subjects.join(" ")))
-                    });
+                Err(error) if self.read.len() > 1 => {
+                    notes.push(unavailable(&read.scope.name, &error));
                 }
-                if signals.branch.is_some() {
-                    steps.push(Step::new(Some(Reason::Branch), signals.branch.clone()));
-                }
-                if !signals.dependencies.is_empty() {
-                    steps.push(Step::new(
-                        Some(Reason::Uses),
-                        Some(signals.dependencies.join(" ")),
-                    ));
-                }
-                if own {
-                    steps.push(Step {
-                        labels: LASTING.map(str::to_owned).to_vec(),
-                        ..Step::new(Some(Reason::Lasting), None)
-                    });
-                }
+                Err(error) => return Err(error.into()),
             }
         }
-        steps.push(Step::new(None, None));
-        steps
+        Ok(records)
     }
 
-    /// Searches for one step and takes what is not there yet, until the list is `until` long.
+    /// Takes candidates in order until there are enough.
     fn take(
         &mut self,
-        step: &Step,
+        candidates: &[Candidate<'_>],
+        records: &Records,
         own: bool,
-        until: usize,
-        chosen: &mut Vec<MemoryHit>,
-        notes: &mut Vec<Note>,
-    ) -> Result<(), Error> {
-        let spec = QuerySpec {
-            text: step.text.clone(),
-            filters: Filters {
-                current_project: Some(own),
-                status: StatusFilter::Approved,
-                files: step.files.clone(),
-                labels: step.labels.clone(),
-                ..Filters::default()
-            },
-            limit: self.most,
-            tokens: usize::MAX,
-            detail: Detail::Concise,
-            explain: false,
-            // A focus is a question; names are words.
-            mode: if step.reason.is_none() {
-                Mode::Hybrid
-            } else {
-                Mode::Lexical
-            },
-            like: None,
-            expect: None,
-            floor: Some(FOCUS_FLOOR),
-            oldest: false,
-            sessions: step.reason.is_none(),
-        };
-        let search = Search::new(self.opened, self.selection, &spec, None)?;
-        // As many more as may be there already, in either list, under another reason or another id.
-        let page = search.page(None, until + self.told.len() + 2)?;
-        for (scope, reason) in page.failed {
-            if !notes.iter().any(|note| {
-                note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope)
-            }) {
-                notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
+        max: usize,
+    ) -> Vec<MemoryHit> {
+        let mut hits: Vec<MemoryHit> = Vec::new();
+        let mut asked = None;
+        let mut until = max;
+        // Where there is room left at the end, what a reason found beyond its share is shown too.
+        let shared = candidates.iter().map(|candidate| (candidate, true));
+        let beyond = candidates.iter().map(|candidate| (candidate, false));
+        for (candidate, is_shared) in shared.chain(beyond) {
+            if !is_shared {
+                until = max;
+            } else if asked != candidate.reason || asked.is_none() {
+                asked = candidate.reason;
+                until = asked
+                    .map_or(max, |reason| reason.until(own, max, hits.len()))
+                    .min(max);
             }
-        }
-        let best = page
-            .hits
-            .first()
-            .and_then(|hit| hit.hit.score)
-            .unwrap_or_default();
-        let least = step.reason.map_or(0.0, |reason| reason.least(own) * best);
-        for hit in page.hits {
-            if chosen.len() >= until {
-                break;
-            }
-            let known = chosen.iter().any(|known| {
-                known.id == hit.hit.id
-                    || known.also.iter().any(|also| also.id == hit.hit.id)
-                    || fold_name(&known.title) == fold_name(&hit.hit.title)
-            });
-            if known || hit.hit.score.is_some_and(|score| score < least) {
-                continue;
-            }
-            let signature = Signature::of(&hit.memory);
-            let Some(why) = step.why(&hit, own) else {
+            let key = (candidate.scope, candidate.outline.id.clone());
+            let (Some(read), Some(memory)) = (self.read.get(candidate.scope), records.get(&key))
+            else {
                 continue;
             };
-            if self.told.iter().any(|known| known.is_near(&signature)) {
+            let same = |hit: &MemoryHit| {
+                hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title)
+            };
+            if hits.len() >= until || hits.iter().any(same) {
                 continue;
             }
-            let mut hit = hit.hit;
-            hit.why = Some(why);
-            hit.score = None;
-            self.told.push(signature);
-            chosen.push(hit);
-        }
-        Ok(())
-    }
-
-    /// The subjects that tell which memories are meant, the most telling first.
-    fn telling(&self, subjects: Subjects) -> Vec<String> {
-        let indexes: Vec<&Index> = self.opened.iter().filter_map(OpenScope::index).collect();
-        let memories: u64 = indexes
-            .iter()
-            .map(|index| index.size(StatusFilter::Approved).documents)
-            .sum();
-        let memories = usize::try_from(memories).unwrap_or(usize::MAX);
-        let holders = |word: &str| -> usize {
-            let key = term_key(TokenKind::Word, word);
-            let approved = |index: &&Index| {
-                let docs = cancel::guarded(index.postings(&key))
-                    .filter_map(|(number, _)| index.doc(number));
-                docs.filter(|doc| !doc.dead && StatusFilter::Approved.allows(doc.status))
-                    .count()
-            };
-            indexes.iter().map(approved).sum()
-        };
-        let words = subjects
-            .words
-            .into_iter()
-            .filter(|word| is_distinctive(holders(word), memories));
-        let words: Vec<String> = words.collect();
-        subjects.names.into_iter().chain(words).collect()
-    }
-
-    /// The project's recent sessions, each with the name of its scope.
-    pub(super) fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
-        let mut sessions = Vec::new();
-        for open in self.opened.iter() {
-            let (scope, Some(index)) = (&*open.scope, open.index()) else {
+            let signature = Signature::of(memory);
+            if self.chosen.iter().any(|known| known.is_near(&signature)) {
                 continue;
-            };
-            let own = self.selection.current.rows_in(scope);
-            // Memories go before sessions: a store that cannot be read for these is named where its memories are read.
-            let wanted = SessionQuery {
-                projects: &own.names,
-                unnamed: own.unnamed,
-                filter: StatusFilter::Approved,
-                limit: SESSIONS,
-            };
-            let read = scope.store.snapshot(|snapshot| {
-                snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter))
-            });
-            let read = read.unwrap_or_default().into_iter();
-            sessions.extend(read.map(|session| (scope.name.as_str(), session)));
-        }
-        sessions
-    }
-}
-
-/// The memories of sessions, as the index knows them.
-fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
-    let wanted: FxHashMap<NameId, &str> = sessions
-        .iter()
-        .filter_map(|session| Some((index.lookup(session).filter(|name| *name != 0)?, *session)))
-        .collect();
-    let mut members = Members::new();
-    if wanted.is_empty() {
-        return members;
-    }
-    for (number, doc) in index.live().filter(|(_, doc)| filter.allows(doc.status)) {
-        let names = [
-            Some(doc.session),
-            Some(doc.session_id).filter(|name| *name != doc.session),
-        ];
-        for session in names
-            .into_iter()
-            .flatten()
-            .filter_map(|name| wanted.get(&name))
-        {
-            let of = members.entry((*session).to_owned()).or_default();
-            if of.len() < MAX_MEMBERS {
-                of.push((doc.key, index.id(number).to_owned()));
             }
+            let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
+            // Its successor is one that may not be shown.
+            hit.superseded_by = None;
+            hit.why = Some(candidate.why.clone());
+            self.chosen.push(signature);
+            hits.push(hit);
         }
+        hits
     }
-    members
 }

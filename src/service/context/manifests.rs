@@ -8,30 +8,105 @@ use ack_sys::files;
 
 /// Largest manifest that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
-/// Most names that are told.
-const MOST: usize = 60;
+/// Most dependencies that are looked for.
+const MAX_NAMES: usize = 60;
 
-/// Names of languages and of direct dependencies, from the manifests in a folder and in the repository's top.
-pub fn read(folder: &Path, top: Option<&Path>) -> Vec<String> {
-    let mut names = Vec::new();
-    for place in std::iter::once(folder).chain(top.filter(|top| *top != folder)) {
-        rust(place, &mut names);
-        node(place, &mut names);
-        python(place, &mut names);
-        go(place, &mut names);
-        others(place, &mut names);
-    }
-    let mut seen = std::collections::HashSet::new();
-    names.retain(|name| name.len() > 1 && seen.insert(name.clone()));
-    names.truncate(MOST);
-    names
+/// Dependencies whose names are everyday words.
+const EVERYDAY: [&str; 52] = [
+    "async",
+    "attrs",
+    "base",
+    "bytes",
+    "chalk",
+    "click",
+    "colors",
+    "commander",
+    "cors",
+    "debug",
+    "either",
+    "events",
+    "express",
+    "fetch",
+    "form",
+    "glob",
+    "graph",
+    "hex",
+    "http",
+    "image",
+    "json",
+    "log",
+    "logger",
+    "memory",
+    "mime",
+    "morgan",
+    "next",
+    "once",
+    "open",
+    "packaging",
+    "path",
+    "pool",
+    "process",
+    "progress",
+    "quote",
+    "random",
+    "react",
+    "request",
+    "requests",
+    "rich",
+    "select",
+    "semver",
+    "sharp",
+    "split",
+    "stream",
+    "table",
+    "tempfile",
+    "test",
+    "time",
+    "tower",
+    "url",
+    "which",
+];
+
+/// What the manifests of a project declare.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// Languages, package managers and the like. Many projects share them.
+    pub tools: Vec<String>,
+    /// Direct dependencies.
+    pub dependencies: Vec<String>,
 }
 
-fn rust(folder: &Path, found: &mut Vec<String>) {
+impl Declared {
+    /// The dependencies whose names are everyday words.
+    pub fn everyday(&self) -> impl Iterator<Item = &str> {
+        let names = self.dependencies.iter().map(String::as_str);
+        names.filter(|name| EVERYDAY.contains(name) || name.chars().count() < 3)
+    }
+}
+
+/// What the manifests in a folder and in the repository's top declare.
+pub fn read(folder: &Path, top: Option<&Path>) -> Declared {
+    let mut declared = Declared::default();
+    for place in std::iter::once(folder).chain(top.filter(|top| *top != folder)) {
+        rust(place, &mut declared);
+        node(place, &mut declared);
+        python(place, &mut declared);
+        go(place, &mut declared);
+        others(place, &mut declared);
+    }
+    let mut seen = std::collections::HashSet::new();
+    let mut keep = |name: &String| name.len() > 1 && seen.insert(name.clone());
+    declared.tools.retain(&mut keep);
+    declared.dependencies.retain(&mut keep);
+    declared.dependencies.truncate(MAX_NAMES);
+    declared
+}
+
+fn rust(folder: &Path, found: &mut Declared) {
     let Some(manifest) = toml_file(&folder.join("Cargo.toml")) else {
         return;
     };
-    found.extend(["rust".to_owned(), "cargo".to_owned()]);
+    found.tools.extend(["rust", "cargo"].map(str::to_owned));
     let targets = manifest
         .get("target")
         .and_then(Value::as_object)
@@ -42,16 +117,18 @@ fn rust(folder: &Path, found: &mut Vec<String>) {
         .chain(targets.map(|(_, target)| target))
     {
         for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            found.extend(place.get(table).map(keys).unwrap_or_default());
+            found
+                .dependencies
+                .extend(place.get(table).map(keys).unwrap_or_default());
         }
     }
 }
 
-fn node(folder: &Path, found: &mut Vec<String>) {
+fn node(folder: &Path, found: &mut Declared) {
     let Some(manifest) = json_file(&folder.join("package.json")) else {
         return;
     };
-    found.push("node".to_owned());
+    found.tools.push("node".to_owned());
     for (file, name) in [
         ("pnpm-lock.yaml", "pnpm"),
         ("yarn.lock", "yarn"),
@@ -59,23 +136,25 @@ fn node(folder: &Path, found: &mut Vec<String>) {
         ("tsconfig.json", "typescript"),
     ] {
         if folder.join(file).exists() {
-            found.push(name.to_owned());
+            found.tools.push(name.to_owned());
         }
     }
     for table in ["dependencies", "devDependencies", "peerDependencies"] {
-        found.extend(manifest.get(table).map(keys).unwrap_or_default());
+        found
+            .dependencies
+            .extend(manifest.get(table).map(keys).unwrap_or_default());
     }
 }
 
-fn python(folder: &Path, found: &mut Vec<String>) {
+fn python(folder: &Path, found: &mut Declared) {
     let listed = text_file(&folder.join("requirements.txt"));
     let manifest = toml_file(&folder.join("pyproject.toml"));
     if listed.is_none() && manifest.is_none() {
         return;
     }
-    found.push("python".to_owned());
+    found.tools.push("python".to_owned());
     if let Some(manifest) = manifest {
-        found.extend(
+        found.dependencies.extend(
             manifest
                 .pointer("/project/dependencies")
                 .map(requirements)
@@ -83,14 +162,14 @@ fn python(folder: &Path, found: &mut Vec<String>) {
         );
         for groups in ["/project/optional-dependencies", "/dependency-groups"] {
             let groups = manifest.pointer(groups).and_then(Value::as_object);
-            found.extend(
+            found.dependencies.extend(
                 groups
                     .into_iter()
                     .flatten()
                     .flat_map(|(_, group)| requirements(group)),
             );
         }
-        found.extend(
+        found.dependencies.extend(
             manifest
                 .pointer("/tool/poetry/dependencies")
                 .map(keys)
@@ -98,7 +177,7 @@ fn python(folder: &Path, found: &mut Vec<String>) {
         );
     }
     let lines = listed.iter().flat_map(|text| text.lines());
-    found.extend(
+    found.dependencies.extend(
         lines
             .map(str::trim)
             .filter(|line| !line.starts_with(['#', '-']))
@@ -125,11 +204,11 @@ fn requirement(text: &str) -> String {
     name.unwrap_or_default().to_owned()
 }
 
-fn go(folder: &Path, found: &mut Vec<String>) {
+fn go(folder: &Path, found: &mut Declared) {
     let Some(text) = text_file(&folder.join("go.mod")) else {
         return;
     };
-    found.push("go".to_owned());
+    found.tools.push("go".to_owned());
     let required = text
         .lines()
         .map(|line| line.trim().trim_start_matches("require ").trim())
@@ -140,7 +219,7 @@ fn go(folder: &Path, found: &mut Vec<String>) {
             part.strip_prefix('v')
                 .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        found.extend(
+        found.dependencies.extend(
             path.rsplit('/')
                 .find(|part| !is_version(part))
                 .map(str::to_owned),
@@ -148,24 +227,24 @@ fn go(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-fn others(folder: &Path, found: &mut Vec<String>) {
+fn others(folder: &Path, found: &mut Declared) {
     if let Some(manifest) = json_file(&folder.join("composer.json")) {
-        found.push("php".to_owned());
+        found.tools.push("php".to_owned());
         let required = ["require", "require-dev"]
             .iter()
             .filter_map(|table| manifest.get(*table));
-        found.extend(
+        found.dependencies.extend(
             required
                 .flat_map(keys)
                 .filter_map(|name| name.split_once('/').map(|(_, name)| name.to_owned())),
         );
     }
     if let Some(text) = text_file(&folder.join("Gemfile")) {
-        found.push("ruby".to_owned());
+        found.tools.push("ruby".to_owned());
         let gems = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("gem "));
-        found.extend(
+        found.dependencies.extend(
             gems.filter_map(|line| line.split(['"', '\'']).nth(1))
                 .map(str::to_owned),
         );
@@ -181,11 +260,11 @@ fn others(folder: &Path, found: &mut Vec<String>) {
         ("Makefile", "make"),
     ] {
         if folder.join(file).exists() {
-            found.push(name.to_owned());
+            found.tools.push(name.to_owned());
         }
     }
     if folder.join(".github/workflows").is_dir() {
-        found.push("github actions".to_owned());
+        found.tools.push("github actions".to_owned());
     }
 }
 
@@ -218,7 +297,12 @@ mod tests {
     fn check(file: &str, text: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(file), text).unwrap();
-        assert_eq!(read(folder.path(), None), expected, "{file}");
+        let Declared {
+            mut tools,
+            dependencies,
+        } = read(folder.path(), None);
+        tools.extend(dependencies);
+        assert_eq!(tools, expected, "{file}");
     }
 
     #[test]

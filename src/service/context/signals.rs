@@ -1,11 +1,11 @@
 //! What a project's files say it is about now: what was changed, its branch, its languages, its dependencies.
 
-use std::path::Path;
 use std::time::Duration;
 
-use super::manifests;
+use super::manifests::{self, Declared};
+use crate::config::Config;
+use crate::scope::resolve::Current;
 use ack_worktree::changes::Changes;
-use ack_worktree::repository::Repository;
 
 /// How long the working tree may be looked through for changes; half as long again stays within 20 ms with all the rest.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -71,82 +71,32 @@ const FOLDERS: [&str; 11] = [
 /// So many memories hold a word that is still distinctive, however small the store.
 const FEW_HOLDERS: usize = 5;
 
-/// What speaks for a memory, in the order in which it is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// It is about files that were changed.
-    Changed,
-    /// It holds words of the branch's name.
-    Branch,
-    /// It is about a language or a dependency.
-    Uses,
-    /// It is a decision or a gotcha.
-    Lasting,
-}
-
-impl Reason {
-    /// The reason in a few words.
-    pub const fn told(self) -> &'static str {
-        match self {
-            Self::Changed => "about changed files",
-            Self::Branch => "matches the branch",
-            Self::Uses => "about what the project uses",
-            Self::Lasting => "of this project",
-        }
-    }
-
-    /// The part of the best score that a memory has to reach: a word shared with a changed file, or a dependency that the
-    /// project's own memories name, is little by itself.
-    pub const fn least(self, own: bool) -> f64 {
-        match (self, own) {
-            (Self::Changed, _) | (Self::Uses, true) => 0.5,
-            _ => 0.0,
-        }
-    }
-
-    /// How long a list of at most `most` memories may be once this reason was asked, being `so_far` long before. No signal
-    /// fills a list alone, and of the project's own memories something recent always has a place.
-    pub fn until(self, own: bool, most: usize, so_far: usize) -> usize {
-        let fifths = |count: usize| (most * count).div_ceil(5);
-        match (self, own) {
-            (Self::Changed, _) => fifths(3),
-            (Self::Branch, _) => fifths(4),
-            (Self::Uses, false) => most,
-            (Self::Uses, true) => fifths(4).min(so_far + fifths(1)),
-            (Self::Lasting, false) => so_far,
-            (Self::Lasting, true) => fifths(4).min(so_far + fifths(2)),
-        }
-    }
-}
-
 /// Words to search for, from the most telling source to the least.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signals {
     /// The files of the working tree that differ from what was committed, new ones too.
     pub changes: Changes,
-    /// Words of the branch's name, unless it is the main one.
+    /// The branch that is checked out.
     pub branch: Option<String>,
-    /// Names of languages and of direct dependencies.
-    pub dependencies: Vec<String>,
+    /// What the manifests declare.
+    pub declared: Declared,
 }
 
 impl Signals {
-    /// Reads a project's folder (and, for a folder inside a repository, the repository's top). The user's settings say in
-    /// `home` which files git ignores.
-    pub fn read(folder: &Path, repository: Option<&Repository>, home: Option<&Path>) -> Self {
-        let branch = repository
-            .and_then(|repository| repository.branch.as_deref())
-            .filter(|branch| !["main", "master", "develop", "trunk", "dev"].contains(branch))
-            .map(|branch| branch.replace(['/', '-', '_'], " "));
-        let top = repository.map(|repository| repository.work_tree.as_path());
+    /// Reads a project's folder (and, for a folder inside a repository, the repository's top). The user's settings say which
+    /// files git ignores.
+    pub fn of(current: &Current, config: &Config) -> Self {
+        let repository = current.repository.as_ref();
+        let home = config.home.as_deref();
         let changes = repository.map(|repository| Changes::read(repository, home, PATIENCE));
         let mut changes = changes.unwrap_or_default();
         changes
             .files
             .retain(|path| !WRITTEN.contains(&name(path).to_lowercase().as_str()));
+        let top = repository.map(|repository| repository.work_tree.as_path());
         Self {
-            branch,
-            dependencies: manifests::read(folder, top),
+            branch: repository.and_then(|repository| repository.branch.clone()),
+            declared: manifests::read(&current.folder, top),
             changes,
         }
     }
@@ -317,19 +267,5 @@ mod tests {
     fn a_word_is_distinctive_where_few_memories_hold_it() {
         assert!(is_distinctive(5, 10) && !is_distinctive(6, 10));
         assert!(is_distinctive(20, 1_000) && !is_distinctive(21, 1_000));
-    }
-
-    #[test]
-    fn something_recent_always_has_a_place_among_five() {
-        for so_far in 0..5 {
-            for reason in [
-                Reason::Changed,
-                Reason::Branch,
-                Reason::Uses,
-                Reason::Lasting,
-            ] {
-                assert!(reason.until(true, 5, so_far) < 5, "{reason:?}");
-            }
-        }
     }
 }

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use ack_search::analysis::{is_stop_word, stem};
+use ack_store::outline::FindWords;
 
 /// Most words, one bit each.
 const MOST: usize = u128::BITS as usize;
-/// Letters that may follow a stem: `lock` finds `locking`.
-const ENDING: usize = 3;
 
 /// Where a word came from, which decides how it is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +20,9 @@ pub enum Origin {
 }
 
 /// Words to look for, numbered in the order in which they were added.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Words {
-    list: Vec<(String, Origin)>,
+    entries: Vec<(String, Origin)>,
     /// The word of each pattern.
     owners: Vec<usize>,
     automaton: Option<AhoCorasick>,
@@ -41,7 +40,8 @@ impl Words {
                 continue;
             }
             let mut forms = match origin {
-                Origin::Prose => vec![stem(&word).into_owned()],
+                // An `i` at the end may stand for a `y`: `retry`, `retries`.
+                Origin::Prose => vec![stem(&word).trim_end_matches('i').to_owned()],
                 Origin::Name => vec![word.clone(), word.replace('-', "_"), word.replace('_', "-")],
             };
             forms.dedup();
@@ -57,7 +57,7 @@ impl Words {
             .ok()
             .filter(|_| !patterns.is_empty());
         Self {
-            list,
+            entries: list,
             owners,
             automaton,
         }
@@ -67,20 +67,20 @@ impl Words {
     pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
         let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
         let numbered = (0u32..)
-            .zip(&self.list)
+            .zip(&self.entries)
             .filter(|(_, (word, _))| words.contains(word));
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
     /// How many words there are.
     pub const fn len(&self) -> usize {
-        self.list.len()
+        self.entries.len()
     }
 
     /// The words of a set, as they were given, without those that stand in another one of it.
-    pub fn told(&self, set: u128) -> Vec<&str> {
+    pub fn list(&self, set: u128) -> Vec<&str> {
         let words = (0u32..)
-            .zip(&self.list)
+            .zip(&self.entries)
             .filter(|(number, _)| set >> number & 1 == 1);
         let words: Vec<&str> = words.map(|(_, (word, _))| word.as_str()).collect();
         let within = |word: &str| {
@@ -92,7 +92,7 @@ impl Words {
     }
 
     /// The words that stand in a text.
-    pub fn find(&self, text: &[u8]) -> u128 {
+    fn find(&self, text: &[u8]) -> u128 {
         let Some(automaton) = &self.automaton else {
             return 0;
         };
@@ -101,22 +101,24 @@ impl Words {
             let Some((number, (word, origin))) = self
                 .owners
                 .get(place.pattern().as_usize())
-                .and_then(|number| Some((*number, self.list.get(*number)?)))
+                .and_then(|number| Some((*number, self.entries.get(*number)?)))
             else {
                 continue;
             };
             let before = text.get(..place.start()).and_then(|before| before.last());
-            let rest = text.get(place.end()..).unwrap_or_default();
-            let letters = rest
-                .iter()
-                .take_while(|byte| is_part(**byte))
-                .take(ENDING + 1)
-                .count();
-            let longest = if *origin == Origin::Prose { ENDING } else { 0 };
+            let after = text.get(place.end()..).unwrap_or_default();
+            let ending = after.iter().take_while(|byte| is_part(**byte)).count();
+            let ends = match origin {
+                Origin::Prose => {
+                    let whole = text.get(place.start()..place.end() + ending);
+                    is_form_of(whole.unwrap_or_default(), word)
+                }
+                Origin::Name => ending == 0,
+            };
             // The name of a file is no end of another one's.
             let is_file = word.contains('.');
             let goes_on = |byte: &u8| is_part(*byte) || (is_file && matches!(byte, b'_' | b'-'));
-            if !before.is_some_and(goes_on) && letters <= longest {
+            if ends && !before.is_some_and(goes_on) {
                 found |= 1 << number;
             }
         }
@@ -124,9 +126,25 @@ impl Words {
     }
 }
 
+/// Whether a word of a text has the stem of another one.
+fn is_form_of(found: &[u8], word: &str) -> bool {
+    let found = str::from_utf8(found).unwrap_or_default().to_lowercase();
+    found == word || stem(&found) == stem(word)
+}
+
 /// Whether a byte belongs to a word; bytes of other scripts do.
 const fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
+}
+
+impl FindWords for Words {
+    fn in_text(&self, text: &[u8]) -> u128 {
+        self.find(text)
+    }
+
+    fn in_files(&self, list: &[u8]) -> u128 {
+        self.find(list)
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +170,10 @@ mod tests {
             true,
         );
         check("lock", Origin::Prose, "a blockade", false);
+        check("lock", Origin::Prose, "a locket", false);
+        check("retry", Origin::Prose, "it retries, running on", true);
+        check("retries", Origin::Prose, "a retry", true);
+        check("run", Origin::Prose, "Running twice", true);
         check("lock", Origin::Prose, "lockfiles drift", false);
         check("serde_json", Origin::Name, "use serde-json here", true);
         check("sqlx", Origin::Name, "SQLX needs offline data", true);
@@ -167,13 +189,13 @@ mod tests {
         let words =
             Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
         let found = words.find(b"axum handlers over tokio");
-        assert_eq!(words.told(found), ["tokio", "axum"]);
+        assert_eq!(words.list(found), ["tokio", "axum"]);
         assert_eq!(
-            words.told(words.set(["Axum", "sqlx", "hyper"])),
+            words.list(words.set(["Axum", "sqlx", "hyper"])),
             ["sqlx", "axum"]
         );
         let files = Words::new(["payout.rs", "payout"].map(|word| (word.to_owned(), Origin::Name)));
-        assert_eq!(files.told(files.find(b"src/payout.rs")), ["payout.rs"]);
+        assert_eq!(files.list(files.find(b"src/payout.rs")), ["payout.rs"]);
         assert_eq!(Words::new([]).find(b"anything"), 0);
     }
 }

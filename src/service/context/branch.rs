@@ -1,0 +1,164 @@
+//! What a branch's name says a piece of work is about.
+//!
+//! Teams put the kind of change, a person's name or a ticket in front of it. None of these is a word that a memory should be
+//! chosen for.
+
+/// Branches that work is merged into: their names say nothing.
+const MAIN: [&str; 5] = ["main", "master", "develop", "trunk", "dev"];
+/// Kinds of change, as branches and commits begin.
+const KINDS: [&str; 31] = [
+    "bug",
+    "bugfix",
+    "build",
+    "chore",
+    "ci",
+    "deps",
+    "doc",
+    "docs",
+    "draft",
+    "enhancement",
+    "experiment",
+    "feat",
+    "feature",
+    "features",
+    "fix",
+    "fixes",
+    "hotfix",
+    "issue",
+    "maint",
+    "patch",
+    "perf",
+    "poc",
+    "refactor",
+    "release",
+    "revert",
+    "spike",
+    "style",
+    "task",
+    "test",
+    "tests",
+    "wip",
+];
+/// What stands before the name of a person.
+const PEOPLE: [&str; 4] = ["people", "u", "user", "users"];
+/// What is done, wherever it stands in a name.
+const VERBS: [&str; 17] = [
+    "add",
+    "allow",
+    "bugfix",
+    "change",
+    "cleanup",
+    "enable",
+    "feat",
+    "fix",
+    "hotfix",
+    "implement",
+    "improve",
+    "make",
+    "refactor",
+    "remove",
+    "support",
+    "update",
+    "wip",
+];
+/// What stands before the number of a ticket, beside the keys of a tracker.
+const TICKETS: [&str; 9] = [
+    "bug", "gh", "issue", "issues", "jira", "pr", "story", "task", "ticket",
+];
+
+/// The words that say what the branch is about, in lower case; none for a main branch.
+pub fn words(branch: &str) -> Vec<String> {
+    if MAIN.contains(&branch) {
+        return Vec::new();
+    }
+    let mut parts: Vec<&str> = branch.split('/').filter(|part| !part.is_empty()).collect();
+    // Before a slash stands the kind of change, a person, or a team.
+    if parts.len() > 1 {
+        let first = parts.remove(0).to_lowercase();
+        if PEOPLE.contains(&first.as_str()) && parts.len() > 1 {
+            parts.remove(0);
+        }
+    }
+    let found = about(&parts.join("/"));
+    if found.is_empty() {
+        return about(branch);
+    }
+    found
+}
+
+fn about(name: &str) -> Vec<String> {
+    let parts: Vec<&str> = name
+        .split(['/', '-', '_', '.', '#', '+', ' '])
+        .filter(|part| !part.is_empty())
+        .collect();
+    let mut words: Vec<String> = Vec::new();
+    for (position, part) in parts.iter().enumerate() {
+        let word = part.to_lowercase();
+        let next = parts.get(position + 1);
+        // Alone, it is what the branch is about: `chore/deps`.
+        let is_kind = position == 0 && next.is_some() && KINDS.contains(&word.as_str());
+        if is_kind
+            || is_noise(part)
+            || VERBS.contains(&word.as_str())
+            || next.is_some_and(|next| is_ticket(part, next, position == 0))
+            || words.contains(&word)
+        {
+            continue;
+        }
+        words.push(word);
+    }
+    words
+}
+
+/// Numbers, dates, digests, single letters.
+fn is_noise(part: &str) -> bool {
+    let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_digest = part.len() >= 7
+        && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && part.bytes().any(|byte| byte.is_ascii_digit());
+    is_number || is_digest || part.chars().count() < 2
+}
+
+/// Whether a part and the next one are the name of a ticket: `PAY-1234`, `issue-7`, and, where a name begins so, `pay-1234`.
+fn is_ticket(part: &str, next: &str, begins: bool) -> bool {
+    let is_number = next.bytes().all(|byte| byte.is_ascii_digit());
+    let is_key = part.len() >= 2
+        && part
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    let begins = begins && next.len() >= 3 && part.len() <= 10;
+    is_number && (is_key || begins || TICKETS.contains(&part.to_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn a_branch_says_what_it_is_about_without_its_habits() {
+        for (branch, expected) in [
+            ("main", &[][..]),
+            (
+                "fix/lock-timeout_of-payout",
+                &["lock", "timeout", "of", "payout"],
+            ),
+            ("feat/PAY-1234-refund-webhook", &["refund", "webhook"]),
+            ("alice/add-retry-budget", &["retry", "budget"]),
+            ("users/bob/fix/retry-budget", &["retry", "budget"]),
+            ("chore/deps", &["deps"]),
+            ("docs-search", &["search"]),
+            ("fix/release-pipeline", &["pipeline"]),
+            ("pay-4711-idempotency", &["idempotency"]),
+            ("fix/http-2-framing", &["http", "framing"]),
+            ("issue-7", &[]),
+            ("gh-12/odd-charset", &["odd", "charset"]),
+            ("2026-11-22-locks", &["locks"]),
+            ("wip/3f9a2c1d", &[]),
+            ("Lock-Timeout", &["lock", "timeout"]),
+            ("feature/ÜberSicht", &["übersicht"]),
+            ("payments/", &["payments"]),
+        ] {
+            assert_eq!(words(branch), expected, "{branch}");
+        }
+    }
+}

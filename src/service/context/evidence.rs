@@ -1,0 +1,308 @@
+//! What speaks for a memory at the start of a session, and how much.
+//!
+//! A memory of the project itself needs no more than its date. One of another project needs evidence: it names a changed file,
+//! this project or a dependency, or words of the branch. That it is recent is none.
+
+use super::branch;
+use super::manifests::Declared;
+use super::outlines::ScopeOutline;
+use super::signals::{LASTING, Signals, is_distinctive};
+use super::words::{Origin, Words};
+use ack_store::outline::Outline;
+
+/// A word that more than this share of the memories hold says nothing, once there are a few.
+const COMMON_SHARE: f64 = 0.2;
+/// So many memories are a few.
+const FEW: usize = 10;
+/// A word in the title or among the tags counts this often.
+const PROMINENT: f64 = 2.0;
+/// The shortest name by which memories of others name this project.
+const MIN_NAME_CHARS: usize = 3;
+
+/// What speaks for a memory, in the order in which it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// It is about files that were changed.
+    Changed,
+    /// It holds words of the branch's name.
+    Branch,
+    /// It names this project.
+    Named,
+    /// It is about a language or a dependency.
+    Uses,
+    /// It is a decision or a gotcha.
+    Lasting,
+}
+
+impl Reason {
+    pub const ALL: [Self; 5] = [
+        Self::Changed,
+        Self::Branch,
+        Self::Named,
+        Self::Uses,
+        Self::Lasting,
+    ];
+
+    /// The reason in a few words.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Changed => "about changed files",
+            Self::Branch => "matches the branch",
+            Self::Named => "names this project",
+            Self::Uses => "about what the project uses",
+            Self::Lasting => "of this project",
+        }
+    }
+
+    /// The part of the best score that a memory has to reach: a word shared with a changed file, or a dependency that the
+    /// project's own memories name, is little by itself.
+    pub const fn min_share(self, own: bool) -> f64 {
+        match (self, own) {
+            (Self::Changed, _) | (Self::Uses, true) => 0.5,
+            _ => 0.0,
+        }
+    }
+
+    /// How long a list of at most `max` memories may be once this reason was asked, being `so_far` long before. No reason
+    /// fills a list alone, and of the project's own memories something recent always has a place.
+    pub fn until(self, own: bool, max: usize, so_far: usize) -> usize {
+        let fifths = |count: usize| (max * count).div_ceil(5);
+        match (self, own) {
+            (Self::Changed, _) => fifths(3),
+            (Self::Branch, _) => fifths(4),
+            (Self::Named, true) | (Self::Lasting, false) => so_far,
+            (Self::Named | Self::Uses, false) => max,
+            (Self::Uses, true) => fifths(4).min(so_far + fifths(1)),
+            (Self::Lasting, true) => fifths(4).min(so_far + fifths(2)),
+        }
+    }
+}
+
+/// The words of a project, as they are looked for in the stores.
+pub(super) struct Terms {
+    pub words: Words,
+    branch: Vec<String>,
+    /// The names of the changed files, as the project's own memories write them.
+    endings: Vec<String>,
+    subject_names: Vec<String>,
+    subject_words: Vec<String>,
+    project: Option<String>,
+    declared: Declared,
+}
+
+impl Terms {
+    pub fn new(signals: Signals, project: &str) -> Self {
+        let branch = signals.branch.as_deref().map(branch::words);
+        let (endings, subjects) = (signals.endings(), signals.subjects());
+        let project = project.to_lowercase();
+        let mut terms = Self {
+            words: Words::default(),
+            branch: branch.unwrap_or_default(),
+            endings,
+            subject_names: subjects.names,
+            subject_words: subjects.words,
+            project: (project.chars().count() >= MIN_NAME_CHARS).then_some(project),
+            declared: signals.declared,
+        };
+        let prose = terms.branch.iter().map(|word| (word, Origin::Prose));
+        let names = terms
+            .project
+            .iter()
+            .chain(&terms.endings)
+            .chain(&terms.subject_names)
+            .chain(&terms.subject_words)
+            .chain(&terms.declared.dependencies)
+            .chain(&terms.declared.tools);
+        let names = names.map(|name| (name, Origin::Name));
+        let lasting = LASTING.map(str::to_owned);
+        let lasting = lasting.iter().map(|label| (label, Origin::Name));
+        terms.words = Words::new(
+            prose
+                .chain(lasting)
+                .chain(names)
+                .map(|(word, origin)| (word.clone(), origin)),
+        );
+        terms
+    }
+}
+
+/// The words of each reason, and what each word is worth in these stores.
+pub(super) struct Evidence<'a> {
+    words: &'a Words,
+    weights: Vec<f64>,
+    branch: u128,
+    lasting: u128,
+    /// By which the project's own memories name the changed files.
+    endings: u128,
+    /// By which those of others may.
+    subjects: u128,
+    project: u128,
+    dependencies: u128,
+    /// Dependencies whose names are everyday words, and languages: others have to be tagged with them.
+    labels: u128,
+    /// Words that only few memories hold.
+    distinctive: u128,
+}
+
+impl<'a> Evidence<'a> {
+    pub fn weigh(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
+        let words = &terms.words;
+        let counts = Frequencies::count(read, words);
+        let distinctive = counts.distinctive();
+        let set = |list: &[String]| words.set(list.iter().map(String::as_str));
+        let subjects = set(&terms.subject_names) | (set(&terms.subject_words) & distinctive);
+        let everyday = terms.declared.everyday();
+        Self {
+            words,
+            weights: counts.weights(),
+            branch: set(&terms.branch),
+            lasting: words.set(LASTING),
+            endings: set(&terms.endings) | subjects,
+            subjects,
+            project: words.set(terms.project.as_deref()) & distinctive,
+            dependencies: set(&terms.declared.dependencies),
+            labels: set(&terms.declared.tools) | words.set(everyday),
+            distinctive,
+        }
+    }
+
+    /// The words that speak for a memory, of those that the reason looks for.
+    fn found(&self, outline: &Outline, reason: Reason, own: bool) -> u128 {
+        let matches = outline.matches;
+        match reason {
+            Reason::Changed if own => matches.anywhere & self.endings,
+            Reason::Changed => matches.anywhere & self.subjects,
+            Reason::Branch => {
+                let found = matches.anywhere & self.branch;
+                // A single word in passing is no evidence that another project met the same.
+                let counts = own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
+                if counts { found } else { 0 }
+            }
+            Reason::Named if own => 0,
+            Reason::Named => matches.title_or_tags & self.project,
+            Reason::Uses if own => matches.anywhere & (self.dependencies | self.labels),
+            Reason::Uses => {
+                let names = self.dependencies & !self.labels;
+                names & (matches.title_or_tags | (matches.anywhere & self.distinctive))
+                    | (matches.type_or_tags & self.labels)
+            }
+            Reason::Lasting => matches.type_or_tags & self.lasting,
+        }
+    }
+
+    /// How much speaks for a memory; `None` where nothing does.
+    pub fn score(&self, outline: &Outline, reason: Reason, own: bool) -> Option<f64> {
+        let found = self.found(outline, reason, own);
+        if reason == Reason::Lasting {
+            return (found != 0).then_some(1.0);
+        }
+        let score = bits(found)
+            .map(|number| {
+                let weight = self.weight(number);
+                if outline.matches.title_or_tags >> number & 1 == 1 {
+                    weight * PROMINENT
+                } else {
+                    weight
+                }
+            })
+            .sum::<f64>();
+        (score > 0.0).then_some(score)
+    }
+
+    /// What speaks for it, in words.
+    pub fn why(&self, outline: &Outline, reason: Reason, own: bool) -> String {
+        let found = self.found(outline, reason, own);
+        if reason == Reason::Lasting {
+            let labels = self.words.list(found);
+            let label = labels.first().copied().unwrap_or_default();
+            return format!("{label} {}", reason.label());
+        }
+        if reason == Reason::Named {
+            return reason.label().to_owned();
+        }
+        let weighty = bits(found).filter(|number| self.weight(*number) > 0.0);
+        let weighty = weighty.fold(0, |set, number| set | 1 << number);
+        let mut words = self.words.list(weighty);
+        words.truncate(4);
+        format!("{}: {}", reason.label(), words.join(", "))
+    }
+
+    fn weight(&self, number: u32) -> f64 {
+        let weight = self.weights.get(number as usize);
+        weight.copied().unwrap_or_default()
+    }
+}
+
+/// The numbers of the bits of a set.
+fn bits(mut set: u128) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let number = set.trailing_zeros();
+        set &= set.wrapping_sub(1);
+        (number < u128::BITS).then_some(number)
+    })
+}
+
+/// How many memories hold each word.
+struct Frequencies {
+    counts: Vec<usize>,
+    memories: usize,
+}
+
+impl Frequencies {
+    fn count(read: &[ScopeOutline], words: &Words) -> Self {
+        let mut counts = vec![0usize; words.len()];
+        let mut memories = 0;
+        for outline in read.iter().flat_map(|read| &read.outlines.served) {
+            memories += 1;
+            for number in bits(outline.matches.anywhere) {
+                if let Some(count) = counts.get_mut(number as usize) {
+                    *count += 1;
+                }
+            }
+        }
+        Self { counts, memories }
+    }
+
+    /// What each word is worth: the rarer it is, the more; a common one nothing.
+    #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
+    fn weights(&self) -> Vec<f64> {
+        let weight = |count: &usize| {
+            let share = *count as f64 / self.memories.max(1) as f64;
+            let common = *count > FEW && share > COMMON_SHARE;
+            if *count == 0 || common {
+                0.0
+            } else {
+                (1.0 / share).ln_1p()
+            }
+        };
+        self.counts.iter().map(weight).collect()
+    }
+
+    /// The words of which [`is_distinctive`] holds.
+    fn distinctive(&self) -> u128 {
+        let counted = (0u32..).zip(&self.counts);
+        let few = counted.filter(|(_, count)| is_distinctive(**count, self.memories));
+        few.fold(0, |set, (number, _)| set | 1 << number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn something_recent_always_has_a_place_among_five() {
+        for so_far in 0..5 {
+            for reason in Reason::ALL {
+                assert!(reason.until(true, 5, so_far) < 5, "{reason:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bits_of_a_set_are_its_numbers() {
+        let numbers: Vec<u32> = bits(1 | 1 << 5 | 1 << 127).collect();
+        assert_eq!(numbers, [0, 5, 127]);
+        assert_eq!(bits(0).count(), 0);
+    }
+}

@@ -1,0 +1,204 @@
+//! What a session is about (`focus`): a search with the scopes' indexes. Of the project's own memories the newest follow; of
+//! others only those that the search finds.
+
+use std::collections::HashSet;
+
+use rustc_hash::FxHashMap;
+
+use super::SESSIONS;
+use super::choose::{Choice, Limits, RECENT};
+use super::recent;
+use crate::scope::resolve::Selection;
+use crate::service::engine::Service;
+use crate::service::error::Error;
+use crate::service::open::OpenScopes;
+use crate::service::scopes;
+use crate::service::search::Search;
+use crate::service::validate::QuerySpec;
+use ack_api::memory::{StatusFilter, fold_name};
+use ack_api::text;
+use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind};
+use ack_search::dedup::Signature;
+use ack_search::filter::Filters;
+use ack_search::interner::NameId;
+use ack_search::inverted::Index;
+use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
+
+/// Why a memory is there that was searched for.
+const FOCUS: &str = "matches the focus";
+/// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more than a farther one.
+const FOCUS_FLOOR: f32 = 0.35;
+
+/// Chooses by what the session is about.
+///
+/// # Errors
+/// No scope that can be read.
+pub(super) fn choose(
+    service: &Service,
+    selection: &mut Selection,
+    focus: &str,
+    limits: Limits,
+    notes: &mut Vec<Note>,
+) -> Result<Choice, Error> {
+    let scopes = selection.scopes.clone();
+    let opened = OpenScopes::open(service, selection, &scopes, notes)?;
+    let mut search = FocusSearch {
+        opened: &opened,
+        selection,
+        chosen: Vec::new(),
+    };
+    let mut own = Vec::new();
+    search.take(Some(focus), true, limits.own, &mut own, notes)?;
+    search.take(None, true, limits.own, &mut own, notes)?;
+    let mut others = Vec::new();
+    search.take(Some(focus), false, limits.others, &mut others, notes)?;
+    let pending = selection.current.scope.as_ref().and_then(|scope| {
+        let index = opened.named(&scope.name)?.index()?;
+        Some(scopes::pending(index, 0)).filter(|pending| pending.count > 0)
+    });
+    if let (Some(pending), Some(scope), true) = (&pending, &selection.current.scope, own.is_empty())
+    {
+        opened.note_missing_status(|name| name == scope.name, notes);
+        notes.push(super::hidden_by_status(&scope.name, pending.count));
+    }
+    opened.note_locks(notes);
+    Ok(Choice {
+        sessions: recent(search.sessions(), &[&own, &others]),
+        own,
+        others,
+        pending,
+        ..Choice::default()
+    })
+}
+
+struct FocusSearch<'a> {
+    opened: &'a OpenScopes,
+    selection: &'a Selection,
+    /// What is in the answer already: nothing is shown twice, in whichever list.
+    chosen: Vec<Signature>,
+}
+
+impl<'a> FocusSearch<'a> {
+    /// Searches the project's own memories or those of others, or lists the newest without a text, and takes what is not
+    /// there yet until the list is `max` long.
+    fn take(
+        &mut self,
+        text: Option<&str>,
+        own: bool,
+        max: usize,
+        hits: &mut Vec<MemoryHit>,
+        notes: &mut Vec<Note>,
+    ) -> Result<(), Error> {
+        if hits.len() >= max {
+            return Ok(());
+        }
+        let spec = QuerySpec {
+            text: text.map(str::to_owned),
+            filters: Filters {
+                current_project: Some(own),
+                status: StatusFilter::Approved,
+                ..Filters::default()
+            },
+            limit: max,
+            tokens: usize::MAX,
+            detail: Detail::Concise,
+            explain: false,
+            mode: Mode::Hybrid,
+            like: None,
+            expect: None,
+            floor: Some(FOCUS_FLOOR),
+            oldest: false,
+            sessions: true,
+        };
+        let search = Search::new(self.opened, self.selection, &spec, None)?;
+        // As many more as may be there already, in either list or under another id.
+        let page = search.page(None, max + self.chosen.len() + 2)?;
+        for (scope, reason) in page.failed {
+            let is_noted = |note: &Note| {
+                note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope)
+            };
+            if !notes.iter().any(is_noted) {
+                notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
+            }
+        }
+        for found in page.hits {
+            if hits.len() >= max {
+                break;
+            }
+            let same = |known: &MemoryHit| {
+                known.id == found.hit.id
+                    || known.also.iter().any(|also| also.id == found.hit.id)
+                    || fold_name(&known.title) == fold_name(&found.hit.title)
+            };
+            let signature = Signature::of(&found.memory);
+            let is_near = |known: &Signature| known.is_near(&signature);
+            if hits.iter().any(same) || self.chosen.iter().any(is_near) {
+                continue;
+            }
+            let mut hit = found.hit;
+            let why = match (text, hit.why.as_deref()) {
+                (None, _) => RECENT.to_owned(),
+                (Some(_), None) => FOCUS.to_owned(),
+                (Some(_), Some(words)) => format!("{FOCUS} ({words})"),
+            };
+            hit.why = Some(text::line(&why, 160));
+            hit.score = None;
+            self.chosen.push(signature);
+            hits.push(hit);
+        }
+        Ok(())
+    }
+
+    /// The project's recent sessions, each with the name of its scope.
+    fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
+        let mut sessions = Vec::new();
+        for open in self.opened.iter() {
+            let (scope, Some(index)) = (&*open.scope, open.index()) else {
+                continue;
+            };
+            let own = self.selection.current.rows_in(scope);
+            // Memories come before sessions: a store that cannot be read for these is named where its memories are read.
+            let wanted = SessionQuery {
+                projects: &own.names,
+                unnamed: own.unnamed,
+                filter: StatusFilter::Approved,
+                limit: SESSIONS,
+            };
+            let read = scope.store.snapshot(|snapshot| {
+                snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter))
+            });
+            let read = read.unwrap_or_default().into_iter();
+            sessions.extend(read.map(|session| (scope.name.as_str(), session)));
+        }
+        sessions
+    }
+}
+
+/// The memories of sessions, as the index knows them.
+fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
+    let wanted: FxHashMap<NameId, &str> = sessions
+        .iter()
+        .filter_map(|session| Some((index.lookup(session).filter(|name| *name != 0)?, *session)))
+        .collect();
+    let mut members = Members::new();
+    if wanted.is_empty() {
+        return members;
+    }
+    for (number, doc) in index.live().filter(|(_, doc)| filter.allows(doc.status)) {
+        let names = [
+            Some(doc.session),
+            Some(doc.session_id).filter(|name| *name != doc.session),
+        ];
+        for session in names
+            .into_iter()
+            .flatten()
+            .filter_map(|name| wanted.get(&name))
+        {
+            let of = members.entry((*session).to_owned()).or_default();
+            if of.len() < MAX_MEMBERS {
+                of.push((doc.key, index.id(number).to_owned()));
+            }
+        }
+    }
+    members
+}

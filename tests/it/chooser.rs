@@ -1,0 +1,218 @@
+//! One chooser: `get_context` and the session start hook show the same memories in the same order.
+
+use std::path::Path;
+
+use ack_api::{ContextRequest, MemoryHit};
+use ack_memory::service::Service;
+use ack_memory::service::context::brief::BriefRequest;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::context::project;
+use crate::query::bulk;
+use crate::real_stores::in_place;
+use crate::support::{Root, memory};
+
+/// The ids and reasons of both lists, as the tool and the hook choose them.
+fn choices(service: &Service, folder: &Path, max: usize) -> [Vec<[String; 2]>; 4] {
+    let path = Some(folder.display().to_string());
+    let tool = service
+        .get_context(&ContextRequest {
+            project_path: path.clone(),
+            max_memories: Some(i64::try_from(max).unwrap()),
+            max_tokens: Some(20_000),
+            ..ContextRequest::default()
+        })
+        .unwrap();
+    let brief = BriefRequest {
+        project_path: path,
+        own: max,
+        others: max,
+        sessions: true,
+    };
+    let hook = service.session_brief(&brief).unwrap().context;
+    assert_eq!(tool.recent_sessions, hook.recent_sessions);
+    assert_eq!(tool.pending, hook.pending);
+    let shown = |hits: &[MemoryHit]| {
+        let shown = hits
+            .iter()
+            .map(|hit| [hit.id.clone(), hit.why.clone().unwrap()]);
+        shown.collect()
+    };
+    [
+        shown(&tool.recent_memories),
+        shown(&hook.recent_memories),
+        shown(&tool.cross_project_learnings),
+        shown(&hook.cross_project_learnings),
+    ]
+}
+
+/// How many memories were chosen, the same by both.
+#[track_caller]
+fn check(service: &Service, folder: &Path, max: usize) -> usize {
+    let [tool_own, hook_own, tool_others, hook_others] = choices(service, folder, max);
+    assert_eq!(tool_own, hook_own, "{}", folder.display());
+    assert_eq!(tool_others, hook_others, "{}", folder.display());
+    tool_own.len() + tool_others.len()
+}
+
+/// A project that says something by its branch and by its manifest.
+fn busy(root: &Root, name: &str) -> std::path::PathBuf {
+    let folder = project(root, name, "fix/lock-timeout-of-migrations");
+    std::fs::write(
+        folder.join("Cargo.toml"),
+        "[dependencies]\nsqlx = \"0.8\"\ntokio = \"1\"\n",
+    )
+    .unwrap();
+    folder
+}
+
+#[test]
+fn the_samples_are_chosen_from_alike() {
+    let root = Root::samples();
+    for name in ["ledger-api", "kiosk-web", "platform", "unheard-of"] {
+        let folder = busy(&root, name);
+        for max in [1, 3, 6, 10] {
+            // A service that was asked before has indexes, and one that was not has none.
+            let warm = root.service();
+            let query = ack_api::QueryRequest::default();
+            warm.query_memories(&query).unwrap();
+            assert_eq!(
+                check(&warm, &folder, max),
+                check(&root.service(), &folder, max)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_real_store_is_chosen_from_alike() {
+    let manifest = "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]";
+    let Some((_root, service, _)) = in_place("claude-mem/claude-mem.db", manifest) else {
+        return;
+    };
+    let folders = Root::new();
+    let mut chosen = 0;
+    for name in ["ledger-api", "kiosk-web", "infra", "unheard-of"] {
+        chosen += check(&service, &busy(&folders, name), 8);
+    }
+    assert!(chosen > 8, "{chosen}");
+}
+
+fn generated() -> impl Strategy<Value = Vec<Value>> {
+    let word = prop::sample::select(vec![
+        "lock",
+        "Locks",
+        "timeout",
+        "migration",
+        "migrations",
+        "sqlx",
+        "tokio",
+        "retry",
+        "ledger",
+        "kiosk",
+        "naïve",
+        "rust",
+        "the",
+        "payout.rs",
+    ]);
+    let text = prop::collection::vec(word, 1..5).prop_map(|words| words.join(" "));
+    let one = (
+        text.clone(),
+        prop::collection::vec(text.clone(), 0..3),
+        prop::collection::vec(text, 0..2),
+        prop::sample::select(vec!["ledger", "kiosk", "Ledger", ""]),
+        prop::sample::select(vec![
+            "approved", "approved", "promoted", "staging", "rejected",
+        ]),
+        prop::sample::select(vec!["decision", "gotcha", "how-to"]),
+        1u32..28,
+    );
+    prop::collection::vec(one, 0..30).prop_map(|memories| {
+        let memories = memories.into_iter().enumerate();
+        memories
+            .map(|(number, (title, facts, concepts, project, status, kind, day))| {
+                let rest = json!({ "facts": facts, "concepts": concepts, "project": project, "status": status,
+                    "type": kind, "created_at": format!("2026-01-{day:02}T00:00:00Z") });
+                memory(&format!("m{number}"), &format!("{title} {number}"), rest)
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn generated_stores_are_chosen_from_alike(own in generated(), others in generated(), max in 1usize..8) {
+        let root = Root::new();
+        bulk(&root, "ledger", &own);
+        bulk(&root, "shared", &others);
+        let folder = busy(&root, "ledger");
+        check(&root.service(), &folder, max);
+    }
+}
+
+#[test]
+fn what_others_learned_needs_evidence() {
+    let root = Root::new();
+    let other = |id: &str, title: &str, rest: Value| {
+        let mut rest = rest;
+        rest["project"] = json!("kiosk");
+        memory(id, title, rest)
+    };
+    bulk(
+        &root,
+        "shared",
+        &[
+            other("dependency", "sqlx needs offline data", json!({})),
+            other(
+                "in-passing",
+                "Checks are slow",
+                json!({ "facts": ["a timeout hit once"] }),
+            ),
+            other(
+                "two-words",
+                "A job waits",
+                json!({ "facts": ["it holds a lock until the timeout"] }),
+            ),
+            other("title-word", "Migrations run first", json!({})),
+            other("names-us", "What ledger expects of its callers", json!({})),
+            other("everyday", "Time is told in UTC, log it", json!({})),
+            other("labelled", "Clocks differ", json!({ "concepts": ["time"] })),
+            other("language", "Rust edition 2024", json!({})),
+            other(
+                "tagged-language",
+                "Editions",
+                json!({ "concepts": ["rust"] }),
+            ),
+            other("habit", "Fix the fixture, add a chore", json!({})),
+            other(
+                "recent",
+                "The newest of all",
+                json!({ "created_at": "2026-06-01T00:00:00Z" }),
+            ),
+        ],
+    );
+    bulk(&root, "ledger", &[memory("own", "Ours", json!({}))]);
+    let folder = project(&root, "ledger", "fix/PAY-12-lock-timeout-migrations");
+    std::fs::write(
+        folder.join("Cargo.toml"),
+        "[dependencies]\nsqlx = \"0.8\"\ntime = \"0.3\"\nlog = \"0.4\"\n",
+    )
+    .unwrap();
+    let [_, _, others, _] = choices(&root.service(), &folder, 50);
+    let mut ids: Vec<&str> = others.iter().map(|[id, _]| id.as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(
+        ids,
+        [
+            "dependency",
+            "labelled",
+            "names-us",
+            "tagged-language",
+            "title-word",
+            "two-words"
+        ],
+        "{others:?}"
+    );
+}
