@@ -34,6 +34,8 @@ use ack_api::{
 use ack_store::READ_TIMEOUT;
 use ack_store::sessions::RecentSession;
 use ack_sys::files::expand_home;
+use ack_worktree::changes::Changes;
+use ack_worktree::objects::Unknown;
 
 /// Memories of a list where a request names no number.
 const DEFAULT_MEMORIES: u32 = 5;
@@ -77,7 +79,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         ..
     } = if focus.is_empty() {
         let signals = Signals::of(&selection.current, &service.config);
-        note_compared(&signals, &mut notes);
+        note_unknown_changes(&signals.changes, &mut notes);
         choose(&mut selection, signals, limits, &mut notes)?
     } else {
         let focus = text::line(focus, 2_000);
@@ -103,13 +105,27 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     Ok(response)
 }
 
-/// Says how many files were compared, where not all were.
-fn note_compared(signals: &Signals, notes: &mut Vec<Note>) {
-    let (compared, tracked) = (signals.changes.compared, signals.changes.tracked);
+/// Says what of the changed files is not known.
+fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
+    let mut note = |message| notes.push(Note::new(NoteKind::NotAvailable, message));
+    let (compared, tracked) = (changes.compared, changes.tracked);
     if compared < tracked {
-        notes.push(Note::new(
-            NoteKind::NotAvailable,
-            format!("{compared} of {tracked} tracked files were looked at for changes, the likeliest first"),
+        note(format!(
+            "{compared} of {tracked} tracked files were looked at for changes, the likeliest first"
+        ));
+    }
+    let reason = |unknown: Unknown| match unknown {
+        Unknown::OutOfTime => "there are too many to compare in time",
+        Unknown::Shallow => "the clone is shallow",
+        Unknown::Unreadable => "git's objects cannot be read",
+    };
+    if let Some(unknown) = changes.staged_unknown {
+        note(format!("staged files are not known: {}", reason(unknown)));
+    }
+    if let Some(unknown) = changes.branch_unknown {
+        note(format!(
+            "what the branch's commits changed is not known: {}",
+            reason(unknown)
         ));
     }
 }

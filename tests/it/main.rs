@@ -27,6 +27,7 @@ mod floods;
 mod flows;
 mod fold;
 mod get;
+mod history;
 mod hook;
 mod http;
 mod huge;

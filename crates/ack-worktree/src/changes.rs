@@ -7,10 +7,9 @@
 //! come first: those in folders where a file was created, renamed or removed, then those that git
 //! wrote last. The result says how many files were compared.
 //!
-//! Staged files equal the index. Two things identify them: the index's tree cache, in which git
-//! invalidates a folder as soon as something in it is staged, and a modification time after the
-//! last commit or checkout. New files are found by reading folders in the same order, with a part
-//! of the budget ([`crate::untracked`]).
+//! Staged files equal the index and differ from the last commit, and the commits of the branch
+//! differ from where it began ([`crate::history`]). New files are found by reading folders in the
+//! same order, with a part of the budget ([`crate::untracked`]).
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,11 +17,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gix_index::entry::{Flags, Mode};
-use gix_index::extension::Tree;
 use gix_index::hash::Kind;
 use gix_index::{Entry, State};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
+use crate::history::{self, StagedFile};
+use crate::objects::{Objects, Unknown};
 use crate::repository::Repository;
 use crate::untracked;
 use ack_sys::files;
@@ -42,21 +42,29 @@ const MAX_VERIFIED_FILES: usize = 32;
 const MAX_VERIFIED_BYTES: u64 = 256 << 10;
 /// Checking folders for activity may take this fraction of the budget.
 const FOLDERS_BUDGET_DIVISOR: u32 = 4;
+/// Reading git's objects may take this fraction of the budget.
+const HISTORY_BUDGET_DIVISOR: u32 = 2;
 /// Looking for new files may take this fraction of the budget.
 const UNTRACKED_BUDGET_DIVISOR: u32 = 5;
 /// A folder counts as active if it is newer than its files by more than this.
 const FOLDER_MARGIN_SECS: u64 = 2;
 
-/// The files of a working tree that differ from the last commit.
+/// The files that a piece of work changed: in the working tree, staged, and in the commits of the
+/// branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Their paths from the top of the working tree, with `/`, including new files: conflicts
-    /// first, then by modification time with the newest first, then deleted files.
+    /// first, then by modification time with the newest first, then deleted files, then those of the
+    /// branch's commits.
     pub files: Vec<String>,
     /// How many files git tracks here.
     pub tracked: usize,
     /// How many of them were compared.
     pub compared: usize,
+    /// Why staged files are missing.
+    pub staged_unknown: Option<Unknown>,
+    /// Why files of the branch's commits are missing.
+    pub branch_unknown: Option<Unknown>,
 }
 
 /// A tracked file to compare.
@@ -112,7 +120,12 @@ impl Changes {
         let tracked = candidates.len();
         let log = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
         let last_commit = log.and_then(|metadata| metadata.modified()).ok();
-        let mut found: Vec<Difference<'_>> = staged(&candidates, &index, last_commit);
+        let history = History::read(
+            repository,
+            &index,
+            Instant::now() + budget / HISTORY_BUDGET_DIVISOR,
+        );
+        let mut found: Vec<Difference<'_>> = Vec::new();
         let (folders, runs) = folders(
             &candidates,
             top,
@@ -150,10 +163,17 @@ impl Changes {
                 new.into_iter()
                     .map(|file| (false, Some(file.written), file.path)),
             )
+            .chain(
+                history
+                    .staged
+                    .into_iter()
+                    .map(|file| (false, file.entry.and_then(recorded), file.path)),
+            )
             .collect();
         differences.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(&b.2)));
         let mut files: Vec<String> = Vec::new();
-        for (.., path) in differences {
+        let branch = newest_first(history.branch, &index);
+        for path in differences.into_iter().map(|(.., path)| path).chain(branch) {
             if files.len() < MAX_FILES && !files.contains(&path) {
                 files.push(path);
             }
@@ -162,8 +182,67 @@ impl Changes {
             files,
             tracked,
             compared,
+            staged_unknown: history.staged_unknown,
+            branch_unknown: history.branch_unknown,
         })
     }
+}
+
+/// What git's objects say about a piece of work.
+#[derive(Default)]
+struct History<'a> {
+    staged: Vec<StagedFile<'a>>,
+    staged_unknown: Option<Unknown>,
+    branch: Vec<String>,
+    branch_unknown: Option<Unknown>,
+}
+
+impl<'a> History<'a> {
+    fn read(repository: &Repository, index: &'a State, end: Instant) -> Self {
+        let mut history = Self::default();
+        let opened = Objects::open(repository, end);
+        let (mut objects, head) =
+            match opened.and_then(|objects| objects.head().map(|head| (objects, head))) {
+                Ok(opened) => opened,
+                Err(unknown) => {
+                    history.staged_unknown = Some(unknown);
+                    history.branch_unknown = Some(unknown);
+                    return history;
+                }
+            };
+        match history::staged(&mut objects, index, head) {
+            Ok(staged) => history.staged = staged,
+            Err(unknown) => history.staged_unknown = Some(unknown),
+        }
+        let branch = repository.branch.as_deref();
+        match head.map(|head| history::branch_files(&mut objects, head, branch)) {
+            Some(Ok(files)) => history.branch = files,
+            Some(Err(unknown)) => history.branch_unknown = Some(unknown),
+            None => {}
+        }
+        history
+    }
+}
+
+/// Files in the order in which git wrote them here, the newest first. Those that are gone come last.
+fn newest_first(files: Vec<String>, index: &State) -> Vec<String> {
+    let written = |path: &String| {
+        let entry = index.entry_by_path(path.as_str().into());
+        entry.and_then(recorded)
+    };
+    let mut files: Vec<(Option<SystemTime>, String)> = files
+        .into_iter()
+        .map(|path| (written(&path), path))
+        .collect();
+    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    files.into_iter().map(|(_, path)| path).collect()
+}
+
+/// When the file of an entry was written, as the index recorded it.
+fn recorded(entry: &Entry) -> Option<SystemTime> {
+    let time = &entry.stat.mtime;
+    let since = Duration::new(u64::from(time.secs), time.nsecs.min(999_999_999));
+    UNIX_EPOCH.checked_add(since)
 }
 
 /// An entry to compare, unless git itself would skip it.
@@ -432,66 +511,6 @@ fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant)
         });
         hash.is_some_and(|hash| hash != difference.entry.id)
     });
-}
-
-/// Staged files: the tree cache marks their folder, and they were written since the last commit or
-/// checkout.
-fn staged<'a>(
-    candidates: &[Candidate<'a>],
-    index: &State,
-    last_commit: Option<SystemTime>,
-) -> Vec<Difference<'a>> {
-    let (Some(tree), Some(last)) = (
-        index.tree().filter(|tree| tree.num_entries.is_none()),
-        last_commit,
-    ) else {
-        return Vec::new();
-    };
-    let since = last.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let since = (since.as_secs(), since.subsec_nanos());
-    let recorded = |entry: &Entry| {
-        (
-            u64::from(entry.stat.mtime.secs),
-            entry.stat.mtime.nsecs.min(999_999_999),
-        )
-    };
-    let recent = candidates
-        .iter()
-        .filter(|candidate| recorded(candidate.entry) > since);
-    recent
-        .filter(|candidate| is_marked(tree, candidate.folder))
-        .map(|candidate| Difference {
-            path: candidate.path,
-            entry: candidate.entry,
-            written: UNIX_EPOCH.checked_add(Duration::new(
-                recorded(candidate.entry).0,
-                recorded(candidate.entry).1,
-            )),
-            unverified: false,
-            conflict: false,
-        })
-        .collect()
-}
-
-/// Whether something directly in a folder was staged, according to the tree cache. A folder that is
-/// not in the cache is new.
-fn is_marked(root: &Tree, folder: &str) -> bool {
-    let mut tree = root;
-    for part in folder.split('/').filter(|part| !part.is_empty()) {
-        match tree
-            .children
-            .iter()
-            .find(|child| child.name.as_slice() == part.as_bytes())
-        {
-            Some(child) => tree = child,
-            None => break,
-        }
-        // If a folder is unchanged, everything below it is too.
-        if tree.num_entries.is_some() {
-            return false;
-        }
-    }
-    tree.num_entries.is_none()
 }
 
 fn seconds(time: SystemTime) -> u64 {

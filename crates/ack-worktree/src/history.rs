@@ -1,0 +1,240 @@
+//! What differs between commits: the files that the commits of a branch changed, and those that are
+//! staged.
+//!
+//! The branch is compared with where it began: the newest commit that it shares with the default
+//! branch, as the remote has it or as it is here. A renamed file is there under both names.
+
+use std::collections::{BTreeSet, BinaryHeap};
+
+use gix_index::hash::ObjectId;
+use gix_index::{Entry, State, extension};
+use rustc_hash::FxHashMap as HashMap;
+
+use crate::objects::{Objects, TreeItem, TreeItems, Unknown};
+
+/// How many commits are read to find where the branch began.
+const MAX_COMMITS: usize = 5_000;
+/// How many files are collected. A branch that changed more is about nothing in particular.
+const MAX_FILES: usize = 1_000;
+/// Names of default branches, in case the remote names none.
+const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
+
+/// The files that the commits of the checked out branch changed.
+///
+/// # Errors
+/// What they changed is not known.
+pub fn branch_files(
+    objects: &mut Objects<'_>,
+    head: ObjectId,
+    branch: Option<&str>,
+) -> Result<Vec<String>, Unknown> {
+    let mut began: Option<(i64, ObjectId)> = None;
+    for base in bases(objects, branch) {
+        if base == head {
+            return Ok(Vec::new());
+        }
+        let found = merge_base(objects, head, base)?;
+        began = began.max(found);
+    }
+    let Some((_, began)) = began.filter(|(_, began)| *began != head) else {
+        return Ok(Vec::new());
+    };
+    let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
+    let mut files = Vec::new();
+    compare_trees(objects, Some(old), Some(new), "", &mut files)?;
+    Ok(files)
+}
+
+/// The commits of the default branch, as the remote has it and as it is here.
+fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
+    let remote = ["refs/remotes/origin/HEAD".to_owned()]
+        .into_iter()
+        .chain(DEFAULT_BRANCHES.map(|name| format!("refs/remotes/origin/{name}")))
+        .chain(DEFAULT_BRANCHES.map(|name| format!("refs/remotes/upstream/{name}")))
+        .find_map(|name| objects.reference(&name));
+    let here = DEFAULT_BRANCHES
+        .into_iter()
+        .find_map(|name| Some((name, objects.reference(&format!("refs/heads/{name}"))?)))
+        // The default branch itself is compared with the remote's.
+        .filter(|(name, _)| branch != Some(*name))
+        .map(|(_, id)| id);
+    let mut bases: Vec<ObjectId> = remote.into_iter().chain(here).collect();
+    bases.dedup();
+    bases
+}
+
+/// Which of two commits lead to another one.
+const FROM_HEAD: u8 = 1;
+const FROM_BASE: u8 = 2;
+
+/// The newest commit that both commits lead to, with its time. `None` if they share none.
+fn merge_base(
+    objects: &mut Objects<'_>,
+    head: ObjectId,
+    base: ObjectId,
+) -> Result<Option<(i64, ObjectId)>, Unknown> {
+    let mut reached: HashMap<ObjectId, u8> = HashMap::default();
+    let mut queue: BinaryHeap<(i64, ObjectId)> = BinaryHeap::new();
+    for (id, from) in [(head, FROM_HEAD), (base, FROM_BASE)] {
+        *reached.entry(id).or_default() |= from;
+        queue.push((objects.commit(id)?.time, id));
+    }
+    let is_shallow = objects.is_shallow();
+    let mut is_cut = false;
+    for _ in 0..MAX_COMMITS {
+        let Some((time, id)) = queue.pop() else {
+            return if is_cut {
+                Err(Unknown::Shallow)
+            } else {
+                Ok(None)
+            };
+        };
+        let from = reached.get(&id).copied().unwrap_or_default();
+        if from == FROM_HEAD | FROM_BASE {
+            return Ok(Some((time, id)));
+        }
+        for parent in objects.commit(id)?.parents {
+            let known = reached.entry(parent).or_default();
+            if *known | from == *known {
+                continue;
+            }
+            *known |= from;
+            match objects.commit(parent) {
+                Ok(commit) => queue.push((commit.time, parent)),
+                Err(Unknown::Unreadable) if is_shallow => is_cut = true,
+                Err(unknown) => return Err(unknown),
+            }
+        }
+    }
+    Err(Unknown::OutOfTime)
+}
+
+/// Collects the files that differ between two trees.
+fn compare_trees(
+    objects: &mut Objects<'_>,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+    folder: &str,
+    files: &mut Vec<String>,
+) -> Result<(), Unknown> {
+    if old == new || files.len() >= MAX_FILES {
+        return Ok(());
+    }
+    let mut read = |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
+    let (old, new) = (read(old)?, read(new)?);
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        let (before, after) = (old.get(name), new.get(name));
+        if before == after {
+            continue;
+        }
+        let path = format!("{folder}{name}");
+        if [before, after].iter().flatten().any(|item| !item.is_folder) {
+            files.push(path.clone());
+        }
+        let below =
+            |item: Option<&TreeItem>| item.filter(|item| item.is_folder).map(|item| item.id);
+        let (before, after) = (below(before), below(after));
+        compare_trees(objects, before, after, &format!("{path}/"), files)?;
+    }
+    Ok(())
+}
+
+/// A file that the index has otherwise than the last commit.
+pub struct StagedFile<'a> {
+    /// Its path.
+    pub path: String,
+    /// Its entry in the index; `None` if it is not there any more.
+    pub entry: Option<&'a Entry>,
+}
+
+/// The files that the index has otherwise than the last commit: new, changed, deleted and renamed
+/// ones. The index's tree cache says which folders are as in that commit.
+///
+/// # Errors
+/// A tree cannot be read.
+pub fn staged<'a>(
+    objects: &mut Objects<'_>,
+    index: &'a State,
+    head: Option<ObjectId>,
+) -> Result<Vec<StagedFile<'a>>, Unknown> {
+    let tree = match head {
+        Some(head) => Some(objects.commit(head)?.tree),
+        None => None,
+    };
+    let entries = index.entries().iter();
+    let entries: Vec<(&str, &Entry)> = entries
+        .filter_map(|entry| Some((str::from_utf8(entry.path(index)).ok()?, entry)))
+        .collect();
+    let mut found = Vec::new();
+    compare_index(objects, tree, index.tree(), &entries, "", &mut found)?;
+    Ok(found)
+}
+
+/// Compares the entries of the index below `folder` with its tree.
+fn compare_index<'a>(
+    objects: &mut Objects<'_>,
+    tree: Option<ObjectId>,
+    cache: Option<&extension::Tree>,
+    entries: &[(&str, &'a Entry)],
+    folder: &str,
+    found: &mut Vec<StagedFile<'a>>,
+) -> Result<(), Unknown> {
+    let cached = cache.filter(|cache| cache.num_entries.is_some());
+    if cached.is_some_and(|cached| Some(cached.id) == tree) || found.len() >= MAX_FILES {
+        return Ok(());
+    }
+    let mut items = tree.map_or(Ok(TreeItems::new()), |tree| objects.tree(tree))?;
+    let name_of = |path: &str| -> String {
+        let rest = path.get(folder.len()..).unwrap_or_default();
+        rest.split('/').next().unwrap_or_default().to_owned()
+    };
+    for run in entries.chunk_by(|a, b| name_of(a.0) == name_of(b.0)) {
+        let Some((path, entry)) = run.first() else {
+            continue;
+        };
+        let name = name_of(path);
+        let item = items.remove(&name);
+        if path.len() > folder.len() + name.len() {
+            let below = cache.and_then(|cache| {
+                let mut children = cache.children.iter();
+                children.find(|child| child.name.as_slice() == name.as_bytes())
+            });
+            let tree = item.filter(|item| item.is_folder).map(|item| item.id);
+            compare_index(
+                objects,
+                tree,
+                below,
+                run,
+                &format!("{folder}{name}/"),
+                found,
+            )?;
+        } else if item.is_none_or(|item| item.is_folder || item.id != entry.id) {
+            found.push(StagedFile {
+                path: (*path).to_owned(),
+                entry: Some(entry),
+            });
+        }
+    }
+    for (name, item) in items {
+        let path = format!("{folder}{name}");
+        let mut deleted = Vec::new();
+        if item.is_folder {
+            compare_trees(
+                objects,
+                Some(item.id),
+                None,
+                &format!("{path}/"),
+                &mut deleted,
+            )?;
+        } else {
+            deleted.push(path);
+        }
+        found.extend(
+            deleted
+                .into_iter()
+                .map(|path| StagedFile { path, entry: None }),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! Staged files and the commits of a branch, with repositories that git itself made.
+
+use std::path::Path;
+use std::process::Command;
+
+use ack_worktree::changes::Changes;
+use ack_worktree::objects::Unknown;
+use ack_worktree::repository::Repository;
+use serde_json::json;
+
+use crate::changes::{ENOUGH, git, repository, told, write};
+use crate::context::context;
+use crate::support::{Root, fingerprint, memory};
+
+fn changes(folder: &Path) -> Changes {
+    Changes::read(&Repository::discover(folder, None).unwrap(), None, ENOUGH)
+}
+
+/// The changed files, in the order of their names.
+#[track_caller]
+fn check(folder: &Path, expected: &[&str]) {
+    let changes = changes(folder);
+    assert_eq!(
+        (changes.staged_unknown, changes.branch_unknown),
+        (None, None)
+    );
+    let mut files = changes.files;
+    files.sort();
+    assert_eq!(files, expected);
+}
+
+fn commit(top: &Path, files: &[&str], message: &str) {
+    for file in files {
+        std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
+        std::fs::write(top.join(file), format!("{message}: {file}\n")).unwrap();
+    }
+    git(top, &["add", "-A"]);
+    git(top, &["commit", "-q", "-m", message]);
+}
+
+/// A repository whose branch `work` has two commits, while `main` went on.
+fn branched(top: &Path) {
+    repository(
+        top,
+        &["a.rs", "src/b.rs", "src/c.rs", "src/deep/d.rs", "docs/x.md"],
+    );
+    git(top, &["checkout", "-q", "-b", "work"]);
+    commit(top, &["src/b.rs", "new/e.rs"], "one");
+    git(top, &["rm", "-q", "docs/x.md"]);
+    git(top, &["mv", "src/deep/d.rs", "src/deep/moved.rs"]);
+    git(top, &["commit", "-q", "-m", "two"]);
+    git(top, &["checkout", "-q", "main"]);
+    commit(top, &["a.rs", "main-only.rs"], "elsewhere");
+    git(top, &["checkout", "-q", "work"]);
+}
+
+const OF_THE_BRANCH: [&str; 5] = [
+    "docs/x.md",
+    "new/e.rs",
+    "src/b.rs",
+    "src/deep/d.rs",
+    "src/deep/moved.rs",
+];
+
+#[test]
+fn what_is_staged_is_changed_under_old_and_new_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    repository(
+        top,
+        &[
+            "a.rs",
+            "src/gone.rs",
+            "src/old.rs",
+            "lib/whole/x.rs",
+            "same.rs",
+        ],
+    );
+    // It was written long before the last commit.
+    write(&top.join("fresh/new.rs"), "new\n", 0);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(9_000);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(top.join("fresh/new.rs"))
+        .unwrap();
+    file.set_modified(old).unwrap();
+    git(top, &["add", "fresh/new.rs"]);
+    git(top, &["rm", "-q", "src/gone.rs"]);
+    git(top, &["mv", "src/old.rs", "src/renamed.rs"]);
+    git(top, &["rm", "-q", "-r", "lib"]);
+    let before = fingerprint(top);
+    check(
+        top,
+        &[
+            "fresh/new.rs",
+            "lib/whole/x.rs",
+            "src/gone.rs",
+            "src/old.rs",
+            "src/renamed.rs",
+        ],
+    );
+    assert_eq!(fingerprint(top), before, "reading changes nothing");
+    git(top, &["commit", "-q", "-m", "second"]);
+    check(top, &[]);
+}
+
+#[test]
+fn the_commits_of_the_branch_count_and_those_of_the_main_one_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    branched(top);
+    check(top, &OF_THE_BRANCH);
+    git(top, &["gc", "-q"]);
+    git(top, &["pack-refs", "--all"]);
+    check(top, &OF_THE_BRANCH);
+    // After a merge of the main branch, only the branch's own changes are left.
+    git(top, &["merge", "-q", "--no-edit", "main"]);
+    check(top, &OF_THE_BRANCH);
+    write(&top.join("a.rs"), "edited, and longer than it was\n", 20);
+    assert_eq!(
+        changes(top).files[0],
+        "a.rs",
+        "what is not committed comes first"
+    );
+    git(top, &["checkout", "-q", "-f", "main"]);
+    check(top, &[]);
+}
+
+#[test]
+fn the_default_branch_is_compared_with_the_remote_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (origin, clone) = (folder.path().join("origin"), folder.path().join("clone"));
+    repository(&origin, &["a.rs", "b.rs"]);
+    git(folder.path(), &["clone", "-q", "origin", "clone"]);
+    check(&clone, &[]);
+    commit(&clone, &["a.rs", "c.rs"], "not pushed");
+    check(&clone, &["a.rs", "c.rs"]);
+    git(&clone, &["checkout", "-q", "-b", "topic"]);
+    commit(&clone, &["d.rs"], "topic");
+    // It began at the local main branch, which is newer than the remote's.
+    check(&clone, &["d.rs"]);
+}
+
+#[test]
+fn worktrees_detached_heads_and_other_hashes_are_read_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path().join("main");
+    branched(&top);
+    let linked = folder.path().join("linked");
+    git(&top, &["checkout", "-q", "--detach"]);
+    check(&top, &OF_THE_BRANCH);
+    git(
+        &top,
+        &["worktree", "add", "-q", linked.to_str().unwrap(), "work"],
+    );
+    check(&linked, &OF_THE_BRANCH);
+    let sha256 = folder.path().join("sha256");
+    std::fs::create_dir_all(&sha256).unwrap();
+    git(&sha256, &["init", "-q", "--object-format=sha256"]);
+    commit(&sha256, &["a.rs"], "first");
+    git(&sha256, &["checkout", "-q", "-b", "work"]);
+    commit(&sha256, &["b.rs"], "second");
+    check(&sha256, &["b.rs"]);
+    let unborn = folder.path().join("unborn");
+    std::fs::create_dir_all(&unborn).unwrap();
+    git(&unborn, &["init", "-q"]);
+    std::fs::write(unborn.join("a.rs"), "first\n").unwrap();
+    git(&unborn, &["add", "a.rs"]);
+    check(&unborn, &["a.rs"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_a_note_and_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let (origin, clone) = (folder.path().join("origin"), folder.path().join("clone"));
+    branched(&origin);
+    let url = format!("file://{}", origin.display());
+    git(&origin, &["checkout", "-q", "main"]);
+    let depth = [
+        "clone",
+        "-q",
+        "--depth=1",
+        "--no-single-branch",
+        &url,
+        "clone",
+    ];
+    git(folder.path(), &depth);
+    git(&clone, &["checkout", "-q", "work"]);
+    git(&origin, &["checkout", "-q", "work"]);
+    let shallow = changes(&clone);
+    assert_eq!(shallow.branch_unknown, Some(Unknown::Shallow));
+    assert_eq!(shallow.staged_unknown, None);
+    // The objects of the last commit are gone.
+    let output = Command::new("git")
+        .args(["rev-parse", "HEAD"])
+        .current_dir(&origin)
+        .output()
+        .unwrap();
+    let head = String::from_utf8(output.stdout).unwrap();
+    let (start, rest) = head.trim().split_at(2);
+    std::fs::remove_file(origin.join(".git/objects").join(start).join(rest)).unwrap();
+    write(&origin.join("a.rs"), "edited, and longer than it was\n", 20);
+    let damaged = changes(&origin);
+    assert_eq!(damaged.staged_unknown, Some(Unknown::Unreadable));
+    assert_eq!(damaged.branch_unknown, Some(Unknown::Unreadable));
+    assert_eq!(
+        damaged.files,
+        ["a.rs"],
+        "the working tree is compared all the same"
+    );
+    let root = Root::new();
+    root.store("origin", &[memory("m", "Anything", json!({}))]);
+    let answer = context(&root, &origin, json!({}));
+    let notes = answer["notes"].to_string();
+    assert!(notes.contains("git's objects cannot be read"), "{notes}");
+    assert_eq!(answer["recent_memories"][0]["id"], "m");
+}
+
+#[test]
+fn a_memory_about_a_file_of_the_branch_is_chosen() {
+    let root = Root::new();
+    let top = root.path().join("work/ledger");
+    branched(&top);
+    let about = |id: &str, file: &str| {
+        memory(
+            id,
+            &format!("About {id}"),
+            json!({ "files": [file], "project": "ledger" }),
+        )
+    };
+    root.store(
+        "ledger",
+        &[
+            about("renamed-away", "src/deep/d.rs"),
+            about("deleted", "docs/x.md"),
+            about("untouched", "src/c.rs"),
+        ],
+    );
+    let answer = context(&root, &top, json!({}));
+    assert_eq!(
+        told(&answer["recent_memories"]),
+        [
+            ("deleted", "about changed files: x.md"),
+            ("renamed-away", "about changed files: d.rs"),
+            ("untouched", "recent in this project"),
+        ]
+    );
+}
