@@ -8,6 +8,7 @@ mod branch;
 pub mod brief;
 mod choose;
 mod evidence;
+mod files;
 mod focus;
 mod manifests;
 mod outlines;

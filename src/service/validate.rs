@@ -12,7 +12,8 @@ use crate::service::error::Error;
 use ack_api::memory::StatusFilter;
 use ack_api::time;
 use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
-use ack_search::filter::{FilePattern, Filters};
+use ack_search::file_pattern::FilePattern;
+use ack_search::filter::Filters;
 
 /// Refuses what is longer than it may be, whoever made the request: the texts of the command line and of prompts were not
 /// checked against a schema.
@@ -182,7 +183,6 @@ impl QuerySpec {
                     .map(Filters::fold)
                     .filter(|project| !project.is_empty()),
                 kinds: request.kind.as_deref().map(kinds).unwrap_or_default(),
-                labels: Vec::new(),
                 files,
                 session: request
                     .session

@@ -8,6 +8,8 @@ use ack_memory::service::context::brief::BriefRequest;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::arguments::call;
+use crate::changes::{repository, write};
 use crate::context::project;
 use crate::query::bulk;
 use crate::real_stores::in_place;
@@ -215,4 +217,78 @@ fn what_others_learned_needs_evidence() {
         ],
         "{others:?}"
     );
+}
+
+#[test]
+fn files_are_known_however_a_memory_writes_them() {
+    let root = Root::new();
+    let top = root.path().join("work/ledger");
+    repository(
+        &top,
+        &["migrations/004_lock.sql", "src/pay/mod.rs", "src/other.rs"],
+    );
+    write(
+        &top.join("migrations/004_lock.sql"),
+        "edited, and longer than it was\n",
+        20,
+    );
+    write(
+        &top.join("src/pay/mod.rs"),
+        "edited, and longer than it was\n",
+        10,
+    );
+    let about = |id: &str, file: &str| {
+        let rest = json!({ "files": [file, "docs/unrelated.md"], "project": "ledger" });
+        memory(id, &format!("About {id}"), rest)
+    };
+    let named = [
+        ("folder", "migrations/"),
+        ("glob", "migrations/*.sql"),
+        ("lines", "migrations/004_lock.sql:10-20"),
+        ("anchor", "./migrations/004_lock.sql#L10"),
+        ("backslashes", "src\\pay\\mod.rs"),
+        ("elsewhere", "/Users/ann/src/ledger/migrations/"),
+    ];
+    let others = [
+        ("other-folder", "old_migrations/"),
+        ("other-glob", "*.sql"),
+        ("other-file", "src/web/mod.rs"),
+        ("other-root", "/srv/kiosk/migrations/"),
+    ];
+    let memories = named.iter().chain(&others);
+    bulk(
+        &root,
+        "ledger",
+        &memories
+            .map(|(id, file)| about(id, file))
+            .collect::<Vec<_>>(),
+    );
+    let service = root.service();
+    let [_, own, ..] = choices(&service, &top, 10);
+    let mut changed: Vec<&str> = own
+        .iter()
+        .filter(|[_, why]| why.starts_with("about changed files"))
+        .map(|[id, _]| id.as_str())
+        .collect();
+    changed.sort_unstable();
+    let mut expected = named.map(|(id, _)| id);
+    expected.sort_unstable();
+    assert_eq!(changed, expected, "{own:?}");
+    let found = |file: &str| {
+        let asked = json!({ "files": [file], "limit": 20, "scope": "ledger" });
+        let answer = call(&service, "query_memories", asked).unwrap();
+        let mut ids: Vec<String> = answer["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids
+    };
+    for file in ["migrations/004_lock.sql", ".\\migrations\\004_lock.sql:7"] {
+        let expected = ["anchor", "folder", "glob", "lines", "other-glob"];
+        assert_eq!(found(file), expected, "{file}");
+    }
+    assert_eq!(found("src/pay/mod.rs"), ["backslashes"]);
 }

@@ -1,8 +1,7 @@
 //! Filters, evaluated on the columns of the index during retrieval, so that filtering never costs a
 //! result that exists.
 
-use globset::{GlobBuilder, GlobMatcher};
-
+use super::file_pattern::FilePattern;
 use super::interner::NameId;
 use super::inverted::docs::Doc;
 use super::inverted::{DocId, Index};
@@ -20,8 +19,6 @@ pub struct Filters {
     pub project: Option<String>,
     /// Folded types, one of which the memory must have; any if empty.
     pub kinds: Vec<String>,
-    /// Folded words, one of which must be the type or a tag; any if empty.
-    pub labels: Vec<String>,
     /// File patterns.
     pub files: Vec<FilePattern>,
     /// Session name or id.
@@ -55,74 +52,6 @@ impl ProjectNames {
     fn contains(&self, index: &Index, doc: &Doc) -> bool {
         let named = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
         named(doc.project) || named(doc.alias) || (doc.project == 0 && self.unnamed)
-    }
-}
-
-/// An entry of `files`: a part of a path, or a glob.
-#[derive(Debug, Clone)]
-pub struct FilePattern {
-    /// Lower case. It matches anywhere in the path, unless `suffix_only` is set.
-    part: String,
-    glob: Option<Box<GlobMatcher>>,
-    /// It matches only the last components of the path.
-    suffix_only: bool,
-}
-
-impl FilePattern {
-    /// Parses an entry. Case does not matter.
-    ///
-    /// # Errors
-    /// What is wrong with the glob.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let text = text.trim().trim_start_matches("./");
-        let glob = if text.contains(['*', '?', '[']) {
-            let anchored = if text.starts_with(['/', '*']) {
-                text.to_owned()
-            } else {
-                format!("**/{text}")
-            };
-            let glob = GlobBuilder::new(&anchored)
-                .case_insensitive(true)
-                .build()
-                .map_err(|error| error.to_string())?;
-            Some(Box::new(glob.compile_matcher()))
-        } else {
-            None
-        };
-        Ok(Self {
-            part: text.to_lowercase(),
-            glob,
-            suffix_only: false,
-        })
-    }
-
-    /// A pattern for paths that end with `path`, by whole components. The case of ASCII letters
-    /// does not matter.
-    pub fn ending(path: &str) -> Self {
-        Self {
-            part: path.to_lowercase(),
-            glob: None,
-            suffix_only: true,
-        }
-    }
-
-    fn matches(&self, path: &str) -> bool {
-        if self.suffix_only {
-            // This runs for every file of every memory, so it must not allocate.
-            let (path, part) = (path.as_bytes(), self.part.as_bytes());
-            let start = path.len().checked_sub(part.len());
-            return start
-                .and_then(|start| path.split_at_checked(start))
-                .is_some_and(|(before, end)| {
-                    end.eq_ignore_ascii_case(part)
-                        && before
-                            .last()
-                            .is_none_or(|byte| matches!(byte, b'/' | b'\\'))
-                });
-        }
-        // A path may itself contain what looks like a glob (`app/[id]/page.tsx`).
-        self.glob.as_ref().is_some_and(|glob| glob.is_match(path))
-            || path.to_lowercase().contains(&self.part)
     }
 }
 
@@ -163,7 +92,6 @@ pub struct ResolvedFilters<'a> {
     requested_project: Option<ProjectNames>,
     current_project: ProjectNames,
     kinds: Option<Vec<NameId>>,
-    labels: Option<Vec<NameId>>,
     session: Option<Option<NameId>>,
 }
 
@@ -187,7 +115,6 @@ impl<'a> ResolvedFilters<'a> {
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             kinds: any_of(&filters.kinds),
-            labels: any_of(&filters.labels),
             session: filters
                 .session
                 .as_ref()
@@ -289,12 +216,6 @@ impl<'a> ResolvedFilters<'a> {
                 return Some("tags");
             }
         }
-        if let Some(labels) = &self.labels {
-            let is_label = |name: NameId| labels.contains(&index.fold(name));
-            if !is_label(row.kind) && !index.tags(doc).iter().any(|tag| is_label(*tag)) {
-                return Some("type");
-            }
-        }
         let matches_any = |file: &NameId| {
             filters
                 .files
@@ -311,7 +232,6 @@ impl Filters {
         !self.tags.is_empty()
             || self.project.is_some()
             || !self.kinds.is_empty()
-            || !self.labels.is_empty()
             || !self.files.is_empty()
             || self.session.is_some()
             || self.since.is_some()

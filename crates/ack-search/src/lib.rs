@@ -18,6 +18,7 @@ pub mod cursor;
 pub mod dedup;
 pub mod dictionary;
 pub mod encoder;
+pub mod file_pattern;
 pub mod filter;
 pub mod id_table;
 pub mod interner;

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::layout::{Field, MemorySource};
 use super::sessions::{MAX_MEMBERS, Members};
+use super::values::ListKind;
 use super::{Snapshot, record, values};
 use crate::StoreError;
 use ack_api::memory::{self, Status, StatusFilter, Successor, Unreviewed};
@@ -110,8 +111,9 @@ pub trait FindWords: Sync {
     /// The words found in a text.
     fn in_text(&self, text: &[u8]) -> u128;
 
-    /// The words found in a list of files. An entry may be a folder or a pattern.
-    fn in_files(&self, list: &[u8]) -> u128;
+    /// The words found in a list of files. An entry may be a folder or a pattern; `entries` splits
+    /// the list, which takes longer than to look at its bytes.
+    fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128;
 }
 
 impl Snapshot<'_> {
@@ -299,7 +301,13 @@ fn matches(
         Ok(found)
     };
     let in_text = |text: &[u8]| find_words.in_text(text);
-    let in_files = |list: &[u8]| find_words.in_files(list);
+    let in_files = |list: &[u8]| {
+        let entries = || {
+            let text = String::from_utf8_lossy(list);
+            values::list(&text, ListKind::Files).0
+        };
+        find_words.in_files(list, &entries)
+    };
     let tags = within(&[Field::Concepts], &in_text)?;
     let title_or_tags = tags | within(&[Field::Title], &in_text)?;
     let secondary = within(&[Field::Subtitle, Field::Facts], &in_text)?;

@@ -28,15 +28,21 @@ pub fn branch_files(
     head: ObjectId,
     branch: Option<&str>,
 ) -> Result<Vec<String>, Unknown> {
-    let mut began: Option<(i64, ObjectId)> = None;
+    let mut began: Option<ObjectId> = None;
     for base in bases(objects, branch) {
         if base == head {
             return Ok(Vec::new());
         }
-        let found = merge_base(objects, head, base)?;
-        began = began.max(found);
+        let Some(found) = merge_base(objects, head, base)? else {
+            continue;
+        };
+        began = match began {
+            // The branch began at the later one.
+            Some(known) if merge_base(objects, known, found)? == Some(found) => Some(known),
+            _ => Some(found),
+        };
     }
-    let Some((_, began)) = began.filter(|(_, began)| *began != head) else {
+    let Some(began) = began.filter(|began| *began != head) else {
         return Ok(Vec::new());
     };
     let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
@@ -67,12 +73,15 @@ fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
 const FROM_HEAD: u8 = 1;
 const FROM_BASE: u8 = 2;
 
-/// The newest commit that both commits lead to, with its time. `None` if they share none.
+/// The newest commit that both commits lead to. `None` if they share none.
 fn merge_base(
     objects: &mut Objects<'_>,
     head: ObjectId,
     base: ObjectId,
-) -> Result<Option<(i64, ObjectId)>, Unknown> {
+) -> Result<Option<ObjectId>, Unknown> {
+    if head == base {
+        return Ok(Some(head));
+    }
     let mut reached: HashMap<ObjectId, u8> = HashMap::default();
     let mut queue: BinaryHeap<(i64, ObjectId)> = BinaryHeap::new();
     for (id, from) in [(head, FROM_HEAD), (base, FROM_BASE)] {
@@ -82,7 +91,7 @@ fn merge_base(
     let is_shallow = objects.is_shallow();
     let mut is_cut = false;
     for _ in 0..MAX_COMMITS {
-        let Some((time, id)) = queue.pop() else {
+        let Some((_, id)) = queue.pop() else {
             return if is_cut {
                 Err(Unknown::Shallow)
             } else {
@@ -91,7 +100,7 @@ fn merge_base(
         };
         let from = reached.get(&id).copied().unwrap_or_default();
         if from == FROM_HEAD | FROM_BASE {
-            return Ok(Some((time, id)));
+            return Ok(Some(id));
         }
         for parent in objects.commit(id)?.parents {
             let known = reached.entry(parent).or_default();

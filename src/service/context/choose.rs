@@ -64,7 +64,7 @@ pub(super) fn choose(
     limits: Limits,
     notes: &mut Vec<Note>,
 ) -> Result<Choice, Error> {
-    let terms = Terms::new(signals, &selection.current.name);
+    let terms = Terms::new(signals, &selection.current);
     let reading = Reading {
         words: &terms.words,
         sessions: limits.sessions,
@@ -194,7 +194,10 @@ impl<'a> Chooser<'a> {
                     .then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
             });
             let best = found.first().map_or(0.0, |best| best.0);
-            found.retain(|found| found.0 >= best * reason.min_share(own));
+            found.retain(|(score, _, outline)| {
+                *score >= best * reason.min_share(own)
+                    || self.evidence.names_file(outline, reason, own)
+            });
             found.truncate(enough + 2);
             for (_, scope, outline) in found {
                 known.insert((scope, outline.key));

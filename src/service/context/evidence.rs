@@ -4,10 +4,12 @@
 //! this project or a dependency, or words of the branch. That it is recent is none.
 
 use super::branch;
+use super::files::ProjectRoots;
 use super::manifests::Declared;
 use super::outlines::ScopeOutline;
-use super::signals::{LASTING, Signals, is_distinctive};
+use super::signals::{LASTING, Signals, is_distinctive, names};
 use super::words::{Origin, Words};
+use crate::scope::resolve::Current;
 use ack_store::outline::Outline;
 
 /// A word that more than this share of the memories hold says nothing, once there are a few.
@@ -91,10 +93,13 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    pub fn new(signals: Signals, project: &str) -> Self {
+    pub fn new(signals: Signals, current: &Current) -> Self {
         let branch = signals.branch.as_deref().map(branch::words);
         let (endings, subjects) = (signals.endings(), signals.subjects());
-        let project = project.to_lowercase();
+        let project = current.name.to_lowercase();
+        let roots = ProjectRoots::of(current);
+        let files = signals.changes.files.iter();
+        let files = files.map(|path| (roots.file(path), names(path))).collect();
         let mut terms = Self {
             words: Words::default(),
             branch: branch.unwrap_or_default(),
@@ -121,7 +126,8 @@ impl Terms {
                 .chain(lasting)
                 .chain(names)
                 .map(|(word, origin)| (word.clone(), origin)),
-        );
+        )
+        .with_files(files);
         terms
     }
 }
@@ -134,6 +140,8 @@ pub(super) struct Evidence<'a> {
     lasting: u128,
     /// By which the project's own memories name the changed files.
     endings: u128,
+    /// Of these, the names of the files themselves.
+    paths: u128,
     /// By which those of others may.
     subjects: u128,
     project: u128,
@@ -158,6 +166,7 @@ impl<'a> Evidence<'a> {
             branch: set(&terms.branch),
             lasting: words.set(LASTING),
             endings: set(&terms.endings) | subjects,
+            paths: set(&terms.endings),
             subjects,
             project: words.set(terms.project.as_deref()) & distinctive,
             dependencies: set(&terms.declared.dependencies),
@@ -188,6 +197,11 @@ impl<'a> Evidence<'a> {
             }
             Reason::Lasting => matches.type_or_tags & self.lasting,
         }
+    }
+
+    /// Whether a memory names a changed file. It need not be compared with the best then.
+    pub fn names_file(&self, outline: &Outline, reason: Reason, own: bool) -> bool {
+        own && reason == Reason::Changed && outline.matches.anywhere & self.paths != 0
     }
 
     /// How much speaks for a memory; `None` where nothing does.

@@ -64,7 +64,7 @@ const EVERYDAY: [&str; 28] = [
     "utils",
 ];
 /// Folders that say nothing about what lies in them.
-const FOLDERS: [&str; 11] = [
+pub const FOLDERS: [&str; 11] = [
     "app", "apps", "cmd", "crates", "internal", "lib", "packages", "pkg", "src", "test", "tests",
 ];
 
@@ -101,25 +101,10 @@ impl Signals {
         }
     }
 
-    /// The ends of the changed paths by which the project's own memories name them: the file's name, with its folder where
-    /// every project has files of that name.
+    /// The ends of the changed paths by which the project's own memories name them.
     pub fn endings(&self) -> Vec<String> {
         let mut endings: Vec<String> = Vec::new();
-        for path in &self.changes.files {
-            let name = name(path);
-            let start = if is_everyday(stem(name)) {
-                path.rsplitn(3, '/')
-                    .take(2)
-                    .map(|part| part.len() + 1)
-                    .sum::<usize>()
-                    - 1
-            } else {
-                name.len()
-            };
-            let ending = path
-                .get(path.len().saturating_sub(start)..)
-                .unwrap_or(name)
-                .to_owned();
+        for ending in self.changes.files.iter().map(|path| ending(path)) {
             if !endings.contains(&ending) {
                 endings.push(ending);
             }
@@ -184,17 +169,39 @@ pub const fn is_distinctive(holders: usize, memories: usize) -> bool {
     holders <= if few > FEW_HOLDERS { few } else { FEW_HOLDERS }
 }
 
+/// Everything by which a memory may name a file.
+pub fn names(path: &str) -> Vec<String> {
+    let name = name(path);
+    vec![ending(path), name.to_owned(), stem(name).to_owned()]
+}
+
+/// How memories name a file: by its name, with its folder where every project has files of that name.
+fn ending(path: &str) -> String {
+    let name = name(path);
+    let start = if is_everyday(stem(name)) {
+        path.rsplitn(3, '/')
+            .take(2)
+            .map(|part| part.len() + 1)
+            .sum::<usize>()
+            - 1
+    } else {
+        name.len()
+    };
+    let start = path.len().saturating_sub(start);
+    path.get(start..).unwrap_or(name).to_owned()
+}
+
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A file's name until its first dot; one that begins with a dot is whole.
-fn stem(name: &str) -> &str {
+pub fn stem(name: &str) -> &str {
     name.split_once('.')
         .map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
 }
 
-fn is_everyday(stem: &str) -> bool {
+pub fn is_everyday(stem: &str) -> bool {
     EVERYDAY.contains(&stem.to_lowercase().as_str())
 }
 

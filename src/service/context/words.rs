@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use super::files::{Naming, ProjectFile};
 use ack_search::analysis::{is_stop_word, stem};
 use ack_store::outline::FindWords;
 
@@ -26,6 +27,10 @@ pub struct Words {
     /// The word of each pattern.
     owners: Vec<usize>,
     automaton: Option<AhoCorasick>,
+    /// Files that a memory may name by their folder or by a glob, each with its names.
+    files: Vec<(ProjectFile, u128)>,
+    /// Names of their folders.
+    folders: Option<AhoCorasick>,
 }
 
 impl Words {
@@ -42,8 +47,16 @@ impl Words {
             let mut forms = match origin {
                 // An `i` at the end may stand for a `y`: `retry`, `retries`.
                 Origin::Prose => vec![stem(&word).trim_end_matches('i').to_owned()],
-                Origin::Name => vec![word.clone(), word.replace('-', "_"), word.replace('_', "-")],
+                // A list of files is JSON, in which a backslash is written twice.
+                Origin::Name => vec![
+                    word.clone(),
+                    word.replace('-', "_"),
+                    word.replace('_', "-"),
+                    word.replace('/', "\\"),
+                    word.replace('/', "\\\\"),
+                ],
             };
+            forms.sort();
             forms.dedup();
             owners.resize(owners.len() + forms.len(), list.len());
             patterns.extend(forms);
@@ -60,7 +73,47 @@ impl Words {
             entries: list,
             owners,
             automaton,
+            ..Self::default()
         }
+    }
+
+    /// Has folders and globs among a memory's files count as the names of the first of these files that they cover. Each file
+    /// comes with its names.
+    pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
+        let mut folders: Vec<&str> = files.iter().flat_map(|(file, _)| file.folders()).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        self.folders = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(&folders)
+            .ok()
+            .filter(|_| !folders.is_empty());
+        self.files = files
+            .into_iter()
+            .map(|(file, names)| (file, self.set(names.iter().map(String::as_str))))
+            .collect();
+        self
+    }
+
+    /// The names of the first file that a folder or a glob in a list covers.
+    fn covered(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
+        let may_cover = list.contains(&b'*')
+            || self
+                .folders
+                .as_ref()
+                .is_some_and(|folders| folders.is_match(list));
+        if self.files.is_empty() || !may_cover {
+            return 0;
+        }
+        let entries = entries();
+        let covers = |file: &ProjectFile| {
+            let named = |entry: &String| {
+                matches!(file.named_by(entry), Some(Naming::Folder | Naming::Glob))
+            };
+            entries.iter().any(named)
+        };
+        let found = self.files.iter().find(|(file, _)| covers(file));
+        found.map_or(0, |(_, names)| *names)
     }
 
     /// The set of some of the words, by how they were given.
@@ -142,8 +195,8 @@ impl FindWords for Words {
         self.find(text)
     }
 
-    fn in_files(&self, list: &[u8]) -> u128 {
-        self.find(list)
+    fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
+        self.find(list) | self.covered(list, entries)
     }
 }
 

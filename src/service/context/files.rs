@@ -1,0 +1,261 @@
+//! Whether a memory names a file of the project: itself, its folder, or by a glob.
+
+use super::signals::{FOLDERS, is_everyday, stem};
+use crate::scope::resolve::Current;
+use ack_search::file_pattern::{glob_matches, is_glob, normalize};
+
+/// Fewest letters of a glob that say which files are meant: `*.rs` says nothing.
+const MIN_GLOB_LETTERS: usize = 4;
+
+/// How a memory names a file, the most exact first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Naming {
+    /// By its path.
+    Path,
+    /// By its name, or by the end of its path.
+    Name,
+    /// By its folder.
+    Folder,
+    /// By a glob.
+    Glob,
+}
+
+/// The folders from which paths of a project's files are written.
+pub(super) struct ProjectRoots {
+    /// Absolute, without a last `/`, in lower case.
+    roots: Vec<String>,
+    /// The name of the repository's folder.
+    name: String,
+    /// The project's folder from the top of the repository, with a last `/` unless it is that.
+    inner: String,
+}
+
+impl ProjectRoots {
+    pub fn of(current: &Current) -> Self {
+        let form = |path: &std::path::Path| {
+            let path = path.to_string_lossy();
+            normalize(&path).trim_end_matches('/').to_lowercase()
+        };
+        let folder = form(&current.folder);
+        let repository = current.repository.as_ref();
+        let top = repository.map_or_else(|| folder.clone(), |found| form(&found.work_tree));
+        let main = repository.map(|found| form(&found.main));
+        let inner = folder.strip_prefix(&top).unwrap_or_default();
+        let inner = inner.trim_matches('/');
+        let name = main.as_ref().unwrap_or(&top);
+        let name = name.rsplit('/').next().unwrap_or_default().to_owned();
+        Self {
+            inner: if inner.is_empty() {
+                String::new()
+            } else {
+                format!("{inner}/")
+            },
+            roots: [Some(top), main]
+                .into_iter()
+                .flatten()
+                .filter(|root| !root.is_empty())
+                .collect(),
+            name,
+        }
+    }
+
+    /// A file, by its path from the top of the repository.
+    pub fn file(&self, path: &str) -> ProjectFile {
+        let path = normalize(path).to_lowercase();
+        let inner = path
+            .strip_prefix(&self.inner)
+            .filter(|_| !self.inner.is_empty());
+        ProjectFile {
+            paths: [Some(path.clone()), inner.map(str::to_owned)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            roots: self.roots.clone(),
+            repository: self.name.clone(),
+        }
+    }
+}
+
+/// A file of the project, as memories may name it. Case does not matter.
+#[derive(Debug)]
+pub(super) struct ProjectFile {
+    /// Its path from the top of the repository, and from the project's folder.
+    paths: Vec<String>,
+    roots: Vec<String>,
+    repository: String,
+}
+
+impl ProjectFile {
+    /// Its path from the top of the repository.
+    pub fn path(&self) -> &str {
+        self.paths.first().map_or("", String::as_str)
+    }
+
+    /// The names of its folders, which an entry that covers it has.
+    pub fn folders(&self) -> impl Iterator<Item = &str> {
+        let folders = self.path().rsplit('/').skip(1);
+        folders.filter(|folder| !FOLDERS.contains(folder))
+    }
+
+    /// How an entry of a memory's files names it; `None` if it does not.
+    pub fn named_by(&self, entry: &str) -> Option<Naming> {
+        let entry = normalize(entry).to_lowercase();
+        let inside = if is_absolute(&entry) {
+            match self.relative(&entry) {
+                Some(inside) => inside,
+                // The same project elsewhere, under another name.
+                None => {
+                    let is_same = self.path().contains('/') && ends_with_path(&entry, self.path());
+                    return is_same.then_some(Naming::Name);
+                }
+            }
+        } else {
+            &entry
+        };
+        let namings = self.paths.iter().filter_map(|path| naming(path, inside));
+        namings.min()
+    }
+
+    /// The part of an absolute path that is inside the project.
+    fn relative<'a>(&self, entry: &'a str) -> Option<&'a str> {
+        let root = self.roots.iter().find_map(|root| below(entry, root));
+        // Another clone, or another person's.
+        root.or_else(|| {
+            let part = format!("/{}/", self.repository);
+            let at = entry.rfind(&part).filter(|_| part.len() > 2)?;
+            entry.get(at + part.len()..)
+        })
+    }
+}
+
+fn naming(path: &str, entry: &str) -> Option<Naming> {
+    if path == entry {
+        return Some(Naming::Path);
+    }
+    if is_glob(entry) {
+        let is_telling = telling_letters(entry) >= MIN_GLOB_LETTERS;
+        return (is_telling && glob_matches(entry, path)).then_some(Naming::Glob);
+    }
+    let folder = entry.trim_end_matches('/');
+    if below(path, folder).is_some() {
+        let is_telling = folder.split('/').any(|part| !FOLDERS.contains(&part));
+        return is_telling.then_some(Naming::Folder);
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_everyday = is_everyday(stem(name));
+    (!is_everyday && !entry.ends_with('/') && ends_with_path(path, entry)).then_some(Naming::Name)
+}
+
+/// The letters of a glob that say which files are meant, without the ending of a name and the folders of every project.
+fn telling_letters(glob: &str) -> usize {
+    let (folders, name) = glob.rsplit_once('/').unwrap_or(("", glob));
+    let name = name.split_once('.').map_or(name, |(name, _)| name);
+    let parts = folders
+        .split('/')
+        .filter(|part| !FOLDERS.contains(part))
+        .chain([name]);
+    let letters = parts.flat_map(str::chars).filter(|c| c.is_alphanumeric());
+    letters.count()
+}
+
+/// The rest of a path below a folder.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(folder)?.strip_prefix('/')?;
+    (!folder.is_empty() && !rest.is_empty()).then_some(rest)
+}
+
+/// Whether a path ends with another one, by whole components.
+fn ends_with_path(path: &str, end: &str) -> bool {
+    let before = path.strip_suffix(end);
+    !end.is_empty() && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+fn is_absolute(path: &str) -> bool {
+    let has_drive = path.as_bytes().get(1) == Some(&b':');
+    path.starts_with(['/', '~']) || has_drive
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(entry: &str, expected: Option<Naming>) {
+        let roots = ProjectRoots {
+            roots: vec!["/home/kim/ledger-api".to_owned()],
+            name: "ledger-api".to_owned(),
+            inner: "services/pay/".to_owned(),
+        };
+        let file = roots.file("services/pay/migrations/004_Lock.sql");
+        assert_eq!(file.named_by(entry), expected, "{entry}");
+    }
+
+    #[test]
+    fn a_file_is_named_by_its_path_its_folder_or_a_glob() {
+        for entry in [
+            "services/pay/migrations/004_lock.sql",
+            "./migrations/004_lock.sql:10-20",
+            "migrations\\004_lock.sql#L3",
+            "/home/kim/ledger-api/services/pay/migrations/004_lock.sql",
+            "/Users/ann/src/ledger-api/migrations/004_lock.sql",
+        ] {
+            check(entry, Some(Naming::Path));
+        }
+        check("004_lock.sql", Some(Naming::Name));
+        check("pay/migrations/004_lock.sql", Some(Naming::Name));
+        check(
+            "D:/x/services/pay/migrations/004_lock.sql",
+            Some(Naming::Name),
+        );
+        for entry in [
+            "migrations/",
+            "migrations",
+            "services/pay",
+            "/home/kim/ledger-api/services/",
+        ] {
+            check(entry, Some(Naming::Folder));
+        }
+        for entry in [
+            "migrations/*.sql",
+            "services/**/*.sql",
+            "00*_lock.sql",
+            "services/pay/migrations/*",
+        ] {
+            check(entry, Some(Naming::Glob));
+        }
+        for entry in [
+            "",
+            "/",
+            ".",
+            "./",
+            "*.sql",
+            "**/*",
+            "**",
+            "lock.sql",
+            "migrations/005.sql",
+            "old/migrations/",
+            "igrations/",
+            "/home/kim/other/migrations/",
+            "migrations/004_lock.sql/x",
+        ] {
+            check(entry, None);
+        }
+    }
+
+    #[test]
+    fn folders_of_every_project_name_nothing() {
+        let roots = ProjectRoots {
+            roots: Vec::new(),
+            name: String::new(),
+            inner: String::new(),
+        };
+        assert_eq!(roots.file("src/pay/mod.rs").named_by("src/"), None);
+        assert_eq!(roots.file("src/pay/mod.rs").named_by("mod.rs"), None);
+        let folder = roots.file("src/pay/mod.rs").named_by("src/pay/");
+        assert_eq!(folder, Some(Naming::Folder));
+        assert_eq!(
+            roots.file("src/a.rs").named_by("/other/src/a.rs"),
+            Some(Naming::Name)
+        );
+    }
+}
