@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{ProjectRows, Visibility, fold_name};
 use ack_api::text;
 use ack_store::Store;
@@ -304,7 +305,9 @@ impl Registry {
             }
             None => contents.database.clone(),
         };
-        let store = Store::new(path, manifest.unreviewed).with_overviews(manifest.overviews);
+        let store = Store::new(path, manifest.unreviewed)
+            .with_overviews(manifest.overviews)
+            .with_decisions(folder.join(DECISION_LOG));
         Scope {
             name: name.to_owned(),
             folder: folder.to_owned(),
@@ -341,7 +344,9 @@ fn single(path: &Path, pin: Option<&str>) -> Scope {
     };
     // It is the only one there is, and it was named.
     manifest.visibility = Visibility::Shared;
-    let store = Store::new(path.to_owned(), manifest.unreviewed).with_overviews(manifest.overviews);
+    let store = Store::new(path.to_owned(), manifest.unreviewed)
+        .with_overviews(manifest.overviews)
+        .with_decisions(folder.join(DECISION_LOG));
     Scope {
         name,
         folder,

@@ -1,10 +1,13 @@
 //! Curation decides, whatever is asked: generated stores and generated requests of all four tools, and the few paths on which
 //! a status could change between two reads. A memory is told by its marker, a word that stands in its id and in all its texts.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 
-use ack_api::memory::{Status, StatusFilter};
+use ack_api::memory::{Status, StatusFilter, Unreviewed};
 use ack_memory::service::Service;
+use ack_store::Store;
 use proptest::prelude::*;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -47,8 +50,81 @@ struct Planned {
     day: u32,
 }
 
+/// A line of a decision log.
+#[derive(Debug, Clone)]
+struct Line {
+    memory: usize,
+    verdict: usize,
+    was: usize,
+    into: usize,
+    damage: usize,
+}
+
+/// What the store and the decision log hold now about a memory.
+#[derive(Debug, Clone)]
+struct Held {
+    stored: Option<Status>,
+    /// The number of the content, which changes when the text changes.
+    content: usize,
+    /// The last line about it, with the content that it was about.
+    line: Option<(Line, usize)>,
+}
+
+const VERDICTS: [&str; 8] = [
+    "approve",
+    "promote",
+    "reject",
+    "stage",
+    "supersede",
+    "merge",
+    "edit",
+    "withdraw",
+];
+const WAS: [Status; 4] = [
+    Status::Approved,
+    Status::Promoted,
+    Status::Staging,
+    Status::Rejected,
+];
+
+/// How a line of the log is damaged. The rest of the numbers leave it whole.
+const TORN: usize = 0;
+const UNKNOWN_VERDICT: usize = 1;
+const OTHER_CONTENT: usize = 2;
+
+impl Held {
+    /// The status that counts, as docs/curation.md says it; `None` is never served.
+    fn status(&self) -> Option<Status> {
+        let Some((line, content)) = &self.line else {
+            return self.stored;
+        };
+        let verdict = VERDICTS[line.verdict];
+        let was = WAS[line.was];
+        let is_unreadable = [TORN, UNKNOWN_VERDICT].contains(&line.damage);
+        if !is_unreadable && verdict == "withdraw" {
+            return self.stored;
+        }
+        if self.stored.is_none() && (was != Status::Rejected || is_unreadable) {
+            return None;
+        }
+        if is_unreadable || line.damage == OTHER_CONTENT || *content != self.content {
+            return self.stored.map(|_| Status::Staging);
+        }
+        match verdict {
+            "approve" | "edit" => Some(Status::Approved),
+            "promote" => Some(Status::Promoted),
+            "stage" => Some(Status::Staging),
+            "reject" => None,
+            _ => Some(was).filter(|was| [Status::Approved, Status::Promoted].contains(was)),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Plan {
+    lines: Vec<Line>,
+    /// Memories whose text another program changes.
+    rewritten: Vec<usize>,
     memories: Vec<Planned>,
     links: Vec<(usize, usize)>,
     requests: Vec<Vec<u8>>,
@@ -76,7 +152,23 @@ fn plans() -> impl Strategy<Value = Plan> {
                 day,
             },
         );
+    let line = (
+        0..24usize,
+        0..VERDICTS.len(),
+        0..WAS.len(),
+        0..24usize,
+        0..10usize,
+    )
+        .prop_map(|(memory, verdict, was, into, damage)| Line {
+            memory,
+            verdict,
+            was,
+            into,
+            damage,
+        });
     (
+        proptest::collection::vec(line, 0..16),
+        proptest::collection::vec(0..24usize, 0..4),
         proptest::collection::vec(planned, 4..24),
         proptest::collection::vec((0..24usize, 0..24usize), 0..20),
         proptest::collection::vec(proptest::collection::vec(any::<u8>(), 10), 6..14),
@@ -85,7 +177,9 @@ fn plans() -> impl Strategy<Value = Plan> {
         proptest::option::weighted(0.25, 0..3usize),
     )
         .prop_map(
-            |(memories, links, requests, changes, current, pinned)| Plan {
+            |(lines, rewritten, memories, links, requests, changes, current, pinned)| Plan {
+                lines,
+                rewritten,
                 memories,
                 links,
                 requests,
@@ -293,7 +387,7 @@ fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
 fn may_show(
     plan: &Plan,
     root: &Root,
-    statuses: &[usize],
+    held: &[Held],
     number: usize,
     tool: &str,
     arguments: &Value,
@@ -318,8 +412,8 @@ fn may_show(
         _ => StatusFilter::Approved,
     };
     readable
-        && STATUSES[statuses[number]]
-            .1
+        && held[number]
+            .status()
             .is_some_and(|status| filter.allows(status))
 }
 
@@ -347,7 +441,7 @@ fn check(
     plan: &Plan,
     root: &Root,
     service: &Service,
-    statuses: &[usize],
+    held: &[Held],
     tool: &'static str,
     arguments: &Value,
 ) -> Option<String> {
@@ -363,7 +457,7 @@ fn check(
         let mark = marker(number);
         if pending.contains(&id(number)) {
             assert!(
-                STATUSES[statuses[number]].1 == Some(Status::Staging),
+                held[number].status() == Some(Status::Staging),
                 "{tool} {arguments}: pending {mark}"
             );
             let scope = plan.memories[number].scope;
@@ -372,7 +466,7 @@ fn check(
                 "{tool} {arguments}: pending {mark}"
             );
         }
-        if may_show(plan, root, statuses, number, tool, arguments) {
+        if may_show(plan, root, held, number, tool, arguments) {
             continue;
         }
         let forbidden: Vec<String> = if tool == "get_memory" && asked.contains(&mark) {
@@ -410,7 +504,7 @@ fn check(
             .filter(here)
             .filter(|(_, planned)| planned.session == Some(session));
         let mark = session_mark(scope, session);
-        if !learned.any(|(number, _)| may_show(plan, root, statuses, number, tool, arguments)) {
+        if !learned.any(|(number, _)| may_show(plan, root, held, number, tool, arguments)) {
             assert!(
                 !text.contains(&mark),
                 "{tool} {arguments} shows the session `{mark}`: {answer:#}"
@@ -418,8 +512,8 @@ fn check(
         }
         let mut rows = plan.memories.iter().enumerate().filter(here);
         if !rows.all(|(number, _)| {
-            STATUSES[statuses[number]]
-                .1
+            held[number]
+                .status()
                 .is_some_and(|status| StatusFilter::Approved.allows(status))
         }) {
             assert!(
@@ -454,29 +548,97 @@ fn check(
     cursor
 }
 
+/// Appends lines to the decision logs, and notes what they are about.
+fn decide(plan: &Plan, root: &Root, held: &mut [Held], lines: &[Line]) {
+    for line in lines
+        .iter()
+        .filter(|line| line.memory < plan.memories.len())
+    {
+        let number = line.memory;
+        let folder = root.scope_folder(SCOPES[plan.memories[number].scope]);
+        let store = Store::new(folder.join("memory.db"), Unreviewed::Staging);
+        let curated = store
+            .snapshot(|snapshot| snapshot.curated(&id(number)))
+            .unwrap();
+        let mark = marker(number);
+        let verdict = VERDICTS[line.verdict];
+        let mut decision = json!({
+            "id": id(number),
+            "digest": curated.unwrap().digest,
+            "verdict": if line.damage == UNKNOWN_VERDICT { "bless" } else { verdict },
+            "was": WAS[line.was],
+            "reason": format!("Reason {mark}"),
+            "actor": format!("human:reviewer {mark}"),
+            "time": "2026-03-01T00:00:00Z",
+        });
+        if ["supersede", "merge"].contains(&verdict) {
+            // A memory does not replace itself.
+            let into = if line.into == number {
+                number + 24
+            } else {
+                line.into
+            };
+            decision["into"] = json!(id(into));
+        }
+        if verdict == "edit" {
+            decision["edit"] = json!({
+                "title": format!("Edited title {mark}"), "facts": [format!("Edited fact {mark}")],
+                "files": [format!("src/{mark}.rs")], "project": "red",
+            });
+        }
+        if line.damage == OTHER_CONTENT {
+            decision["digest"] = json!(format!("sha256:{}", "0".repeat(64)));
+        }
+        let mut text = decision.to_string();
+        if line.damage == TORN {
+            text.truncate(text.len() - 20);
+        }
+        let mut log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(folder.join("decisions.jsonl"))
+            .unwrap();
+        // Another writer's last line may be torn: a line begins on its own.
+        writeln!(log, "{text}").unwrap();
+        held[number].line = Some((line.clone(), held[number].content));
+    }
+}
+
+/// How many plans are tried. The whole run asks for many more.
+fn cases() -> u32 {
+    let asked = std::env::var("ACK_TEST_CURATION_CASES").ok();
+    asked.map_or(64, |cases| cases.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn no_answer_of_any_tool_shows_what_the_status_filter_or_a_private_scope_hides(plan in plans()) {
         let root = build(&plan);
         let service = service(&plan, &root);
-        let mut statuses: Vec<usize> = plan.memories.iter().map(|planned| planned.status).collect();
+        let mut held: Vec<Held> = plan
+            .memories
+            .iter()
+            .map(|planned| Held { stored: STATUSES[planned.status].1, content: 0, line: None })
+            .collect();
+        let (before, after) = plan.lines.split_at(plan.lines.len() / 2);
+        decide(&plan, &root, &mut held, before);
         let mut asked: Vec<(&'static str, Value)> = Vec::new();
         let mut foreign: Option<String> = None;
         for bytes in &plan.requests {
             let (tool, arguments) = request(bytes, &plan, &root);
-            let cursor = check(&plan, &root, &service, &statuses, tool, &arguments);
+            let cursor = check(&plan, &root, &service, &held, tool, &arguments);
             if let Some(cursor) = &cursor {
                 let mut next = arguments.clone();
                 next["cursor"] = json!(cursor);
-                check(&plan, &root, &service, &statuses, tool, &next);
+                check(&plan, &root, &service, &held, tool, &next);
                 asked.push((tool, next));
             }
             if tool == "query_memories" && let Some(foreign) = &foreign {
                 let mut next = arguments.clone();
                 next["cursor"] = json!(foreign);
-                check(&plan, &root, &service, &statuses, tool, &next);
+                check(&plan, &root, &service, &held, tool, &next);
             }
             foreign = cursor.or(foreign);
             asked.push((tool, arguments));
@@ -486,10 +648,17 @@ proptest! {
             let scope = SCOPES[plan.memories[*number].scope];
             let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
             connection.execute("UPDATE memories SET status = ?1 WHERE id = ?2", params![STATUSES[*status].0, id(*number)]).unwrap();
-            statuses[*number] = *status;
+            held[*number].stored = STATUSES[*status].1;
         }
+        for number in plan.rewritten.iter().filter(|number| **number < plan.memories.len()) {
+            let scope = SCOPES[plan.memories[*number].scope];
+            let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
+            connection.execute("UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1", params![id(*number)]).unwrap();
+            held[*number].content += 1;
+        }
+        decide(&plan, &root, &mut held, after);
         for (tool, arguments) in &asked {
-            check(&plan, &root, &service, &statuses, tool, arguments);
+            check(&plan, &root, &service, &held, tool, arguments);
         }
     }
 }

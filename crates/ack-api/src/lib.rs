@@ -10,6 +10,7 @@
 
 pub mod cancel;
 mod code;
+pub mod decision;
 mod diagnostic;
 pub mod memory;
 mod note;

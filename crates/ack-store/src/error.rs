@@ -84,6 +84,14 @@ pub enum StoreError {
         /// The error from the system.
         source: std::io::Error,
     },
+    /// The decisions about its memories cannot be read, so no status is certain.
+    #[error("cannot read the decisions in `{}`: {source}", path.display())]
+    Decisions {
+        /// The log.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
     /// Any other failure of SQLite.
     #[error("cannot read `{}`: {source}", path.display())]
     Sqlite {
@@ -121,6 +129,7 @@ impl StoreError {
             | Self::NotAFile { path, .. }
             | Self::NoCopy { path, .. }
             | Self::Io { path, .. }
+            | Self::Decisions { path, .. }
             | Self::Sqlite { path, .. } => path,
         }
     }
@@ -135,9 +144,11 @@ impl StoreError {
             Self::Locked { .. } => ErrorCode::StoreLocked,
             Self::Corrupt { .. } => ErrorCode::StoreCorrupt,
             Self::Unsteady { .. } => ErrorCode::StoreUnsteady,
-            Self::NotAFile { .. } | Self::NoCopy { .. } | Self::Io { .. } | Self::Sqlite { .. } => {
-                ErrorCode::StoreUnreadable
-            }
+            Self::NotAFile { .. }
+            | Self::NoCopy { .. }
+            | Self::Io { .. }
+            | Self::Decisions { .. }
+            | Self::Sqlite { .. } => ErrorCode::StoreUnreadable,
         }
     }
 
@@ -166,11 +177,15 @@ impl StoreError {
                 "free some space there, or set `TMPDIR` to a writable folder with enough space"
             }
             Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE),
+            Self::Decisions { source, .. } => io_hint(source).unwrap_or(NO_DECISIONS),
             Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE),
         }
     }
 }
 
+/// The hint for a decision log that cannot be read.
+const NO_DECISIONS: &str = "nothing of this scope is served until the file can be read; check its \
+                            permissions, and that it is a regular file";
 /// The hint if nothing more specific is known.
 const UNREADABLE: &str =
     "check the file's permissions; `ack-memory doctor` shows how each scope was opened";

@@ -5,6 +5,7 @@
 
 use rusqlite::Connection;
 
+use super::decisions::StatusRule;
 use super::{ack, claude_mem};
 
 /// Which program wrote a store.
@@ -296,6 +297,16 @@ impl MemorySource {
             list.push_str(&column.map_or_else(|| "NULL".to_owned(), |column| self.value(column)));
         }
         list
+    }
+
+    /// The columns that tell a row's status, and `fields`. With decisions, that takes the whole
+    /// content.
+    pub fn select_with_status(&self, fields: &[Field], rule: StatusRule<'_>) -> String {
+        if rule.decisions.is_empty() {
+            self.select_only(fields)
+        } else {
+            self.select_list()
+        }
     }
 
     /// SQL for the id as text.

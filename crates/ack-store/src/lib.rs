@@ -11,6 +11,7 @@
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
 //! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
 //!   [`record`] and [`values`] decode rows.
+//! - [`decisions`] joins the rows with what people decided about them.
 //! - [`read`] answers questions about memories, [`links`] about provenance, [`sessions`] about
 //!   sessions, [`projects`] about projects. [`outline`] scans a whole store that has no index yet.
 //! - [`foreign`] recognises databases that cannot be served.
@@ -19,6 +20,7 @@
 pub mod ack;
 pub mod claude_mem;
 pub mod copies;
+pub mod decisions;
 mod error;
 pub mod foreign;
 pub mod hint;

@@ -265,6 +265,19 @@ impl Snapshot<'_> {
 
     /// Adds the links that only `superseded_by` records.
     fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
+        let decided = self
+            .decisions
+            .about(id)
+            .last()
+            .and_then(|last| last.into.as_deref());
+        let older = self
+            .decisions
+            .replaced_by(id)
+            .iter()
+            .map(|older| (id, older.as_str()));
+        for (newer, older) in decided.map(|newer| (newer, id)).into_iter().chain(older) {
+            add_succession(links, newer, older);
+        }
         for (_, source) in self.sources() {
             let Some(column) = source.column(Field::SupersededBy) else {
                 continue;
@@ -276,20 +289,26 @@ impl Snapshot<'_> {
                 source.table
             );
             for [newer, older] in self.query_texts(&sql, Some(id))? {
-                let is_known = |link: &Link| {
-                    link.from == newer && link.to == older && link.kind == "supersedes"
-                };
-                if !older.is_empty() && !links.iter().any(is_known) {
-                    links.push(Link {
-                        from: newer,
-                        to: older,
-                        kind: "supersedes".to_owned(),
-                        source: None,
-                        confidence: None,
-                    });
+                if !older.is_empty() {
+                    add_succession(links, &newer, &older);
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Adds that a memory supersedes another one, unless that is known.
+fn add_succession(links: &mut Vec<Link>, newer: &str, older: &str) {
+    let is_known =
+        |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
+    if !links.iter().any(is_known) {
+        links.push(Link {
+            from: newer.to_owned(),
+            to: older.to_owned(),
+            kind: "supersedes".to_owned(),
+            source: None,
+            confidence: None,
+        });
     }
 }

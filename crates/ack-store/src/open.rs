@@ -84,6 +84,8 @@ pub struct FileState {
     /// The journal to roll back. Without it, the same database file would hold an unfinished
     /// change.
     journal: Option<FileMetadata>,
+    /// The version of the decision log; 0 without one.
+    decisions: u64,
 }
 
 impl FileState {
@@ -106,6 +108,13 @@ impl FileState {
         let settled = old.is_some_and(|age| age > CLOCK_TICK);
         let same_log = !self.log_header.is_empty() && self.log_header == after.log_header;
         settled && same_log && self.same_database(after) && self.journal == after.journal
+    }
+
+    /// The same state together with a version of the decision log.
+    #[must_use]
+    pub(crate) const fn with_decisions(mut self, version: u64) -> Self {
+        self.decisions = version;
+        self
     }
 
     /// Whether a journal would have to be rolled back.
@@ -302,6 +311,7 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
             .filter(|_| unfinished)
             .as_ref()
             .map(FileMetadata::of),
+        decisions: 0,
     };
     Ok((state, opening))
 }

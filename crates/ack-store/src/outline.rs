@@ -8,12 +8,13 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
+use super::decisions::StatusRule;
 use super::layout::{Field, MemorySource};
 use super::sessions::{MAX_MEMBERS, Members};
 use super::values::ListKind;
 use super::{Snapshot, record, values};
 use crate::StoreError;
-use ack_api::memory::{self, Status, StatusFilter, Successor, Unreviewed};
+use ack_api::memory::{self, Memory, Status, StatusFilter, Successor};
 use ack_api::source::RowKey;
 use ack_api::text;
 
@@ -137,7 +138,7 @@ impl Snapshot<'_> {
             let scan = OutlineScan {
                 number,
                 source,
-                unreviewed: self.unreviewed,
+                rule: self.rule(),
                 filter,
                 find_words,
             };
@@ -208,7 +209,7 @@ struct OutlineScan<'a> {
     /// The table's index in [`super::layout::Layout::sources`].
     number: u8,
     source: &'a MemorySource,
-    unreviewed: Unreviewed,
+    rule: StatusRule<'a>,
     filter: StatusFilter,
     find_words: &'a dyn FindWords,
 }
@@ -218,7 +219,7 @@ impl OutlineScan<'_> {
     fn rows(self, connection: &Connection, clauses: &str) -> rusqlite::Result<Vec<OutlineRow>> {
         let sql = format!(
             "SELECT {} FROM {}{clauses}",
-            self.source.select_only(&COLUMNS),
+            self.source.select_with_status(&COLUMNS, self.rule),
             self.source.table
         );
         let mut statement = connection.prepare(&sql)?;
@@ -226,7 +227,8 @@ impl OutlineScan<'_> {
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let id = record::id(row)?;
-            let status = record::status(row, self.source, self.unreviewed)?;
+            let joined = record::joined(row, self.source, self.rule)?;
+            let status = joined.status;
             let mut outline = Outline {
                 key: RowKey {
                     source: self.number,
@@ -247,7 +249,11 @@ impl OutlineScan<'_> {
                 });
                 continue;
             }
-            let successor = line(row, Field::SupersededBy)?;
+            let decision = joined.decision;
+            let successor = match decision.and_then(|decision| decision.into.as_deref()) {
+                Some(into) => text::line(into, 200),
+                None => line(row, Field::SupersededBy)?,
+            };
             let successor = (!successor.is_empty() && successor != outline.id)
                 .then(|| successor.into_boxed_str());
             if status == Status::Staging || self.filter.allows(status) {
@@ -262,6 +268,12 @@ impl OutlineScan<'_> {
                 outline.project = line(row, Field::Project)?;
                 outline.alias = line(row, Field::ProjectAlias)?;
                 outline.matches = matches(row, self.source, self.find_words)?;
+                if decision.is_some_and(|decision| decision.edit.is_some()) {
+                    let memory = record::memory(row, self.source, self.rule)?;
+                    outline.matches = edited_matches(&memory, self.find_words);
+                    outline.project = memory.project.unwrap_or_default();
+                    outline.alias = memory.project_alias.unwrap_or_default();
+                }
                 sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
             }
             found.push(OutlineRow {
@@ -280,6 +292,22 @@ fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
     Ok(value
         .map(|value| text::line(&value, 200))
         .unwrap_or_default())
+}
+
+/// The words in a memory that a curator edited.
+fn edited_matches(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
+    let one = |text: &str| find_words.in_text(text.as_bytes());
+    let optional = |text: &Option<String>| one(text.as_deref().unwrap_or_default());
+    let each = |texts: &[String]| texts.iter().fold(0, |found, text| found | one(text));
+    let tags = each(&memory.concepts);
+    let title_or_tags = tags | one(&memory.title);
+    let files = serde_json::to_vec(&memory.files).unwrap_or_default();
+    let secondary = optional(&memory.subtitle) | each(&memory.facts);
+    WordMatches {
+        anywhere: title_or_tags | secondary | find_words.in_files(&files),
+        title_or_tags,
+        type_or_tags: tags | optional(&memory.kind),
+    }
 }
 
 fn matches(

@@ -67,16 +67,24 @@ impl Snapshot<'_> {
                 .iter()
                 .map(|field| (field.position() + 1).to_string())
                 .collect();
-            let (columns, groups) = (source.select_only(&COLUMNS), groups.join(", "));
-            let sql = format!(
-                "SELECT {columns}, count(*) FROM {} GROUP BY {groups}",
-                source.table
+            let (columns, groups) = (
+                source.select_with_status(&COLUMNS, self.rule()),
+                groups.join(", "),
             );
+            // Decisions are about single rows.
+            let sql = if self.decisions.is_empty() {
+                format!(
+                    "SELECT {columns}, count(*) FROM {} GROUP BY {groups}",
+                    source.table
+                )
+            } else {
+                format!("SELECT {columns}, 1 FROM {}", source.table)
+            };
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let counted = statement.column_count().saturating_sub(1);
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
-                if self.fail(record::status(row, source, self.unreviewed))? == Status::Rejected {
+                if self.fail(record::status(row, source, self.rule()))? == Status::Rejected {
                     continue;
                 }
                 let count: i64 = self.fail(row.get(counted))?;

@@ -3,11 +3,12 @@
 //! then the caller decides.
 
 use ack_api::source::{ListedRow, Record, Records, RowKey, StoredMemory, Visit};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, ToSql};
 
+use super::decisions::{Joined, digest};
 use super::layout::{Field, MemorySource, exact};
 use super::{Snapshot, record, values};
 use crate::StoreError;
@@ -19,11 +20,24 @@ use ack_api::{Counts, HistoryEntry};
 /// A row during a scan. It is decoded on demand.
 struct ScannedRow<'a> {
     key: RowKey,
-    status: Status,
+    joined: Joined<'a>,
     fingerprint: u64,
     row: &'a Row<'a>,
     source: &'a MemorySource,
     snapshot: &'a Snapshot<'a>,
+}
+
+/// A memory with what a decision about it needs.
+#[derive(Debug, Clone)]
+pub struct Curated {
+    /// The memory, with the status that counts.
+    pub memory: Memory,
+    /// The digest of its content.
+    pub digest: String,
+    /// The newest decision about it counts.
+    pub is_decided: bool,
+    /// It changed after the newest decision, or that cannot be read.
+    pub is_outdated: bool,
 }
 
 /// Computes the fingerprint of a row.
@@ -37,7 +51,7 @@ impl Record for ScannedRow<'_> {
     }
 
     fn status(&self) -> Status {
-        self.status
+        self.joined.status
     }
 
     fn fingerprint(&self) -> u64 {
@@ -49,11 +63,8 @@ impl Record for ScannedRow<'_> {
     }
 
     fn memory(&self) -> Result<Memory, StoreError> {
-        self.snapshot.fail(record::memory(
-            self.row,
-            self.source,
-            self.snapshot.unreviewed,
-        ))
+        self.snapshot
+            .fail(record::memory(self.row, self.source, self.snapshot.rule()))
     }
 }
 
@@ -79,15 +90,16 @@ impl Records for Snapshot<'_> {
             let mut statement = self.fail(self.connection.prepare(&sql))?;
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
-                let status = self.fail(record::status(row, source, self.unreviewed))?;
+                let joined = self.fail(record::joined(row, source, self.rule()))?;
                 let key = RowKey {
                     source: number,
                     rowid: self.fail(row.get(0))?,
                 };
-                let fingerprint = self.fail(record::fingerprint(row, source, &mut bytes))?;
+                let fingerprint = record::fingerprint(row, source, joined.decision, &mut bytes);
+                let fingerprint = self.fail(fingerprint)?;
                 visit(&ScannedRow {
                     key,
-                    status,
+                    joined,
                     fingerprint,
                     row,
                     source,
@@ -123,11 +135,13 @@ impl Records for Snapshot<'_> {
             for key in wanted.iter().filter(|key| key.source == number) {
                 let mut rows = self.fail(statement.query([key.rowid]))?;
                 if let Some(row) = self.fail(rows.next())? {
-                    let fingerprint = self.fail(record::fingerprint(row, source, &mut bytes))?;
+                    let joined = self.fail(record::joined(row, source, self.rule()))?;
+                    let fingerprint = record::fingerprint(row, source, joined.decision, &mut bytes);
+                    let fingerprint = self.fail(fingerprint)?;
                     found.push(StoredMemory {
                         key: *key,
                         fingerprint,
-                        memory: self.fail(record::memory(row, source, self.unreviewed))?,
+                        memory: self.fail(record::memory(row, source, self.rule()))?,
                     });
                 }
             }
@@ -183,7 +197,7 @@ impl Snapshot<'_> {
     ) -> Result<Vec<T>, StoreError> {
         self.scanned.set(true);
         let mut gathered = Vec::new();
-        let unreviewed = self.unreviewed;
+        let rule = self.rule();
         for (number, source) in self.sources() {
             let scan = |connection: &Connection, within: &str| {
                 let sql = format!(
@@ -195,13 +209,13 @@ impl Snapshot<'_> {
                 let mut rows = statement.query([])?;
                 let (mut produced, mut bytes) = (Vec::new(), Vec::new());
                 while let Some(row) = rows.next()? {
-                    let status = record::status(row, source, unreviewed)?;
+                    let joined = record::joined(row, source, rule)?;
                     let key = RowKey {
                         source: number,
                         rowid: row.get(0)?,
                     };
-                    produced.extend(make(key, status, row, &mut || {
-                        record::fingerprint(row, source, &mut bytes)
+                    produced.extend(make(key, joined.status, row, &mut || {
+                        record::fingerprint(row, source, joined.decision, &mut bytes)
                     })?);
                 }
                 Ok(produced)
@@ -236,7 +250,7 @@ impl Snapshot<'_> {
                         let mut rows = self.fail(statement.query([key.rowid]))?;
                         match self.fail(rows.next())? {
                             Some(row) => {
-                                Some(self.fail(record::memory(row, source, self.unreviewed))?)
+                                Some(self.fail(record::memory(row, source, self.rule()))?)
                             }
                             None => None,
                         }
@@ -272,6 +286,75 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
+    /// The memory with this id, with what a decision about it needs.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn curated(&self, id: &str) -> Result<Option<Curated>, StoreError> {
+        let mut found = None;
+        for (_, source) in self.sources() {
+            let Some((condition, parameter)) = source.id.condition(id) else {
+                continue;
+            };
+            let clauses = format!(" WHERE {condition} LIMIT 1");
+            self.curate_source(source, &clauses, &[&parameter], &mut |curated| {
+                found = Some(curated);
+            })?;
+            if found.is_some() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Visits every memory with what a decision about it needs, in stored order. Of several with
+    /// the same id, only the first one counts.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn curate(&self, visit: &mut dyn FnMut(Curated)) -> Result<(), StoreError> {
+        self.scanned.set(true);
+        let mut seen = HashSet::new();
+        for (_, source) in self.sources() {
+            let order = source
+                .row_number
+                .map(|number| format!(" ORDER BY {number}"));
+            let order = order.unwrap_or_default();
+            self.curate_source(source, &order, &[], &mut |curated| {
+                if !curated.memory.id.is_empty() && seen.insert(curated.memory.id.clone()) {
+                    visit(curated);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn curate_source(
+        &self,
+        source: &MemorySource,
+        clauses: &str,
+        parameters: &[&dyn ToSql],
+        visit: &mut dyn FnMut(Curated),
+    ) -> Result<(), StoreError> {
+        let sql = format!(
+            "SELECT {} FROM {}{clauses}",
+            source.select_list(),
+            source.table
+        );
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query(parameters))?;
+        while let Some(row) = self.fail(rows.next())? {
+            let joined = self.fail(record::joined(row, source, self.rule()))?;
+            visit(Curated {
+                memory: self.fail(record::memory(row, source, self.rule()))?,
+                digest: self.fail(digest(row, source))?,
+                is_decided: joined.decision.is_some(),
+                is_outdated: joined.is_outdated,
+            });
+        }
+        Ok(())
+    }
+
     /// Finds a row in a table without row numbers. Its indexes are ordered by a collation that only
     /// the writing program may know, so a lookup can miss a row that exists.
     fn without_row_number(
@@ -293,11 +376,7 @@ impl Snapshot<'_> {
         let mut rows = self.fail(statement.query([]))?;
         while let Some(row) = self.fail(rows.next())? {
             if self.fail(record::id(row))? == id {
-                return Ok(Some(self.fail(record::memory(
-                    row,
-                    source,
-                    self.unreviewed,
-                ))?));
+                return Ok(Some(self.fail(record::memory(row, source, self.rule()))?));
             }
         }
         Ok(None)
@@ -315,11 +394,7 @@ impl Snapshot<'_> {
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([parameter]))?;
         match self.fail(rows.next())? {
-            Some(row) => Ok(Some(self.fail(record::memory(
-                row,
-                source,
-                self.unreviewed,
-            ))?)),
+            Some(row) => Ok(Some(self.fail(record::memory(row, source, self.rule()))?)),
             None => Ok(None),
         }
     }
@@ -329,6 +404,9 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn counts(&self) -> Result<Counts, StoreError> {
+        if !self.decisions.is_empty() {
+            return self.joined_counts();
+        }
         let mut counts = Counts::default();
         for (_, source) in self.sources() {
             let column = source.column(Field::Status);
@@ -359,11 +437,55 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// The curation log of a memory, oldest first.
+    /// Counts the rows by the status that counts, one by one.
+    fn joined_counts(&self) -> Result<Counts, StoreError> {
+        let mut counts = Counts::default();
+        for (_, source) in self.sources() {
+            let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let joined = self.fail(record::joined(row, source, self.rule()))?;
+                let is_known = joined.decision.is_some()
+                    || joined.is_outdated
+                    || self.fail(record::has_known_status(row, source))?;
+                let slot = match joined.status {
+                    _ if !is_known => &mut counts.unknown,
+                    Status::Approved => &mut counts.approved,
+                    Status::Promoted => &mut counts.promoted,
+                    Status::Staging => &mut counts.staging,
+                    Status::Rejected => &mut counts.rejected,
+                };
+                *slot += 1;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// What was decided about a memory, oldest first: the store's own log, then the decision log.
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
+        let mut entries = self.stored_history(id)?;
+        entries.extend(self.decisions.about(id).iter().map(|decision| {
+            let line = |text: &str| text::line(text, 500);
+            HistoryEntry {
+                action: decision.verdict.as_str().to_owned(),
+                previous_status: Some(decision.was.as_str().to_owned()),
+                new_status: decision
+                    .verdict
+                    .status()
+                    .map(|status| status.as_str().to_owned()),
+                reason: decision.reason.as_deref().map(line),
+                actor: Some(line(&decision.actor)),
+                created_at: decision.time.parse().ok().map(time::show),
+            }
+        }));
+        Ok(entries)
+    }
+
+    fn stored_history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         let Some(source) = &self.layout.log else {
             return Ok(Vec::new());
         };

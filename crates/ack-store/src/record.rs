@@ -4,9 +4,11 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::decisions::{self, Joined, StatusRule};
 use super::layout::{Field, MemorySource};
 use super::values::{self, ListKind};
-use ack_api::memory::{Memory, Status, Unreviewed};
+use ack_api::decision::{Decision, Edit};
+use ack_api::memory::{Memory, Status};
 use ack_api::text;
 
 /// The largest narrative in bytes. Longer ones are cut, because no answer holds that much.
@@ -26,18 +28,46 @@ fn stored_status(
     Ok(values::status(row.get_ref(Field::Status.position())?).map(Some))
 }
 
-/// The effective status: the store's, or the scope's policy. An unknown word counts as rejected, so
-/// that the memory is never served.
+/// Whether the store's own status, if it has one, is a known word.
+///
+/// # Errors
+/// The error from SQLite.
+pub fn has_known_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<bool> {
+    Ok(stored_status(row, source)?.is_ok())
+}
+
+/// The status that counts: the newest decision's, else the store's, else the scope's policy. An
+/// unknown word counts as rejected, so that the memory is never served. If there are decisions, the
+/// row must come from [`MemorySource::select_list`].
+///
+/// # Errors
+/// The error from SQLite.
 pub fn status(
     row: &Row<'_>,
     source: &MemorySource,
-    unreviewed: Unreviewed,
+    rule: StatusRule<'_>,
 ) -> rusqlite::Result<Status> {
-    Ok(match stored_status(row, source)? {
+    Ok(joined(row, source, rule)?.status)
+}
+
+/// The status that counts, with the decision that it comes from. See [`status`].
+///
+/// # Errors
+/// The error from SQLite.
+pub fn joined<'a>(
+    row: &Row<'_>,
+    source: &MemorySource,
+    rule: StatusRule<'a>,
+) -> rusqlite::Result<Joined<'a>> {
+    let stored = match stored_status(row, source)? {
         Ok(Some(status)) => status,
-        Ok(None) => unreviewed.status(),
+        Ok(None) => rule.unreviewed.status(),
         Err(_) => Status::Rejected,
-    })
+    };
+    if rule.decisions.is_empty() {
+        return Ok(Joined::undecided(stored));
+    }
+    rule.join(&id(row)?, stored, || decisions::digest(row, source))
 }
 
 /// The public id of a row for answers: safe to print, at most 200 characters, empty if the row has
@@ -59,7 +89,7 @@ pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
 pub fn memory(
     row: &Row<'_>,
     source: &MemorySource,
-    unreviewed: Unreviewed,
+    rule: StatusRule<'_>,
 ) -> rusqlite::Result<Memory> {
     let mut repaired = Vec::new();
     let mut one_line =
@@ -116,7 +146,8 @@ pub fn memory(
         Some(text::line(first, 120))
     });
     repaired.dedup();
-    Ok(Memory {
+    let joined = joined(row, source, rule)?;
+    let mut memory = Memory {
         id: id(row)?,
         project,
         project_alias,
@@ -130,7 +161,7 @@ pub fn memory(
         concepts,
         files,
         narrative,
-        status: status(row, source, unreviewed)?,
+        status: joined.status,
         unknown_status: stored_status(row, source)?.err(),
         confidence: values::fraction(row.get_ref(Field::Confidence.position())?),
         reviewed_at: values::instant(row.get_ref(Field::ReviewedAt.position())?),
@@ -139,16 +170,73 @@ pub fn memory(
         created_at,
         updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
         repaired,
-    })
+    };
+    if let Some(decision) = joined.decision {
+        apply(decision, &mut memory);
+    }
+    Ok(memory)
 }
 
-/// A 64-bit hash of every value of a selected row. A different hash means that the row changed.
+/// Applies what a decision says besides the status.
+fn apply(decision: &Decision, memory: &mut Memory) {
+    memory.reviewed_by = Some(text::line(&decision.actor, 200)).filter(|actor| !actor.is_empty());
+    memory.reviewed_at = decision.time.parse().ok();
+    if let Some(into) = &decision.into {
+        memory.superseded_by = Some(text::line(into, 200));
+    }
+    let Some(edit) = &decision.edit else { return };
+    let Edit {
+        title,
+        subtitle,
+        facts,
+        concepts,
+        files,
+        narrative,
+        kind,
+        project,
+    } = edit;
+    let one_line = |value: &str, cap| Some(text::line(value, cap)).filter(|line| !line.is_empty());
+    let entries = |values: &[String]| -> Vec<String> {
+        let entries = values.iter().map(|value| text::line(value, 2_000));
+        entries.filter(|entry| !entry.is_empty()).collect()
+    };
+    if let Some(title) = title.as_deref().and_then(|title| one_line(title, 300)) {
+        memory.title = title;
+    }
+    if let Some(subtitle) = subtitle {
+        memory.subtitle = one_line(subtitle, 600);
+    }
+    if let Some(kind) = kind {
+        memory.kind = one_line(kind, 100);
+    }
+    if let Some(project) = project {
+        memory.project = one_line(project, 200);
+        memory.project_alias = None;
+    }
+    if let Some(narrative) = narrative {
+        let (kept, _) = text::cut(narrative, NARRATIVE_CAP);
+        memory.narrative = Some(text::block(&kept)).filter(|text| !text.is_empty());
+    }
+    for (list, edited) in [
+        (&mut memory.facts, facts),
+        (&mut memory.concepts, concepts),
+        (&mut memory.files, files),
+    ] {
+        if let Some(edited) = edited {
+            *list = entries(edited);
+        }
+    }
+}
+
+/// A 64-bit hash of every value of a selected row, and of what a decision changed in it besides the
+/// status. A different hash means that the memory changed.
 ///
 /// # Errors
 /// The error from SQLite.
 pub fn fingerprint(
     row: &Row<'_>,
     source: &MemorySource,
+    decision: Option<&Decision>,
     bytes: &mut Vec<u8>,
 ) -> rusqlite::Result<u64> {
     bytes.clear();
@@ -177,6 +265,11 @@ pub fn fingerprint(
                 bytes.extend_from_slice(text);
             }
         }
+    }
+    if let Some(decision) = decision
+        && (decision.edit.is_some() || decision.into.is_some())
+    {
+        bytes.extend_from_slice(decision.to_line().as_bytes());
     }
     // Hashing everything at once is several times faster than piece by piece.
     Ok(xxh3_64(bytes))

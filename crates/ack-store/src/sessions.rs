@@ -481,12 +481,12 @@ impl Snapshot<'_> {
         let mut statement = self.fail(self.connection.prepare(&select(source, &list)))?;
         let mut rows = self.fail(statement.query((session.name, session.project)))?;
         while let Some(row) = self.fail(rows.next())? {
-            if !filter.allows(self.fail(record::status(row, memories, self.unreviewed))?) {
+            if !filter.allows(self.fail(record::status(row, memories, self.rule()))?) {
                 continue;
             }
             let first = 2 + Field::ALL.len() + memories.narrative.len();
             if let Some(text) = self.fail(content(row, source, first))? {
-                let memory = self.fail(record::memory(row, memories, self.unreviewed))?;
+                let memory = self.fail(record::memory(row, memories, self.rule()))?;
                 return Ok(Some(Overview {
                     text,
                     memory: Some(memory),
@@ -511,6 +511,9 @@ impl Snapshot<'_> {
     }
 
     fn is_all_approved(&self) -> Result<bool, StoreError> {
+        if !self.decisions.is_empty() {
+            return self.is_all_approved_by_decisions();
+        }
         for (_, source) in self.sources() {
             let sql = match source.column(Field::Status) {
                 Some(status) => format!("SELECT DISTINCT {} FROM {}", exact(status), source.table),
@@ -522,6 +525,23 @@ impl Snapshot<'_> {
             while let Some(row) = self.fail(rows.next())? {
                 let status = values::status(self.fail(row.get_ref(0))?);
                 if !status.is_ok_and(|status| StatusFilter::Approved.allows(status)) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Snapshot<'_> {
+    fn is_all_approved_by_decisions(&self) -> Result<bool, StoreError> {
+        for (_, source) in self.sources() {
+            let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let status = self.fail(record::status(row, source, self.rule()))?;
+                if !StatusFilter::Approved.allows(status) {
                     return Ok(false);
                 }
             }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ack_api::memory::{Overviews, Unreviewed};
 use rusqlite::Connection;
 
+use crate::decisions::{Decisions, StatusRule};
 use crate::layout::Layout;
 use crate::open::{FileState, Opening};
 
@@ -20,6 +21,8 @@ pub struct Snapshot<'a> {
     /// How it was opened.
     pub opening: Opening,
     pub(crate) unreviewed: Unreviewed,
+    /// What people decided about its memories.
+    pub decisions: Arc<Decisions>,
     pub(crate) overviews: Option<Overviews>,
     /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
     /// first use.
@@ -27,6 +30,16 @@ pub struct Snapshot<'a> {
     pub(crate) path: &'a Path,
     /// Whether the whole store was scanned. Such a connection is closed, which frees its memory.
     pub(crate) scanned: Cell<bool>,
-    /// If a writer has a log: another connection that sees the same state, see [`parallel_scan`].
+    /// If a writer has a log: another connection that sees the same state, see [`crate::parallel_scan`].
     pub(crate) second: RefCell<Option<Connection>>,
+}
+
+impl Snapshot<'_> {
+    /// What decides the status of a row.
+    pub(crate) fn rule(&self) -> StatusRule<'_> {
+        StatusRule {
+            unreviewed: self.unreviewed,
+            decisions: &self.decisions,
+        }
+    }
 }

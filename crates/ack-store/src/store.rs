@@ -14,6 +14,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use self::locked::LockState;
 use crate::copies::{CopyFiles, PrivateCopy};
+use crate::decisions::{DecisionLog, Decisions};
 use crate::layout::{self, Layout};
 use crate::open::{self, FileState, Opening, Sidecars};
 use crate::quick_state::{self, QuickState};
@@ -45,6 +46,7 @@ pub struct Store {
     path: PathBuf,
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
+    decisions: Option<DecisionLog>,
     /// Held while files are inspected and while a connection holds locks, see [`open`]. All stores
     /// of this process that name the same file share it.
     gate: Arc<Mutex<()>>,
@@ -87,6 +89,7 @@ impl Store {
             path,
             unreviewed,
             overviews: None,
+            decisions: None,
             gate,
             copy: Mutex::default(),
             layout: Mutex::default(),
@@ -101,6 +104,28 @@ impl Store {
     pub const fn with_overviews(mut self, overviews: Option<Overviews>) -> Self {
         self.overviews = overviews;
         self
+    }
+
+    /// Joins the store with a decision log, which need not exist.
+    #[must_use]
+    pub fn with_decisions(mut self, log: PathBuf) -> Self {
+        self.decisions = Some(DecisionLog::new(log));
+        self
+    }
+
+    /// What people decided about its memories.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn decisions(&self) -> Result<Arc<Decisions>, StoreError> {
+        self.decisions
+            .as_ref()
+            .map_or_else(|| Ok(Arc::default()), DecisionLog::read)
+    }
+
+    /// The decision log, whether it exists or not.
+    pub fn decision_log(&self) -> Option<&Path> {
+        self.decisions.as_ref().map(DecisionLog::path)
     }
 
     /// Closes idle connections and removes the private copy, unless it is being read.
@@ -124,8 +149,13 @@ impl Store {
     /// The state of the files now.
     ///
     /// # Errors
-    /// There is no database.
+    /// There is no database, or its decision log cannot be read.
     pub fn file_state(&self) -> Result<FileState, StoreError> {
+        let version = self.decisions()?.version();
+        Ok(self.database_state()?.with_decisions(version))
+    }
+
+    fn database_state(&self) -> Result<FileState, StoreError> {
         let mut settled = lock(&self.settled);
         if let Some(known) = settled.as_ref()
             && QuickState::read(&self.path, Some(&known.log)).as_ref() == Some(&known.quick)
@@ -406,12 +436,14 @@ impl Store {
         connection.execute_batch("BEGIN").map_err(sqlite)?;
         // This first read fixes the state that the transaction sees.
         let layout = self.layout(connection, state)?;
+        let decisions = self.decisions()?;
         let snapshot = Snapshot {
             connection,
             layout,
-            file_state: state.clone(),
+            file_state: state.clone().with_decisions(decisions.version()),
             opening,
             unreviewed: self.unreviewed,
+            decisions,
             overviews: self.overviews,
             overviews_shown: Cell::new(None),
             path: &self.path,

@@ -1,0 +1,241 @@
+//! The decision log: what people decided about memories, next to a store that nobody writes to.
+//!
+//! `decisions.jsonl` holds one [`Decision`] per line and only grows. The last line about a memory
+//! counts. It is bound to the memory's content by a digest: when the content changes, the decision
+//! no longer applies.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::memory::Status;
+
+/// The name of the log, next to `scope.toml`.
+pub const DECISION_LOG: &str = "decisions.jsonl";
+
+/// What was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Agents see it.
+    Approve,
+    /// Agents see it, and it matters beyond its own project.
+    Promote,
+    /// Nobody sees it.
+    Reject,
+    /// It waits for review again.
+    Stage,
+    /// Another memory replaces it: `into`.
+    Supersede,
+    /// It says the same as another memory: `into`.
+    Merge,
+    /// Agents see it, with the fields of `edit` in place of the store's.
+    Edit,
+    /// The earlier decisions are taken back: the store's own status counts.
+    Withdraw,
+}
+
+impl Verdict {
+    /// The status that it gives a memory, if that does not depend on anything else.
+    pub const fn status(self) -> Option<Status> {
+        match self {
+            Self::Approve | Self::Edit => Some(Status::Approved),
+            Self::Promote => Some(Status::Promoted),
+            Self::Reject => Some(Status::Rejected),
+            Self::Stage => Some(Status::Staging),
+            Self::Supersede | Self::Merge | Self::Withdraw => None,
+        }
+    }
+
+    /// The word in the log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Promote => "promote",
+            Self::Reject => "reject",
+            Self::Stage => "stage",
+            Self::Supersede => "supersede",
+            Self::Merge => "merge",
+            Self::Edit => "edit",
+            Self::Withdraw => "withdraw",
+        }
+    }
+}
+
+/// The fields of a memory that a curator wrote anew. Fields that are left out stay the store's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Edit {
+    /// The learning in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// One line of context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtitle: Option<String>,
+    /// Short statements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Vec<String>>,
+    /// Its tags.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concepts: Option<Vec<String>>,
+    /// The files it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<String>>,
+    /// The long text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub narrative: Option<String>,
+    /// The type of memory.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The project it was learned in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// One line of `decisions.jsonl`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// The id of the memory.
+    pub id: String,
+    /// The digest of the content that was decided on: `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// The memory's status before.
+    pub was: Status,
+    /// `edit`: the new fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit: Option<Edit>,
+    /// `supersede` and `merge`: the id of the memory that takes its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub into: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who decided: `human:NAME` or `process:NAME`.
+    pub actor: String,
+    /// The decisions of one command or sitting share it. `undo` takes a batch back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<String>,
+    /// When, in RFC 3339.
+    pub time: String,
+}
+
+/// Why a line of the log is not a decision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidDecision {
+    /// It is not JSON of the expected form.
+    #[error("{0}")]
+    Json(String),
+    /// A field is missing or does not fit the verdict.
+    #[error("{0}")]
+    Field(&'static str),
+}
+
+impl Decision {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(line: &str) -> Result<Self, InvalidDecision> {
+        let decision: Self =
+            serde_json::from_str(line).map_err(|error| InvalidDecision::Json(error.to_string()))?;
+        decision.validate()?;
+        Ok(decision)
+    }
+
+    /// Checks what the types cannot express.
+    ///
+    /// # Errors
+    /// The field that does not fit.
+    pub fn validate(&self) -> Result<(), InvalidDecision> {
+        let needs_target = matches!(self.verdict, Verdict::Supersede | Verdict::Merge);
+        let wrong = if self.id.is_empty() {
+            "`id` is empty"
+        } else if !is_digest(&self.digest) {
+            "`digest` must be `sha256:` and 64 hexadecimal digits"
+        } else if needs_target && self.into.as_deref().unwrap_or_default().is_empty() {
+            "`into` must name the memory that takes its place"
+        } else if self.into.as_ref() == Some(&self.id) {
+            "`into` must name another memory"
+        } else if !needs_target && self.into.is_some() {
+            "`into` is for `supersede` and `merge` only"
+        } else if (self.verdict == Verdict::Edit) != self.edit.is_some() {
+            "`edit` is for the verdict `edit` only, and required there"
+        } else {
+            return Ok(());
+        };
+        Err(InvalidDecision::Field(wrong))
+    }
+
+    /// The line for the log, without the line break.
+    pub fn to_line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Whether a text has the form of a digest.
+pub fn is_digest(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(|digits| {
+        digits.len() == 64
+            && digits
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+/// The id that a damaged line names, if that part of it can still be read. Lines begin with the id,
+/// so that a torn one says which memory it was about.
+pub fn id_of_damaged_line(line: &str) -> Option<String> {
+    let start = line.find("\"id\"")? + 4;
+    let rest = line.get(start..)?.trim_start().strip_prefix(':')?;
+    let mut values = serde_json::Deserializer::from_str(rest.trim_start()).into_iter::<String>();
+    values.next()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_line_still_names_its_memory() {
+        let line = r#"{"id":"obs-1 \"x\"","digest":"sha256:00"#;
+        assert_eq!(id_of_damaged_line(line).as_deref(), Some("obs-1 \"x\""));
+        assert_eq!(
+            id_of_damaged_line(r#"{ "verdict": 1, "id" : "a" "#).as_deref(),
+            Some("a")
+        );
+        for lost in ["", "{", r#"{"id":"ob"#, r#"{"id":7}"#, "<<<<<<< HEAD"] {
+            assert_eq!(id_of_damaged_line(lost), None, "{lost}");
+        }
+    }
+
+    #[test]
+    fn fields_must_fit_the_verdict() {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let line = |extra: &str| {
+            format!(
+                r#"{{"id":"a","digest":"{digest}","was":"staging","actor":"human:x","time":"t",{extra}}}"#
+            )
+        };
+        for good in [
+            r#""verdict":"approve""#,
+            r#""verdict":"merge","into":"b""#,
+            r#""verdict":"edit","edit":{"title":"x"}"#,
+        ] {
+            assert_eq!(Decision::parse(&line(good)).map(|_| ()), Ok(()), "{good}");
+        }
+        for bad in [
+            r#""verdict":"bless""#,
+            r#""verdict":"merge""#,
+            r#""verdict":"merge","into":"a""#,
+            r#""verdict":"approve","into":"b""#,
+            r#""verdict":"edit""#,
+            r#""verdict":"approve","edit":{"title":"x"}"#,
+            r#""verdict":"edit","edit":{"titel":"x"}"#,
+            r#""verdict":"approve","more":1"#,
+        ] {
+            assert!(Decision::parse(&line(bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The decision log of a store, joined with its rows at the moment they are read.
+//!
+//! The newest decision about a memory counts, as long as the memory's content is what was decided
+//! on ([`digest`]). When it is not, the memory waits for review again. A line that cannot be read,
+//! but names a memory, has the same effect: nothing is served on the strength of an unreadable
+//! decision.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use ack_api::decision::{Decision, Verdict, id_of_damaged_line};
+use ack_api::memory::{Status, Unreviewed};
+use ack_api::text;
+use ack_sys::files;
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::layout::{Field, MemorySource};
+use crate::quick_state::{self, QuickState};
+use crate::{StoreError, lock};
+
+/// The largest log that is read.
+const MAX_LOG_BYTES: u64 = 256 << 20;
+/// How many damaged lines are described.
+const MAX_DAMAGED: usize = 100;
+
+/// The fields that make up a memory's content, in the order in which the digest takes them.
+const CONTENT: [(Field, &str); 8] = [
+    (Field::Project, "project"),
+    (Field::Kind, "type"),
+    (Field::Title, "title"),
+    (Field::Subtitle, "subtitle"),
+    (Field::Facts, "facts"),
+    (Field::Concepts, "concepts"),
+    (Field::Files, "files"),
+    (Field::FilesMore, "files_more"),
+];
+
+/// A line of the log that is not a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What the log says, by memory.
+#[derive(Debug, Default)]
+pub struct Decisions {
+    by_id: HashMap<String, Decided>,
+    /// The memories that a newer one replaces, by the newer one.
+    replaced: HashMap<String, Vec<String>>,
+    damaged: Vec<DamagedLine>,
+    /// A hash of the log; 0 without one.
+    version: u64,
+}
+
+/// What the log says about one memory.
+#[derive(Debug, Default)]
+struct Decided {
+    /// Every valid line, oldest first.
+    lines: Vec<Decision>,
+    /// A damaged line about it comes after the last valid one.
+    is_unreadable: bool,
+}
+
+impl Decisions {
+    /// Reads a whole log.
+    pub fn parse(content: &[u8]) -> Self {
+        let mut decisions = Self {
+            version: xxh3_64(content).max(1),
+            ..Self::default()
+        };
+        for (number, line) in (1..).zip(content.split(|byte| *byte == b'\n')) {
+            let line = String::from_utf8_lossy(line);
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            match Decision::parse(line) {
+                Ok(decision) => {
+                    let decided = decisions.by_id.entry(shown(&decision.id)).or_default();
+                    decided.lines.push(decision);
+                    decided.is_unreadable = false;
+                }
+                Err(error) => {
+                    if let Some(id) = id_of_damaged_line(line) {
+                        decisions.by_id.entry(shown(&id)).or_default().is_unreadable = true;
+                    }
+                    if decisions.damaged.len() < MAX_DAMAGED {
+                        decisions.damaged.push(DamagedLine {
+                            line: number,
+                            reason: text::line(&error.to_string(), 200),
+                        });
+                    }
+                }
+            }
+        }
+        for (id, decided) in &decisions.by_id {
+            if let Some(into) = decided.last().and_then(|last| last.into.as_deref()) {
+                let replaced = decisions.replaced.entry(shown(into)).or_default();
+                replaced.push(id.clone());
+            }
+        }
+        for replaced in decisions.replaced.values_mut() {
+            replaced.sort();
+        }
+        decisions
+    }
+
+    /// Whether nothing was decided.
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// Lines that are not decisions. At most a hundred are kept.
+    pub fn damaged(&self) -> &[DamagedLine] {
+        &self.damaged
+    }
+
+    /// Every decision about a memory, oldest first.
+    pub fn about(&self, id: &str) -> &[Decision] {
+        self.by_id.get(id).map_or(&[], |decided| &decided.lines)
+    }
+
+    /// Every decision of a batch, in no order.
+    pub fn of_batch<'a>(&'a self, batch: &'a str) -> impl Iterator<Item = &'a Decision> {
+        self.all()
+            .filter(move |decision| decision.batch.as_deref() == Some(batch))
+    }
+
+    /// Every decision, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &Decision> {
+        self.by_id.values().flat_map(|decided| &decided.lines)
+    }
+
+    /// The memories whose newest decision says that this one replaces them.
+    pub fn replaced_by(&self, id: &str) -> &[String] {
+        self.replaced.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// A number that changes with the log.
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl Decided {
+    fn last(&self) -> Option<&Decision> {
+        self.lines.last().filter(|_| !self.is_unreadable)
+    }
+}
+
+/// The form in which answers show an id.
+fn shown(id: &str) -> String {
+    text::line(id, 200)
+}
+
+/// What decides the status of a store's rows.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusRule<'a> {
+    /// The status of rows that have none.
+    pub unreviewed: Unreviewed,
+    /// What people decided.
+    pub decisions: &'a Decisions,
+}
+
+/// A row's status with the decision about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Joined<'a> {
+    /// The status that counts.
+    pub status: Status,
+    /// The newest decision about this content. What it says besides the status applies too.
+    pub decision: Option<&'a Decision>,
+    /// There is a decision, but not about this content, or it cannot be read.
+    pub is_outdated: bool,
+}
+
+impl Joined<'_> {
+    /// A row about which nothing was decided.
+    pub const fn undecided(stored: Status) -> Self {
+        Self {
+            status: stored,
+            decision: None,
+            is_outdated: false,
+        }
+    }
+}
+
+impl<'a> StatusRule<'a> {
+    /// Joins a row's own status with the newest decision about it. `digest` is called only if there
+    /// is one.
+    ///
+    /// # Errors
+    /// The error of `digest`.
+    pub fn join(
+        &self,
+        id: &str,
+        stored: Status,
+        digest: impl FnOnce() -> rusqlite::Result<String>,
+    ) -> rusqlite::Result<Joined<'a>> {
+        let Some(decided) = self.decisions.by_id.get(id) else {
+            return Ok(Joined::undecided(stored));
+        };
+        let outdated = Joined {
+            status: match stored {
+                Status::Rejected => Status::Rejected,
+                _ => Status::Staging,
+            },
+            decision: None,
+            is_outdated: true,
+        };
+        let Some(last) = decided.last() else {
+            return Ok(outdated);
+        };
+        if last.verdict == Verdict::Withdraw {
+            return Ok(Joined::undecided(stored));
+        }
+        if last.digest != digest()? {
+            return Ok(outdated);
+        }
+        let status = match last.verdict {
+            // The store rejected it after the decision.
+            _ if stored == Status::Rejected && last.was != Status::Rejected => Status::Rejected,
+            Verdict::Approve | Verdict::Edit => Status::Approved,
+            Verdict::Promote => Status::Promoted,
+            Verdict::Reject => Status::Rejected,
+            Verdict::Stage => Status::Staging,
+            // It stays for as long as its successor is not there. One that was never approved does
+            // not become visible by being replaced.
+            Verdict::Supersede | Verdict::Merge => match last.was {
+                Status::Approved | Status::Promoted => last.was,
+                Status::Staging | Status::Rejected => Status::Rejected,
+            },
+            Verdict::Withdraw => stored,
+        };
+        Ok(Joined {
+            status,
+            decision: Some(last),
+            is_outdated: false,
+        })
+    }
+}
+
+/// The digest of a row's content: SHA-256 over each field that has a value (name, type, length and
+/// bytes as stored), with the columns of the narrative last. The status, its history and the times
+/// do not belong to the content. The row must come from [`MemorySource::select_list`].
+///
+/// # Errors
+/// The error from SQLite.
+pub fn digest(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<String> {
+    let mut hash = Sha256::new();
+    let mut add = |name: &str, value: ValueRef<'_>| {
+        let (tag, bytes): (u8, &[u8]) = match &value {
+            ValueRef::Null => return,
+            ValueRef::Integer(number) => (1, &number.to_be_bytes()),
+            ValueRef::Real(number) => (2, &number.to_be_bytes()),
+            ValueRef::Text(text) => (3, text),
+            ValueRef::Blob(blob) => (4, blob),
+        };
+        hash.update(name.as_bytes());
+        hash.update([0, tag]);
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    for (field, name) in CONTENT {
+        if source.column(field).is_some() {
+            add(name, row.get_ref(field.position())?);
+        }
+    }
+    for (offset, (_, column)) in source.narrative.iter().enumerate() {
+        let value = row.get_ref(2 + Field::ALL.len() + offset)?;
+        add(column.trim_matches('"'), value);
+    }
+    let mut digest = String::from("sha256:");
+    for byte in hash.finalize() {
+        digest.push_str(&format!("{byte:02x}"));
+    }
+    Ok(digest)
+}
+
+/// A log on disk. It is read again whenever it may have changed.
+#[derive(Debug)]
+pub struct DecisionLog {
+    path: PathBuf,
+    known: Mutex<Option<KnownLog>>,
+}
+
+/// A log as it was read, and what shows that it has not changed.
+#[derive(Debug)]
+struct KnownLog {
+    state: Option<QuickState>,
+    decisions: Arc<Decisions>,
+}
+
+impl DecisionLog {
+    /// A log at `path`, which need not exist.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says now. Without a file, nothing.
+    ///
+    /// # Errors
+    /// There is a file, and it cannot be read. Then no status of the store is certain.
+    pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
+        let mut known = lock(&self.known);
+        let before = match fs::metadata(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                *known = None;
+                return Ok(Arc::default());
+            }
+            _ => QuickState::read(&self.path, None),
+        };
+        if let Some(known) = known.as_ref()
+            && known.state.is_some()
+            && known.state == before
+        {
+            return Ok(Arc::clone(&known.decisions));
+        }
+        let settled = before.filter(|state| {
+            state.is_settled(SystemTime::now()) && quick_state::is_local(&self.path)
+        });
+        let content =
+            files::read(&self.path, MAX_LOG_BYTES).map_err(|source| self.error(source))?;
+        // Equal content need not be parsed again.
+        let version = xxh3_64(&content).max(1);
+        let decisions = match known
+            .take()
+            .filter(|known| known.decisions.version == version)
+        {
+            Some(known) => known.decisions,
+            None => Arc::new(Decisions::parse(&content)),
+        };
+        *known = Some(KnownLog {
+            state: settled,
+            decisions: Arc::clone(&decisions),
+        });
+        Ok(decisions)
+    }
+
+    fn error(&self, source: io::Error) -> StoreError {
+        StoreError::Decisions {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
