@@ -17,6 +17,7 @@ mod connect_files;
 mod context;
 mod copies;
 mod curation;
+mod decisions;
 mod detection;
 mod docs;
 mod doors;

@@ -1,0 +1,289 @@
+//! The decision log: what people decided counts at the moment of the answer, through every door, and only about the content
+//! that was decided on.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use ack_api::memory::Unreviewed;
+use ack_memory::service::Service;
+use ack_store::Store;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::store_support::CLAUDE_MEM;
+use crate::support::{Root, fingerprint, memory};
+
+/// Appends a decision about a memory's present content.
+fn decide(folder: &Path, database: &str, id: &str, verdict: &str, rest: Value) {
+    let store = Store::new(folder.join(database), Unreviewed::Staging)
+        .with_decisions(folder.join("decisions.jsonl"));
+    let curated = store.snapshot(|snapshot| snapshot.curated(id)).unwrap();
+    let curated = curated.unwrap();
+    let mut line = json!({
+        "id": id, "digest": curated.digest, "verdict": verdict, "was": curated.memory.status,
+        "actor": "human:ana", "time": "2026-03-01T10:00:00Z",
+    });
+    for (key, value) in rest.as_object().unwrap() {
+        line[key] = value.clone();
+    }
+    append(folder, &line.to_string());
+}
+
+fn append(folder: &Path, line: &str) {
+    let path = folder.join("decisions.jsonl");
+    let mut log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .unwrap();
+    writeln!(log, "{line}").unwrap();
+}
+
+fn found(service: &Service, arguments: Value) -> Vec<String> {
+    let answer = call(service, "query_memories", arguments).unwrap();
+    let results = answer["results"].as_array().unwrap();
+    let ids = results
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap().to_owned());
+    ids.collect()
+}
+
+/// A claude-mem database, which records no status.
+fn claude_mem() -> (Root, std::path::PathBuf) {
+    let root = Root::new();
+    let path = root.scope_folder("cm").join("claude-mem.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(CLAUDE_MEM).unwrap();
+    connection
+        .execute_batch("PRAGMA foreign_keys = OFF")
+        .unwrap();
+    for (id, title) in [
+        (1, "Deploy on Tuesday"),
+        (2, "Deploy at night"),
+        (3, "Deploy by hand"),
+    ] {
+        connection
+            .execute(
+                "INSERT INTO observations (id, memory_session_id, project, type, title, narrative, created_at, created_at_epoch) \
+                 VALUES (?1, 's1', 'shop', 'decision', ?2, 'Text ' || ?1, '2026-03-01T00:00:00Z', 1772323200000 + ?1)",
+                (id, title),
+            )
+            .unwrap();
+    }
+    (root, path)
+}
+
+#[test]
+fn a_store_that_records_no_status_shows_exactly_what_was_approved() {
+    let (root, path) = claude_mem();
+    let folder = root.scope_folder("cm");
+    let service = root.service();
+    let query = || found(&service, json!({ "query": "deploy" }));
+    assert_eq!(query(), Vec::<String>::new());
+    decide(&folder, "claude-mem.db", "obs-2", "approve", json!({}));
+    let before = fingerprint(&folder);
+    assert_eq!(query(), ["obs-2"]);
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(scopes["scopes"][0]["counts"]["approved"], 1, "{scopes:#}");
+    let context = call(
+        &service,
+        "get_context",
+        json!({ "project_path": root.path() }),
+    )
+    .unwrap();
+    assert!(!context.to_string().contains("Tuesday"), "{context:#}");
+    let got = call(
+        &service,
+        "get_memory",
+        json!({ "id": "obs-2", "include": "history" }),
+    )
+    .unwrap();
+    assert_eq!(got["status"], "approved");
+    assert_eq!(got["history"][0]["actor"], "human:ana", "{got:#}");
+    // Another decision, at once: the very next answer follows it.
+    decide(&folder, "claude-mem.db", "obs-2", "reject", json!({}));
+    decide(&folder, "claude-mem.db", "obs-3", "promote", json!({}));
+    assert_eq!(query(), ["obs-3"]);
+    decide(&folder, "claude-mem.db", "obs-2", "withdraw", json!({}));
+    assert_eq!(
+        found(&service, json!({ "status": "staging" })),
+        ["obs-2", "obs-1"]
+    );
+    assert_eq!(fingerprint(&folder).get(&path), before.get(&path));
+}
+
+#[test]
+fn text_cannot_be_swapped_under_an_approval() {
+    let (root, path) = claude_mem();
+    let folder = root.scope_folder("cm");
+    let service = root.service();
+    decide(&folder, "claude-mem.db", "obs-1", "approve", json!({}));
+    assert_eq!(found(&service, json!({})), ["obs-1"]);
+    let writer = Connection::open(&path).unwrap();
+    writer.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    for change in [
+        "title = 'Deploy on Friday'",
+        "subtitle = 'x'",
+        "facts = '[\"x\"]'",
+        "narrative = 'x'",
+        "concepts = '[\"x\"]'",
+        "files_modified = '[\"x\"]'",
+        "files_read = '[\"x\"]'",
+        "type = 'x'",
+        "project = 'x'",
+        "text = 'x'",
+        "title = CAST('Deploy on Tuesday' AS BLOB)",
+    ] {
+        writer
+            .execute_batch(&format!(
+                "SAVEPOINT a; UPDATE observations SET {change} WHERE id = 1; RELEASE a"
+            ))
+            .unwrap();
+        assert_eq!(found(&service, json!({})), Vec::<String>::new(), "{change}");
+        assert!(found(&service, json!({ "status": "staging" })).contains(&"obs-1".to_owned()));
+        writer
+            .execute_batch(
+                "UPDATE observations SET title = 'Deploy on Tuesday', subtitle = NULL, facts = NULL, narrative = 'Text 1', \
+                 concepts = NULL, files_modified = NULL, files_read = NULL, type = 'decision', project = 'shop', text = NULL WHERE id = 1",
+            )
+            .unwrap();
+        assert_eq!(found(&service, json!({})), ["obs-1"], "{change}");
+    }
+    // What is no content does not matter.
+    writer
+        .execute_batch(
+            "UPDATE observations SET discovery_tokens = 9, content_hash = 'x' WHERE id = 1",
+        )
+        .unwrap();
+    assert_eq!(found(&service, json!({})), ["obs-1"]);
+}
+
+#[test]
+fn the_digest_of_a_row_stays_the_same_in_all_versions() {
+    // Computed with another program from the description in docs/curation.md.
+    const EXPECTED: &str =
+        "sha256:3171174605c5180cef20bae0d11355dead3b7e46cc2068a706f0bee9f61cc26b";
+    let root = Root::new();
+    let path = root.store("alpha", &[memory("a", "Retry twice", json!({}))]);
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "UPDATE memories SET project = 'red', type = 'bugfix', subtitle = NULL, facts = '[\"Once is too few\"]', \
+             concepts = NULL, files = NULL, narrative = 'Because of the proxy.'",
+        )
+        .unwrap();
+    let store = Store::new(path, Unreviewed::Staging);
+    let curated = store.snapshot(|snapshot| snapshot.curated("a")).unwrap();
+    assert_eq!(curated.unwrap().digest, EXPECTED);
+}
+
+#[test]
+fn an_edited_memory_is_found_and_shown_as_it_was_edited() {
+    let (root, _) = claude_mem();
+    let folder = root.scope_folder("cm");
+    let service = root.service();
+    let edit = json!({ "edit": { "title": "Ship on Wednesday", "facts": ["The window is at noon"], "concepts": ["release"] } });
+    decide(&folder, "claude-mem.db", "obs-1", "edit", edit);
+    assert_eq!(found(&service, json!({ "query": "wednesday" })), ["obs-1"]);
+    assert_eq!(found(&service, json!({ "tags": ["release"] })), ["obs-1"]);
+    let got = call(&service, "get_memory", json!({ "id": "obs-1" })).unwrap();
+    assert_eq!(got["title"], "Ship on Wednesday");
+    assert_eq!(got["facts"], json!(["The window is at noon"]));
+    assert_eq!(got["narrative"], "Text 1");
+    assert_eq!(
+        found(&service, json!({ "query": "tuesday", "mode": "lexical" })),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_merged_memory_makes_way_for_the_other_one() {
+    let (root, _) = claude_mem();
+    let folder = root.scope_folder("cm");
+    let service = root.service();
+    for id in ["obs-1", "obs-2"] {
+        decide(&folder, "claude-mem.db", id, "approve", json!({}));
+    }
+    decide(
+        &folder,
+        "claude-mem.db",
+        "obs-1",
+        "supersede",
+        json!({ "into": "obs-2" }),
+    );
+    // Never approved: being replaced does not make it visible.
+    decide(
+        &folder,
+        "claude-mem.db",
+        "obs-3",
+        "merge",
+        json!({ "into": "obs-2" }),
+    );
+    assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-2"]);
+    let links = call(
+        &service,
+        "get_memory",
+        json!({ "id": "obs-2", "include": "links" }),
+    )
+    .unwrap();
+    assert_eq!(links["links"][0]["kind"], "supersedes", "{links:#}");
+    // The successor is rejected: the old one is there again.
+    decide(&folder, "claude-mem.db", "obs-2", "reject", json!({}));
+    assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-1"]);
+}
+
+#[test]
+fn a_damaged_log_costs_its_lines_and_never_shows_more() {
+    let (root, _) = claude_mem();
+    let folder = root.scope_folder("cm");
+    let service = root.service();
+    for id in ["obs-1", "obs-2", "obs-3"] {
+        decide(&folder, "claude-mem.db", id, "approve", json!({}));
+    }
+    append(&folder, "<<<<<<< HEAD");
+    append(&folder, r#"{"id":"obs-1","digest":"sha256:00","verd"#);
+    append(&folder, r#"{"id":"obs-2","verdict":"frob"}"#);
+    append(&folder, "\u{0}\u{fffd}");
+    assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-3"]);
+    decide(&folder, "claude-mem.db", "obs-1", "approve", json!({}));
+    assert_eq!(
+        found(&service, json!({ "query": "deploy", "limit": 5 })).len(),
+        2
+    );
+    // A log that is there and cannot be read at all: nobody knows what was rejected.
+    fs::rename(folder.join("decisions.jsonl"), folder.join("elsewhere")).unwrap();
+    fs::create_dir(folder.join("decisions.jsonl")).unwrap();
+    let arguments = json!({ "query": "deploy", "status": "all" });
+    let error = call(&service, "query_memories", arguments).unwrap_err();
+    assert_eq!(error.code(), "store_unreadable");
+    assert!(error.to_string().contains("decisions.jsonl"), "{error}");
+    fs::remove_dir(folder.join("decisions.jsonl")).unwrap();
+    fs::rename(folder.join("elsewhere"), folder.join("decisions.jsonl")).unwrap();
+    assert_eq!(found(&service, json!({ "query": "deploy" })).len(), 2);
+}
+
+#[test]
+fn a_store_that_rejects_a_memory_afterwards_is_believed() {
+    let root = Root::new();
+    let path = root.store(
+        "alpha",
+        &[memory("a", "Retry twice", json!({ "status": "staging" }))],
+    );
+    let folder = root.scope_folder("alpha");
+    let service = root.service();
+    decide(&folder, "memory.db", "a", "approve", json!({}));
+    assert_eq!(found(&service, json!({})), ["a"]);
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .execute_batch("UPDATE memories SET status = 'rejected'")
+        .unwrap();
+    assert_eq!(
+        found(&service, json!({ "status": "all" })),
+        Vec::<String>::new()
+    );
+    // A person who sees that, and approves it all the same, is believed too.
+    decide(&folder, "memory.db", "a", "approve", json!({}));
+    assert_eq!(found(&service, json!({})), ["a"]);
+}
