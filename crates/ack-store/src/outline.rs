@@ -304,7 +304,7 @@ fn edited_matches(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
     let files = serde_json::to_vec(&memory.files).unwrap_or_default();
     let secondary = optional(&memory.subtitle) | each(&memory.facts);
     WordMatches {
-        anywhere: title_or_tags | secondary | find_words.in_files(&files),
+        anywhere: title_or_tags | secondary | find_words.in_files(&files, &|| memory.files.clone()),
         title_or_tags,
         type_or_tags: tags | optional(&memory.kind),
     }
