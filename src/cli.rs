@@ -14,6 +14,7 @@ mod log;
 mod machine;
 mod model;
 pub mod panics;
+mod prompt;
 mod render;
 mod scopes;
 mod serve;
@@ -138,7 +139,8 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
             Some(
-                "--root" | "--db" | "--pin" | "--dir" | "-C" | "--color" | "--scope" | "--project",
+                "--root" | "--db" | "--unreviewed" | "--pin" | "--dir" | "-C" | "--color"
+                | "--scope" | "--project",
             ) => drop(arguments.next()),
             Some(flag) if flag.starts_with('-') => {}
             word => return word == Some("hook"),
@@ -270,9 +272,17 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
 
 /// What the edge says: flags, environment, home, working directory.
 fn inputs(global: &Global) -> Result<Inputs, CliError> {
+    if global.unreviewed.is_some() && global.db.is_none() {
+        return Err(CliError::invalid(
+            "--unreviewed",
+            "given without --db",
+            "a single database (`--db FILE`); for a scope: `ack-memory scopes set NAME unreviewed=approved`",
+        ));
+    }
     let inputs = Inputs {
         root: global.setting(global.root.as_ref(), "--root", ENV_ROOT),
         db: global.setting(global.db.as_ref(), "--db", ENV_DB),
+        unreviewed: global.unreviewed,
         pinned: global.setting(global.pin.as_ref(), "--pin", ENV_SCOPE),
         project: global.setting(global.dir.as_ref(), "-C", ENV_PROJECT),
         home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use ack_api::memory::Unreviewed;
 use ack_api::settings::{bounded, keys};
 use ack_gateway::settings::UpstreamEntry;
 use ack_sys::files::expand_home;
@@ -17,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::SettingsError;
-pub use self::file::{LARGEST, line_of, load_toml};
+pub use self::file::{LARGEST, line_of, load_toml, parse_toml};
 use self::tools::ToolsTable;
 
 /// The scope root.
@@ -198,6 +199,8 @@ pub struct Inputs {
     pub root: Option<Setting<PathBuf>>,
     /// `--db` or `ACK_MEM_DB`.
     pub db: Option<Setting<PathBuf>>,
+    /// `--unreviewed`: what rows of that database count as that have no status.
+    pub unreviewed: Option<Unreviewed>,
     /// `--pin` or `ACK_MEM_SCOPE`.
     pub pinned: Option<Setting<String>>,
     /// `-C` or `CLAUDE_PROJECT_DIR`.
@@ -224,6 +227,9 @@ pub struct Config {
     pub root: Setting<PathBuf>,
     /// A single database instead of the root.
     pub db: Option<Setting<PathBuf>>,
+    /// What rows of that database count as that have no status, where the manifest beside it is
+    /// not asked.
+    pub unreviewed: Option<Unreviewed>,
     /// The scope this process is pinned to.
     pub pinned: Option<Setting<String>>,
     /// The current project's folder; empty where there is none, because the working directory was removed.
@@ -316,6 +322,7 @@ impl Config {
         Ok(Self {
             root,
             db: inputs.db.map(absolute),
+            unreviewed: inputs.unreviewed,
             pinned: inputs.pinned,
             project,
             default_scope: settings.default_scope.map(|value| Setting {

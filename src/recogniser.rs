@@ -149,6 +149,22 @@ impl Found {
         }
     }
 
+    /// What to do with it, behind "allowed:" of an error or in a list.
+    pub fn advice(&self) -> String {
+        let what = self.kind.title();
+        match self.kind.support() {
+            Support::Served => format!("`ack-memory scopes add NAME --store PATH` ({what})"),
+            Support::Import => format!("`ack-memory import FILE --scope NAME` ({what})"),
+            Support::NotYet => format!(
+                "a store of claude-mem or of ack-memory; this is one of {what}, which is recognised \
+                 and cannot be served yet"
+            ),
+            Support::Reference => {
+                format!("a store of memories; this is {what}, which hosts load by themselves")
+            }
+        }
+    }
+
     /// Its count in words: `756 memories`, or why there is none.
     pub fn count(&self) -> String {
         match (self.memories, &self.problem) {

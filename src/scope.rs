@@ -4,6 +4,7 @@
 //! list of what was found; they are never joined into a path.
 
 pub mod detect;
+pub mod edit;
 mod error;
 mod folders;
 pub mod manifest;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use ack_api::decision::DECISION_LOG;
-use ack_api::memory::{ProjectRows, Visibility, fold_name};
+use ack_api::memory::{ProjectRows, Unreviewed, Visibility, fold_name};
 use ack_api::text;
 use ack_store::Store;
 use ack_store::open::FileState;
@@ -36,6 +37,10 @@ const AT_ONCE: Duration = Duration::from_millis(5);
 /// Others are read again after so many times as long as reading took: a writer beside us may commit all the time.
 const READ_AGAIN: u32 = 20;
 
+/// A database at the scope root itself, which is a scope too.
+const DEFAULT_DATABASE: &str = "claude-mem.db";
+/// The name of that scope. A folder of this name holds its manifest and what is derived.
+const DEFAULT_SCOPE: &str = "claude-mem";
 /// Names a database may have in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
 
@@ -153,6 +158,7 @@ impl Scope {
 pub struct Registry {
     root: PathBuf,
     single: Option<PathBuf>,
+    unreviewed: Option<Unreviewed>,
     /// What the single database is called: a pin names it.
     single_name: Option<String>,
     home: Option<PathBuf>,
@@ -183,6 +189,7 @@ impl Registry {
         Self {
             root: config.root.value.clone(),
             single: config.db.as_ref().map(|db| db.value.clone()),
+            unreviewed: config.unreviewed,
             single_name: config
                 .pinned
                 .as_ref()
@@ -212,7 +219,7 @@ impl Registry {
             let only = || {
                 (
                     FolderStamp::default(),
-                    Arc::new(single(path, self.single_name.as_deref())),
+                    Arc::new(single(path, self.single_name.as_deref(), self.unreviewed)),
                 )
             };
             let (_, scope) = known.entry(path.clone()).or_insert_with(only);
@@ -257,6 +264,7 @@ impl Registry {
                 _ if path.is_dir() => Contents::read(path),
                 _ => continue,
             };
+            let contents = self.or_default_database(name, contents);
             if contents.is_link && leaves_the_root(&contents.database) {
                 let reason = "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead";
                 discovery
@@ -285,7 +293,73 @@ impl Registry {
             known.insert(path.to_owned(), (stamp, Arc::clone(&scope)));
             discovery.scopes.push(scope);
         }
+        let default = self.root.join(DEFAULT_DATABASE);
+        if default.is_file() {
+            let before = before.remove(&default);
+            match self.default_scope(&default, &discovery.scopes, before) {
+                Ok(scope) => {
+                    known.extend(scope.iter().map(|scope| {
+                        (default.clone(), (FolderStamp::default(), Arc::clone(scope)))
+                    }));
+                    discovery.scopes.extend(scope);
+                    discovery.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+                }
+                Err(reason) => discovery
+                    .passed_over
+                    .push((DEFAULT_DATABASE.to_owned(), reason)),
+            }
+        }
         discovery
+    }
+
+    /// The database at the root itself for the folder of its scope, where that holds none.
+    fn or_default_database(&self, name: &str, mut contents: Contents) -> Contents {
+        let default = self.root.join(DEFAULT_DATABASE);
+        if name != DEFAULT_SCOPE || contents.database.is_file() || !default.is_file() {
+            return contents;
+        }
+        contents.is_link = default.is_symlink();
+        contents.database = default;
+        contents
+    }
+
+    /// The database at the root itself as a scope; `None` where a scope has it already.
+    ///
+    /// # Errors
+    /// Why it is no scope.
+    fn default_scope(
+        &self,
+        database: &Path,
+        scopes: &[Arc<Scope>],
+        before: Option<(FolderStamp, Arc<Scope>)>,
+    ) -> Result<Option<Arc<Scope>>, String> {
+        if same::scope_with(scopes, database).is_some() {
+            return Ok(None);
+        }
+        if database.is_symlink() {
+            return Err("a symbolic link is not followed; name its target: \
+                        `ack-memory scopes add NAME --store PATH`"
+                .to_owned());
+        }
+        let known = scopes
+            .iter()
+            .find(|scope| fold_name(&scope.name) == fold_name(DEFAULT_SCOPE));
+        if let Some(known) = known {
+            return Err(format!(
+                "scope `{}` has its name; move it to a folder of its own under scopes/",
+                known.name
+            ));
+        }
+        let scope = before.map_or_else(
+            || {
+                let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
+                let mut contents = Contents::default();
+                contents.database = database.to_owned();
+                Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents))
+            },
+            |(_, scope)| scope,
+        );
+        Ok(Some(scope))
     }
 
     fn load(&self, folder: &Path, name: &str, contents: &Contents) -> Scope {
@@ -321,7 +395,7 @@ impl Registry {
 
 /// A single database as the only scope, with the manifest beside it if there is one. It has the name of the pin, where that
 /// could be the name of a scope, else that of its file.
-fn single(path: &Path, pin: Option<&str>) -> Scope {
+fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Scope {
     let stem = || {
         path.file_stem().map_or_else(
             || "memory".to_owned(),
@@ -344,6 +418,7 @@ fn single(path: &Path, pin: Option<&str>) -> Scope {
     };
     // It is the only one there is, and it was named.
     manifest.visibility = Visibility::Shared;
+    manifest.unreviewed = unreviewed.unwrap_or(manifest.unreviewed);
     let store = Store::new(path.to_owned(), manifest.unreviewed)
         .with_overviews(manifest.overviews)
         .with_decisions(folder.join(DECISION_LOG));

@@ -19,6 +19,8 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use ack_api::memory::Unreviewed;
+
 use crate::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Setting, Source};
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
@@ -62,6 +64,12 @@ impl Cli {
             .map(|(_, variable)| variable)
             .collect();
         cli.read_old_spellings(std::env::args_os());
+        if let Command::Scopes(args) = &cli.command
+            && matches!(args.command, Some(ScopesCommand::Add(_)))
+        {
+            // It is the new scope's, not that of `--db`.
+            cli.global.unreviewed = None;
+        }
         Ok(cli)
     }
 }
@@ -86,6 +94,9 @@ pub struct Global {
     /// A single database, served as the only scope
     #[arg(long, global = true, value_name = "FILE", env = ENV_DB, hide_env_values = true)]
     pub db: Option<PathBuf>,
+    /// What memories of that database count as that have no review status: staging or approved
+    #[arg(long, global = true, value_name = "STATUS", value_parser = scopes::unreviewed)]
+    pub unreviewed: Option<Unreviewed>,
     /// Pin to this scope; every other one is refused
     #[arg(long, global = true, value_name = "NAME", env = ENV_SCOPE, hide_env_values = true, value_parser = scope_name())]
     pub pin: Option<String>,

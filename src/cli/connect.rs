@@ -323,7 +323,13 @@ fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, Cli
             .is_some_and(|real| running.canonicalize().is_ok_and(|running| running == real))
     };
     let places = match &config.db {
-        Some(db) => vec!["--db".to_owned(), db.value.display().to_string()],
+        Some(db) => {
+            let mut words = vec!["--db".to_owned(), db.value.display().to_string()];
+            if let Some(unreviewed) = config.unreviewed {
+                words.extend(["--unreviewed", unreviewed.status().as_str()].map(str::to_owned));
+            }
+            words
+        }
         None => vec!["--root".to_owned(), config.root.value.display().to_string()],
     };
     let scope = config

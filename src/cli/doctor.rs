@@ -186,9 +186,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<(), Cli
         let _ = writeln!(out, "\n  {name} [passed over]\n    {reason}");
     }
     if scopes.is_empty() {
-        let none = ScopeError::NoScopes {
-            root: config.root.value.clone(),
-        };
+        let none = ScopeError::no_scopes(config);
         let _ = writeln!(out, "  {none}\n  {}", none.hint().unwrap_or_default());
     }
     write_plain(&out)

@@ -1,7 +1,10 @@
 //! The commands under `scopes`. They write manifests, never a store.
 
-mod add;
-mod discover;
+pub mod add;
+pub mod discover;
+pub mod offer;
+mod remove;
+mod set;
 
 use crate::cli::args::ScopesCommand;
 use crate::cli::error::CliError;
@@ -12,5 +15,8 @@ pub fn run(config: &Config, command: &ScopesCommand, json: bool) -> Result<(), C
     match command {
         ScopesCommand::Add(args) => add::run(config, args),
         ScopesCommand::Discover => discover::run(config, json),
+        ScopesCommand::Set(args) => set::set(config, args, json),
+        ScopesCommand::Claim(args) => set::claim(config, args, json),
+        ScopesCommand::Remove(args) => remove::run(config, args, json),
     }
 }

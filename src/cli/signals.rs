@@ -37,6 +37,7 @@ pub fn watch() {
     reason = "a signal ends the process wherever it stands"
 )]
 pub fn end(signal: i32) -> ! {
+    super::prompt::restore();
     copies::shut_down();
     std::process::exit(128 + signal)
 }

@@ -24,14 +24,26 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(
         path: path.to_owned(),
         source,
     })?;
-    let parsed = toml::Deserializer::parse(&text).map_err(|error| (None, error));
+    parse_toml(&text, path, keys)
+}
+
+/// Reads the text of such a file.
+///
+/// # Errors
+/// [`SettingsError::Invalid`].
+pub fn parse_toml<T: serde::de::DeserializeOwned>(
+    text: &str,
+    path: &Path,
+    keys: fn() -> Vec<String>,
+) -> Result<T, SettingsError> {
+    let parsed = toml::Deserializer::parse(text).map_err(|error| (None, error));
     let read = parsed.and_then(|input| {
         serde_path_to_error::deserialize(input)
             .map_err(|error| (Some(error.path().to_string()), error.into_inner()))
     });
     read.map_err(|(key, error)| {
         let known = keys();
-        let (message, nearest) = explain(&text, key, &error, &known);
+        let (message, nearest) = explain(text, key, &error, &known);
         SettingsError::Invalid {
             path: path.to_owned(),
             message,

@@ -152,7 +152,7 @@ fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
 }
 
 /// A changed text with the line ends of the one before: each line that was there keeps its own, others get the usual one.
-fn with_line_ends_of(before: &str, after: &str) -> String {
+pub fn with_line_ends_of(before: &str, after: &str) -> String {
     let ends = before.matches("\r\n").count();
     if ends == 0 {
         return after.to_owned();

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 
+use crate::config::Config;
+
 /// Names of scopes that an error lists.
 const LISTED: usize = 20;
 
@@ -51,7 +53,24 @@ pub enum ScopeError {
     NoScopes {
         /// The scope root.
         root: PathBuf,
+        /// The database of claude-mem, where this user has one.
+        claude_mem: Option<PathBuf>,
     },
+}
+
+impl ScopeError {
+    /// There is nothing to read; the error names the database of claude-mem where there is one.
+    pub fn no_scopes(config: &Config) -> Self {
+        let usual = |home: &PathBuf| home.join(".claude-mem/claude-mem.db");
+        Self::NoScopes {
+            root: config.root.value.clone(),
+            claude_mem: config
+                .home
+                .as_ref()
+                .map(usual)
+                .filter(|path| path.is_file()),
+        }
+    }
 }
 
 impl Diagnostic for ScopeError {
@@ -70,15 +89,24 @@ impl Diagnostic for ScopeError {
             Self::PinNotFound { .. } => "correct the name, or start the server without it".into(),
             Self::Refused { pinned, .. } => format!("leave `scope` out, or start a server without `--pin {pinned}`").into(),
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
-            Self::NoScopes { .. } => "start with `ack-memory demo`, import memories with `ack-memory import FILE --scope NAME`, or add an \
-                                      existing store with `ack-memory scopes add NAME --store PATH`"
+            Self::NoScopes {
+                claude_mem: Some(store),
+                ..
+            } => format!(
+                "claude-mem has its database at `{}`: `ack-memory scopes add claude-mem --store {0} --yes` \
+                 adds it, and `ack-memory setup` asks about everything on this machine",
+                store.display()
+            )
+            .into(),
+            Self::NoScopes { .. } => "start with `ack-memory setup`, which finds the stores on this machine, or with \
+                                      `ack-memory demo`; `ack-memory import FILE --scope NAME` imports memories"
                 .into(),
         })
     }
 
     fn path(&self) -> Option<&Path> {
         match self {
-            Self::NoScopes { root } => Some(root),
+            Self::NoScopes { root, .. } => Some(root),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::project::Projects;
-use crate::config::{SettingsError, load_toml};
+use crate::config::{SettingsError, load_toml, parse_toml};
 use ack_api::memory::{Overviews, Unreviewed, Visibility};
 use ack_api::settings;
 
@@ -48,5 +48,23 @@ impl Manifest {
     /// [`SettingsError`] when the file cannot be read, is not TOML, or has an unknown key or a value that is not allowed.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
         load_toml(path, settings::keys::<Self>)
+    }
+
+    /// Reads the text of a manifest, which lies or will lie at `path`.
+    ///
+    /// # Errors
+    /// As [`Manifest::load`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
+        parse_toml(text, path, settings::keys::<Self>)
+    }
+
+    /// The keys at its top.
+    pub fn keys() -> Vec<String> {
+        let schema = schemars::schema_for!(Self).to_value();
+        let properties = schema.get("properties").and_then(|keys| keys.as_object());
+        properties
+            .into_iter()
+            .flat_map(|keys| keys.keys().cloned())
+            .collect()
     }
 }

@@ -193,9 +193,7 @@ pub fn select(
         return only(meant, namers, current, config.pinned.is_some());
     }
     if scopes.is_empty() {
-        return Err(ScopeError::NoScopes {
-            root: registry.root().to_owned(),
-        });
+        return Err(ScopeError::no_scopes(config));
     }
     let namers = visible(&scopes, &current);
     let (searched, private): (Vec<_>, Vec<_>) = scopes

@@ -98,9 +98,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         response.scopes.push(info);
     }
     if all.is_empty() {
-        let hint = ScopeError::NoScopes {
-            root: service.registry.root().to_owned(),
-        };
+        let hint = ScopeError::no_scopes(&service.config);
         response.notes.push(Note::new(
             NoteKind::NoScopes,
             format!("{hint}; {}", hint.hint().unwrap_or_default()),

@@ -749,7 +749,7 @@ fn scopes_add_shows_first_and_writes_with_yes() {
     let before = fingerprint(root.path());
     let preview = add(&[]).ok();
     assert!(
-        preview.contains("nothing was written") && preview.contains("1 memories are approved"),
+        preview.contains("nothing was written") && preview.contains("1 memory is approved"),
         "{preview}"
     );
     assert!(
@@ -785,7 +785,9 @@ impl Outcome {
 #[test]
 fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
     let elsewhere = Root::new();
-    elsewhere.store("x", &[memory("m-1", "Tune the xylophone", json!({}))]);
+    for scope in ["x", "y"] {
+        elsewhere.store(scope, &[memory("m-1", "Tune the xylophone", json!({}))]);
+    }
     let before = fingerprint(elsewhere.path());
     let root = Root::new();
     let add = |name: &str, store: &str| {
@@ -796,7 +798,7 @@ fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
             .args(["scopes", "add", name, "--yes", "--store", store]))
     };
     add("file", "x/memory.db").ok();
-    add("folder", "./x").ok();
+    add("folder", "./y").ok();
     for scope in ["file", "folder"] {
         let answer = ack(
             root.path(),
@@ -915,10 +917,10 @@ fn scopes_add_refuses_what_is_no_store_by_its_path() {
 #[test]
 fn a_store_that_keeps_no_review_status_is_said_to() {
     let folder = TempDir::new().unwrap();
-    let store = folder.path().join("claude-mem.db");
-    claude_mem(&store);
     let root = Root::new();
     let add = |name: &str, rest: &[&str]| {
+        let store = folder.path().join(name);
+        claude_mem(&store);
         let arguments = [
             &[
                 "scopes",
@@ -939,7 +941,7 @@ fn a_store_that_keeps_no_review_status_is_said_to() {
         "{said}"
     );
     let said = add("vouched", &["--unreviewed", "approved"]);
-    assert!(said.contains("1 memories are approved"), "{said}");
+    assert!(said.contains("1 memory is approved"), "{said}");
     let total = |scope: &str, status: &str| {
         ack(
             root.path(),

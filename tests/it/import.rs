@@ -817,7 +817,8 @@ fn what_an_import_makes_is_for_its_owner_alone() {
         (mode(&other), mode(&other.join("memory.db"))),
         (0o755, 0o600)
     );
-    let store = scope.join("memory.db");
+    let store = case.root().join("elsewhere.db");
+    std::fs::copy(scope.join("memory.db"), &store).unwrap();
     let added = [
         "scopes",
         "add",

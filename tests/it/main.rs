@@ -48,6 +48,7 @@ mod recogniser;
 mod resources;
 mod same_id;
 mod schemas;
+mod scope_commands;
 mod scopes;
 mod semantic;
 mod sessions;
@@ -60,6 +61,7 @@ mod store_values;
 mod surface;
 #[cfg(feature = "table")]
 mod table;
+mod terminal;
 mod tokens;
 mod untracked;
 mod untrusted;

@@ -279,7 +279,7 @@ fn without_any_scope_every_answer_says_how_to_start() {
   "notes": [
     {
       "kind": "no_scopes",
-      "message": "Memory database not found: no scope under `ROOT/scopes`; start with `ack-memory demo`, import memories with `ack-memory import FILE --scope NAME`, or add an existing store with `ack-memory scopes add NAME --store PATH`"
+      "message": "Memory database not found: no scope under `ROOT/scopes`; start with `ack-memory setup`, which finds the stores on this machine, or with `ack-memory demo`; `ack-memory import FILE --scope NAME` imports memories"
     }
   ]
 }

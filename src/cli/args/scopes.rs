@@ -21,8 +21,51 @@ pub struct ScopesArgs {
 pub enum ScopesCommand {
     /// Write a manifest for a store that lies elsewhere; shows it first, writes it with --yes
     Add(AddArgs),
-    /// List the stores that lie on this machine, of this program and of others
+    /// List the stores that lie on this machine; at a terminal each is added with one key
     Discover,
+    /// Set keys of a scope's manifest; says how to undo it
+    Set(SetArgs),
+    /// Say that a folder's project belongs to a scope
+    Claim(ClaimArgs),
+    /// Take a scope away; its store is never touched
+    Remove(RemoveArgs),
+}
+
+/// Arguments of `scopes set`.
+#[derive(Debug, Clone, Args)]
+pub struct SetArgs {
+    /// The scope
+    pub name: String,
+    /// `unreviewed=approved`, `visibility=private`, `paths=~/src/api,~/src/web`, `projects+=web`, `description=` (takes it out)
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    pub assignments: Vec<String>,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `scopes claim`.
+#[derive(Debug, Clone, Args)]
+pub struct ClaimArgs {
+    /// A folder of the project [default: the current one]
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// The scope it belongs to [default: the only one, or the one of its name]
+    #[arg(long, short = 's', value_name = "NAME")]
+    pub scope: Option<String>,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `scopes remove`.
+#[derive(Debug, Clone, Args)]
+pub struct RemoveArgs {
+    /// The scope
+    pub name: String,
+    /// Without asking
+    #[arg(long, short = 'y')]
+    pub yes: bool,
 }
 
 /// Arguments of `scopes add`.
@@ -56,7 +99,7 @@ pub struct AddArgs {
     pub yes: bool,
 }
 
-fn unreviewed(word: &str) -> Result<Unreviewed, String> {
+pub(super) fn unreviewed(word: &str) -> Result<Unreviewed, String> {
     match word {
         "staging" => Ok(Unreviewed::Staging),
         "approved" => Ok(Unreviewed::Approved),

@@ -1,27 +1,57 @@
-//! `scopes add`: a manifest for a store that lies elsewhere. Shown first, written with `--yes`, nothing overwritten.
+//! `scopes add`: a manifest for a store that lies elsewhere. Shown first, written with `--yes`,
+//! nothing overwritten.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
 use crate::cli::write_plain;
-use crate::config::Config;
-use crate::config::SettingsError;
+use crate::config::{Config, SettingsError};
 use crate::import::check_name;
 use crate::import::write::make_private;
+use crate::recogniser::{self, Support};
 use crate::scope::manifest::Manifest;
 use crate::scope::project::Projects;
 use crate::scope::resolve::find;
-use crate::scope::{DATABASE_NAMES, Registry};
+use crate::scope::{DATABASE_NAMES, Registry, edit, same};
 use crate::service::Error;
 use ack_api::memory::{Unreviewed, Visibility};
-use ack_store::Store;
+use ack_store::{Store, StoreError};
 use ack_sys::files::expand_home;
+
+/// A scope that could be added.
+#[derive(Debug)]
+pub struct Planned {
+    path: PathBuf,
+    text: String,
+    report: String,
+}
 
 /// Runs `scopes add`.
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
+    let planned = plan(config, args)?;
+    let out = format!(
+        "{}\n{}\n{}\n",
+        planned.report,
+        planned.path.display(),
+        indent(&planned.text)
+    );
+    if !args.yes {
+        write_plain(&(out + "nothing was written; run the same command with --yes to write it\n"))?;
+        return Ok(());
+    }
+    planned.write()?;
+    write_plain(&format!(
+        "{out}written; try: ack-memory query --scope {} --all\n",
+        args.name
+    ))
+}
+
+/// Reads the store and makes the manifest; nothing is written.
+pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
     check_name(&args.name)?;
-    if let Some(known) = find(&Registry::new(config).discover().scopes, &args.name) {
+    let scopes = Registry::new(config).discover().scopes;
+    if let Some(known) = find(&scopes, &args.name) {
         return Err(CliError::invalid(
             "NAME",
             &args.name,
@@ -31,27 +61,12 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
             ),
         ));
     }
-    let store = expand_home(&args.store, config.home.as_deref());
-    let store = std::path::absolute(&store).map_err(|source| CliError::Io {
-        action: "find",
-        path: store.clone(),
-        source,
-    })?;
-    // A folder is taken for the database in it.
-    let store = DATABASE_NAMES
-        .iter()
-        .map(|name| store.join(name))
-        .find(|path| path.is_file())
-        .unwrap_or(store);
+    let store = database(&absolute(config, &args.store)?);
+    if let Some(known) = same::scope_with(&scopes, &store) {
+        return Err(taken(&store, &known.name));
+    }
     let unreviewed = args.unreviewed.unwrap_or_default();
-    let (profile, counts, has_status) =
-        Store::new(store.clone(), unreviewed).snapshot(|snapshot| {
-            Ok((
-                snapshot.layout.profile,
-                snapshot.counts()?,
-                snapshot.layout.has_status(),
-            ))
-        })?;
+    let report = describe(&store, unreviewed)?;
     let manifest = Manifest {
         description: args.description.clone(),
         projects: Projects::of(args.projects.iter().cloned()),
@@ -62,51 +77,107 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
         } else {
             Visibility::Shared
         },
-        store: Some(store.clone()),
+        store: Some(store),
         unreviewed,
         overviews: None,
     };
-    let path = config
-        .root
-        .value
-        .join("scopes")
-        .join(&args.name)
-        .join("scope.toml");
+    let folder = config.root.value.join("scopes").join(&args.name);
+    let path = folder.join("scope.toml");
     let text = toml::to_string(&manifest).map_err(|error| SettingsError::Invalid {
         path: path.clone(),
         message: error.to_string(),
         nearest: Vec::new(),
         known: Vec::new(),
     })?;
+    occupied(&path)?;
+    Ok(Planned {
+        path,
+        text: text.trim_end().to_owned() + "\n",
+        report,
+    })
+}
+
+impl Planned {
+    /// Writes the manifest, for its owner alone.
+    pub fn write(&self) -> Result<(), CliError> {
+        let io = |source| CliError::Io {
+            action: "create",
+            path: self.path.clone(),
+            source,
+        };
+        make_private(self.path.parent().unwrap_or(Path::new("."))).map_err(io)?;
+        edit::replace(&self.path, &self.text).map_err(io)
+    }
+}
+
+/// The store is a scope already.
+pub fn taken(store: &Path, scope: &str) -> CliError {
+    CliError::Request(Error::InvalidArgument {
+        argument: "--store".to_owned(),
+        value: store.display().to_string(),
+        allowed: format!("a database that no scope has; scope `{scope}` has this one"),
+        nearest: Vec::new(),
+        example: Some(format!("ack-memory scopes set {scope} unreviewed=approved")),
+    })
+}
+
+/// A path as it is written in a manifest: absolute.
+pub fn absolute(config: &Config, path: &Path) -> Result<PathBuf, CliError> {
+    let path = expand_home(path, config.home.as_deref());
+    std::path::absolute(&path).map_err(|source| CliError::Io {
+        action: "find",
+        path,
+        source,
+    })
+}
+
+/// A folder is taken for the database in it.
+fn database(path: &Path) -> PathBuf {
+    DATABASE_NAMES
+        .iter()
+        .map(|name| path.join(name))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// What a store is and how much is in it.
+///
+/// # Errors
+/// Why it cannot be a scope's; a store of a program that is known and not served yet is named.
+pub fn describe(store: &Path, unreviewed: Unreviewed) -> Result<String, CliError> {
+    let read = Store::new(store.to_owned(), unreviewed).snapshot(|snapshot| {
+        let layout = &snapshot.layout;
+        Ok((layout.profile, layout.has_status(), snapshot.counts()?))
+    });
+    let (profile, has_status, counts) = read.map_err(|error| named(store, error))?;
     let shown = counts.approved + counts.promoted;
-    let mut out = format!(
-        "{} is a {} store: {shown} memories are approved, {} wait for review\n",
+    let are = if shown == 1 {
+        "memory is"
+    } else {
+        "memories are"
+    };
+    let wait = if counts.staging == 1 { "waits" } else { "wait" };
+    let mut report = format!(
+        "{} is a {} store: {shown} {are} approved, {} {wait} for review\n",
         store.display(),
         profile.as_str(),
         counts.staging
     );
     if !has_status && unreviewed == Unreviewed::Staging {
-        out += "it keeps no review status, so its memories are shown only with status staging or all;\n\
-                --unreviewed approved makes them all count as approved\n";
+        report += "it keeps no review status, so its memories are shown only with status staging or all;\n\
+                   --unreviewed approved makes them all count as approved\n";
     }
-    out += &format!("\n{}\n{}\n", path.display(), indent(&text));
-    if !args.yes {
-        write_plain(&(out + "nothing was written; run the same command with --yes to write it\n"))?;
-        return occupied(&path);
+    Ok(report)
+}
+
+/// Says whose store it is where it is not one of ours.
+fn named(store: &Path, error: StoreError) -> CliError {
+    match recogniser::at(store) {
+        Some(found) if found.kind.support() != Support::Served => {
+            CliError::invalid("--store", store.display().to_string(), found.advice())
+        }
+        _ => error.into(),
     }
-    occupied(&path)?;
-    let io = |source| CliError::Io {
-        action: "create",
-        path: path.clone(),
-        source,
-    };
-    make_private(path.parent().unwrap_or(Path::new("."))).map_err(io)?;
-    let mut file = std::fs::File::create_new(&path).map_err(io)?;
-    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(io)?;
-    write_plain(&format!(
-        "{out}written; try: ack-memory query --scope {} --all\n",
-        args.name
-    ))
 }
 
 fn occupied(path: &Path) -> Result<(), CliError> {

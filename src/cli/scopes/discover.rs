@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::offer::{self, Answer};
 use crate::cli::error::CliError;
-use crate::cli::{machine, write_out, write_plain};
+use crate::cli::{machine, prompt, write_out, write_plain};
 use crate::config::Config;
 use crate::recogniser::{Found, Kind, Support};
 use crate::scope::{Registry, Scope, same};
@@ -22,7 +23,34 @@ pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
         let answer = json!({ "stores": stores });
         return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
     }
-    write_plain(&listed(&stores, &scopes, config.home.as_deref()))
+    write_plain(&listed(&stores, &scopes, config.home.as_deref()))?;
+    if prompt::is_possible() {
+        offer_each(config, &stores)?;
+    }
+    Ok(())
+}
+
+/// Asks for each store that can be served and is no scope yet.
+fn offer_each(config: &Config, stores: &[Found]) -> Result<(), CliError> {
+    for found in stores {
+        let scopes = Registry::new(config).discover().scopes;
+        let new = same::scope_with(&scopes, &found.path).is_none();
+        if found.kind.support() != Support::Served || found.memories.is_none() || !new {
+            continue;
+        }
+        write_plain(&format!("\n{}\n", line(found, config.home.as_deref())))?;
+        let name = free_name(found, &scopes);
+        match offer::ask(found) {
+            None => return Ok(()),
+            Some(Answer::Skip) => {}
+            Some(answer) => {
+                offer::add(config, found, &name, answer)?;
+                let command = offer::command(found, &name, answer);
+                write_plain(&format!("  added as scope `{name}`: {command}\n"))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A store as JSON.
@@ -84,7 +112,8 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
     }
 }
 
-fn line(found: &Found, home: Option<&Path>) -> String {
+/// A store in one line: what it is, how much is in it, where it lies.
+pub fn line(found: &Found, home: Option<&Path>) -> String {
     format!(
         "{}: {}, {}",
         found.kind.title(),

@@ -1,0 +1,67 @@
+//! What to do with a store that was found: asked with one key, done, and said as a command.
+
+use std::path::PathBuf;
+
+use super::add;
+use crate::cli::args::AddArgs;
+use crate::cli::error::CliError;
+use crate::cli::prompt;
+use crate::config::Config;
+use crate::connect::quoted;
+use crate::recogniser::Found;
+use ack_api::memory::Unreviewed;
+
+/// What its owner wants of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Every memory counts as approved.
+    Trust,
+    /// Memories are hidden until somebody approved them; those that are approved are shown.
+    Review,
+    /// It is not added.
+    Skip,
+}
+
+/// Asks what to do with a store; Enter is the safe answer. `None` where the input ends.
+pub fn ask(found: &Found) -> Option<Answer> {
+    let keys: &[(char, &str)] = match found.approved {
+        Some(_) => &[('a', "add"), ('s', "skip")],
+        None => &[('r', "review first"), ('t', "trust all"), ('s', "skip")],
+    };
+    let question = match found.approved {
+        Some(_) => "  add it? (a)dd, (s)kip",
+        None => "  add it? (r)eview first, (t)rust all, (s)kip",
+    };
+    Some(match prompt::choose(question, keys)? {
+        't' => Answer::Trust,
+        's' => Answer::Skip,
+        _ => Answer::Review,
+    })
+}
+
+/// The command that does the same.
+pub fn command(found: &Found, name: &str, answer: Answer) -> String {
+    let trusts = if answer == Answer::Trust {
+        " --unreviewed approved"
+    } else {
+        ""
+    };
+    let store = quoted(&found.path.display().to_string());
+    format!("ack-memory scopes add {name} --store {store}{trusts} --yes")
+}
+
+/// Adds the store as a scope.
+pub fn add(config: &Config, found: &Found, name: &str, answer: Answer) -> Result<(), CliError> {
+    let args = AddArgs {
+        name: name.to_owned(),
+        store: PathBuf::from(&found.path),
+        description: None,
+        projects: Vec::new(),
+        paths: Vec::new(),
+        remotes: Vec::new(),
+        private: false,
+        unreviewed: (answer == Answer::Trust).then_some(Unreviewed::Approved),
+        yes: true,
+    };
+    add::plan(config, &args)?.write()
+}

@@ -1,0 +1,142 @@
+//! `scopes remove`: a scope is taken away, and its store is left where it lies.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::set::named;
+use crate::cli::args::RemoveArgs;
+use crate::cli::error::CliError;
+use crate::cli::{prompt, write_out, write_plain};
+use crate::config::Config;
+use crate::connect::quoted;
+use crate::import::write::make_private;
+use crate::scope::{Registry, Scope};
+use ack_sys::files;
+
+/// The folder beside `scopes` that removed scopes are moved to.
+const REMOVED: &str = "removed";
+
+/// How a scope is taken away.
+enum Removal {
+    /// The link that is its folder.
+    Link { target: PathBuf },
+    /// Its folder, which holds no database, moves.
+    Folder { to: PathBuf },
+}
+
+/// Runs `scopes remove`.
+pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
+    let scopes = Registry::new(config).discover().scopes;
+    let scope = named(&scopes, &args.name)?;
+    let removal = plan(config, scope)?;
+    let folder = scope.folder.display().to_string();
+    let (does, undo) = match &removal {
+        Removal::Link { target } => (
+            format!(
+                "the link {folder} is removed; {} is left alone",
+                target.display()
+            ),
+            format!("ln -s {} {}", word(target), word(&scope.folder)),
+        ),
+        Removal::Folder { to } => (
+            format!(
+                "{folder} moves to {}; the store, {}, is left alone",
+                to.display(),
+                scope.store.path().display()
+            ),
+            format!("mv {} {}", word(to), word(&scope.folder)),
+        ),
+    };
+    let asks = !args.yes && !json && prompt::is_possible();
+    if asks {
+        write_plain(&format!("{does}\n"))?;
+    }
+    let writes = args.yes || (asks && prompt::confirm("Remove the scope?"));
+    if writes {
+        carry_out(scope, &removal)?;
+    }
+    if json {
+        let told = json!({ "scope": scope.name, "removed": writes, "does": does, "undo": undo });
+        return write_out(&(serde_json::to_string_pretty(&told).unwrap_or_default() + "\n"));
+    }
+    let said = match (writes, asks) {
+        (true, true) => format!("removed; undo: {undo}\n"),
+        (true, false) => format!("{does}\nremoved; undo: {undo}\n"),
+        (false, true) => "nothing was changed\n".to_owned(),
+        (false, false) => {
+            format!("{does}\nnothing was changed; run the same command with --yes to do it\n")
+        }
+    };
+    write_plain(&said)
+}
+
+fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
+    let refuse = |allowed: String| Err(CliError::invalid("NAME", &scope.name, allowed));
+    let scopes = config.root.value.join("scopes");
+    let at_the_root = scope.store.path().parent() == Some(config.root.value.as_path());
+    if scope.folder.parent() != Some(&scopes) || at_the_root {
+        return refuse(format!(
+            "a scope under {}; this one is served because {} is there, so move that file",
+            scopes.display(),
+            scope.store.path().display()
+        ));
+    }
+    if let Ok(target) = std::fs::read_link(&scope.folder) {
+        return Ok(Removal::Link { target });
+    }
+    if let Some(database) = database_in(&scope.folder) {
+        return refuse(format!(
+            "a scope whose store lies elsewhere; this one holds its database, {}, which no command \
+             here removes: move the folder away yourself",
+            database.display()
+        ));
+    }
+    let removed = config.root.value.join(REMOVED);
+    let numbered = (2..).map(|number| removed.join(format!("{}-{number}", scope.name)));
+    let to = std::iter::once(removed.join(&scope.name))
+        .chain(numbered)
+        .find(|path| std::fs::symlink_metadata(path).is_err())
+        .unwrap_or(removed);
+    Ok(Removal::Folder { to })
+}
+
+fn carry_out(scope: &Scope, removal: &Removal) -> Result<(), CliError> {
+    let io = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| CliError::Io {
+            action,
+            path,
+            source,
+        }
+    };
+    match removal {
+        Removal::Link { .. } => {
+            std::fs::remove_file(&scope.folder).map_err(io("remove", &scope.folder))
+        }
+        Removal::Folder { to } => {
+            let removed = to.parent().unwrap_or(Path::new("."));
+            make_private(removed).map_err(io("create", removed))?;
+            std::fs::rename(&scope.folder, to).map_err(io("move", &scope.folder))
+        }
+    }
+}
+
+/// A database in a scope's folder, under whatever name. What the vector table holds is derived.
+fn database_in(folder: &Path) -> Option<PathBuf> {
+    let entries = walkdir::WalkDir::new(folder).min_depth(1).into_iter();
+    let mut files = entries
+        .filter_entry(|entry| entry.depth() > 1 || entry.file_name() != "lance")
+        .flatten()
+        .map(walkdir::DirEntry::into_path);
+    files.find(|path| {
+        let mut start = [0; 16];
+        let read = |mut file: std::fs::File| std::io::Read::read_exact(&mut file, &mut start);
+        let opened = files::open(path).and_then(read);
+        opened.is_ok() && &start == b"SQLite format 3\0"
+    })
+}
+
+fn word(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}

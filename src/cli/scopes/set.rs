@@ -1,0 +1,327 @@
+//! `scopes set` and `scopes claim`: keys of a scope's manifest.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ack_api::memory::nearest;
+use ack_worktree::repository::Repository;
+use serde_json::json;
+use toml_edit::{Array, Value};
+
+use super::add;
+use crate::cli::args::{ClaimArgs, SetArgs};
+use crate::cli::error::CliError;
+use crate::cli::{write_out, write_plain};
+use crate::config::{Config, SettingsError};
+use crate::connect::quoted;
+use crate::import::write::make_private;
+use crate::scope::edit::{self, Change, Edited};
+use crate::scope::manifest::Manifest;
+use crate::scope::resolve::{current_by_manifests, find};
+use crate::scope::{Registry, Scope, ScopeError, same};
+use crate::service::Error;
+
+/// The keys that hold lists.
+const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
+
+/// Runs `scopes set`.
+pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> {
+    let scopes = Registry::new(config).discover().scopes;
+    let scope = named(&scopes, &args.name)?;
+    let mut changes = Vec::new();
+    for assignment in &args.assignments {
+        changes.push(change(config, assignment)?);
+    }
+    if let Some((_, Change::Set(store))) = changes.iter().find(|(key, _)| key == "store") {
+        let store = PathBuf::from(store.as_str().unwrap_or_default());
+        let others: Vec<Arc<Scope>> = scopes
+            .iter()
+            .filter(|other| other.name != scope.name)
+            .cloned()
+            .collect();
+        if let Some(other) = same::scope_with(&others, &store) {
+            return Err(add::taken(&store, &other.name));
+        }
+        add::describe(&store, scope.manifest.unreviewed)?;
+    }
+    let edited = plan(scope, &changes)?;
+    let done = Done {
+        scope: &scope.name,
+        edited: &edited,
+        dry_run: args.dry_run,
+    };
+    done.tell(json, "")
+}
+
+/// Runs `scopes claim`.
+pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliError> {
+    let folder = match &args.folder {
+        Some(folder) => add::absolute(config, folder)?,
+        None => config.project.value.clone(),
+    };
+    if !folder.is_dir() {
+        return Err(CliError::invalid(
+            "DIR",
+            folder.display().to_string(),
+            "a folder that is there",
+        ));
+    }
+    let project = project(config, &folder);
+    let scopes = Registry::new(config).discover().scopes;
+    let name = args.scope.as_ref();
+    let scope = match name.or(config.pinned.as_ref().map(|pinned| &pinned.value)) {
+        Some(name) => named(&scopes, name)?,
+        None => only_one(&scopes, &project)?,
+    };
+    let written = portable(config, &project);
+    let edited = plan(scope, &[("paths".to_owned(), Change::Add(vec![written]))])?;
+    let done = Done {
+        scope: &scope.name,
+        edited: &edited,
+        dry_run: args.dry_run,
+    };
+    let shown = project.display();
+    done.tell(
+        json,
+        &format!("{shown} belongs to scope `{}`\n", scope.name),
+    )?;
+    if args.dry_run || json {
+        return Ok(());
+    }
+    // Another manifest may name a longer path, or the same one.
+    let scopes = Registry::new(config).discover().scopes;
+    let unpinned = Config {
+        pinned: None,
+        ..config.clone()
+    };
+    let current = current_by_manifests(&unpinned, &scopes, &project)?;
+    match &current.scope {
+        Some(found) if found.name != scope.name => write_plain(&format!(
+            "but scope `{}` claims it too and comes first ({}): take that out with \
+             `ack-memory scopes set {} …`\n",
+            found.name,
+            current.rule.unwrap_or_default(),
+            found.name
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What was changed, or would be.
+struct Done<'a> {
+    scope: &'a str,
+    edited: &'a Edited,
+    dry_run: bool,
+}
+
+impl Done<'_> {
+    /// Writes the manifest and says what was written and how to undo it.
+    fn tell(&self, json: bool, outcome: &str) -> Result<(), CliError> {
+        let changes = self.edited.is_changed();
+        let writes = changes && !self.dry_run;
+        if writes {
+            write(self.edited)?;
+        }
+        let undo = changes.then(|| self.undo());
+        if json {
+            let told = json!({ "scope": self.scope, "path": self.edited.path, "written": writes, "undo": undo });
+            return write_out(&(serde_json::to_string_pretty(&told).unwrap_or_default() + "\n"));
+        }
+        let said = match undo {
+            None => format!(
+                "{outcome}nothing to change: {} says so\n",
+                self.edited.path.display()
+            ),
+            Some(_) if self.dry_run => {
+                format!("{}\nnothing was written\n", self.edited.shown())
+            }
+            Some(undo) => format!("{}\n{outcome}written; undo: {undo}\n", self.edited.shown()),
+        };
+        write_plain(&said)
+    }
+
+    /// The command that sets every key back.
+    fn undo(&self) -> String {
+        let mut words = vec![quoted(self.scope)];
+        for (key, earlier) in &self.edited.earlier {
+            let earlier = earlier.as_deref().unwrap_or_default();
+            // A plain text needs no quotation marks of TOML.
+            let plain = earlier
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'))
+                .filter(|text| !text.is_empty() && !text.contains(['\\', '"', '[', '{', ',']));
+            words.push(quoted(&format!("{key}={}", plain.unwrap_or(earlier))));
+        }
+        format!("ack-memory scopes set {}", words.join(" "))
+    }
+}
+
+/// The scope of a name.
+pub fn named<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
+    let found = find(scopes, name);
+    let scope = scopes
+        .iter()
+        .find(|scope| found.as_ref().is_some_and(|found| found.name == scope.name));
+    scope.ok_or_else(|| {
+        CliError::from(ScopeError::NotFound {
+            name: name.to_owned(),
+            known: scopes.iter().map(|scope| scope.name.clone()).collect(),
+            projects: Vec::new(),
+        })
+    })
+}
+
+/// The scope that is meant where none is named: the only one, or the one of the project's name.
+fn only_one<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc<Scope>, CliError> {
+    if let [only] = scopes {
+        return Ok(only);
+    }
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let names: Vec<String> = scopes.iter().map(|scope| scope.name.clone()).collect();
+    named(scopes, &name).map_err(|_| {
+        let first = names.first().map_or("NAME", String::as_str);
+        CliError::Request(Error::InvalidArgument {
+            argument: "--scope".to_owned(),
+            value: "missing".to_owned(),
+            allowed: format!(
+                "the scope that the project belongs to: {}",
+                names.join(", ")
+            ),
+            nearest: Vec::new(),
+            example: Some(format!("ack-memory scopes claim --scope {first}")),
+        })
+    })
+}
+
+/// The main folder of the repository that holds a folder, or the folder itself.
+fn project(config: &Config, folder: &Path) -> PathBuf {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let home = config
+        .home
+        .as_ref()
+        .and_then(|home| home.canonicalize().ok());
+    Repository::discover(&folder, config.home.as_deref())
+        .map(|found| found.main)
+        .filter(|main| Some(main) != home.as_ref())
+        .unwrap_or(folder)
+}
+
+/// A folder as a manifest names it: below the home folder with `~`. Characters that have a meaning
+/// in a glob are marked as themselves.
+fn portable(config: &Config, folder: &Path) -> String {
+    let home = config
+        .home
+        .as_ref()
+        .and_then(|home| home.canonicalize().ok());
+    let written = match home.and_then(|home| folder.strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(rest) => Path::new("~").join(rest),
+        None => folder.to_owned(),
+    };
+    let mut out = String::new();
+    for letter in written.display().to_string().chars() {
+        match letter {
+            '*' | '?' | '[' | ']' | '{' | '}' => {
+                out.push('[');
+                out.push(letter);
+                out.push(']');
+            }
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Plans changes to a scope's manifest, which is made where there is none.
+fn plan(scope: &Scope, changes: &[(String, Change)]) -> Result<Edited, CliError> {
+    let path = scope.folder.join("scope.toml");
+    let before = edit::plan(&path, &[]);
+    edit::plan(&path, changes).map_err(|error| match (before, error) {
+        (Ok(_), SettingsError::Invalid { message, .. }) => {
+            let keys: Vec<&str> = changes.iter().map(|(key, _)| key.as_str()).collect();
+            let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
+            CliError::invalid(&keys.join(", "), "what was given", message)
+        }
+        (_, error) => error.into(),
+    })
+}
+
+fn write(edited: &Edited) -> Result<(), CliError> {
+    let io = |source| CliError::Io {
+        action: "write",
+        path: edited.path.clone(),
+        source,
+    };
+    make_private(edited.path.parent().unwrap_or(Path::new("."))).map_err(io)?;
+    edited.write().map_err(io)
+}
+
+/// Reads `key=value`, `key+=value` and `key=`.
+fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliError> {
+    let Some((key, value)) = assignment.split_once('=') else {
+        return Err(CliError::invalid(
+            "KEY=VALUE",
+            assignment,
+            "a key, `=` and a value; nothing behind the `=` takes the key out",
+        ));
+    };
+    let (key, adds) = match key.strip_suffix('+') {
+        Some(key) => (key.trim(), true),
+        None => (key.trim(), false),
+    };
+    let known = Manifest::keys();
+    if !known.iter().any(|known| known == key) {
+        return Err(CliError::Request(Error::InvalidArgument {
+            argument: "KEY".to_owned(),
+            value: key.to_owned(),
+            allowed: known.join(", "),
+            nearest: nearest(key, known.iter().map(String::as_str), 1),
+            example: None,
+        }));
+    }
+    let is_list = LISTS.contains(&key);
+    let value = value.trim();
+    let texts = || -> Result<Vec<String>, CliError> {
+        let parts = value
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        parts.map(|part| path_or_text(config, key, part)).collect()
+    };
+    let change = if adds && !is_list {
+        return Err(CliError::invalid(
+            "KEY",
+            format!("{key}+"),
+            format!("`+=` for a list: {}", LISTS.join(", ")),
+        ));
+    } else if adds {
+        Change::Add(texts()?)
+    } else if value.is_empty() {
+        Change::Unset
+    } else if value.starts_with(['[', '{', '"', '\'']) {
+        let parsed: Result<Value, _> = value.parse();
+        let parsed = parsed.map_err(|error| {
+            let error = error.to_string();
+            let line = error.lines().last().unwrap_or_default().to_owned();
+            CliError::invalid(key, value, format!("a value of TOML ({line})"))
+        })?;
+        Change::Set(parsed.decorated(" ", ""))
+    } else if is_list {
+        Change::Set(texts()?.iter().collect::<Array>().into())
+    } else if key == "store" {
+        let store = add::absolute(config, Path::new(value))?;
+        Change::Set(store.display().to_string().into())
+    } else {
+        Change::Set(value.into())
+    };
+    Ok((key.to_owned(), change))
+}
+
+/// A folder that is given from where somebody stands is written so that it means the same anywhere.
+fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliError> {
+    let means_the_same = part.starts_with(['/', '~', '*']);
+    if key != "paths" || means_the_same {
+        return Ok(part.to_owned());
+    }
+    let path = add::absolute(config, Path::new(part))?;
+    Ok(path.display().to_string())
+}

@@ -1,0 +1,216 @@
+//! Changes to a manifest: the keys that are named, and not a byte besides. The result is checked
+//! before it is written, and appears at once or not at all.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use similar::TextDiff;
+use tempfile::NamedTempFile;
+use toml_edit::{Array, DocumentMut, Item, TableLike, Value, value};
+
+use super::manifest::Manifest;
+use crate::config::{LARGEST, SettingsError};
+use ack_api::text;
+use ack_sys::files;
+
+/// What is done to one key.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// It gets this value.
+    Set(Value),
+    /// These texts are added to its list.
+    Add(Vec<String>),
+    /// It is taken out.
+    Unset,
+}
+
+/// A manifest that was changed, and not written yet.
+#[derive(Debug)]
+pub struct Edited {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says now.
+    pub manifest: Manifest,
+    /// For each key that changed, how it was written before; `None` where it was not there.
+    pub earlier: Vec<(String, Option<String>)>,
+    before: Option<String>,
+    after: String,
+}
+
+/// Plans changes to a manifest, which need not exist yet. Nothing is written.
+///
+/// # Errors
+/// [`SettingsError`] when the file cannot be read, or would be no manifest afterwards.
+pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<Edited, SettingsError> {
+    let before = match files::read_text(path, LARGEST) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
+        Err(source) => {
+            return Err(SettingsError::Unreadable {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    let raw = before.as_deref().unwrap_or_default();
+    let (mark, raw) = match raw.strip_prefix('\u{feff}') {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", raw),
+    };
+    let plain = raw.replace("\r\n", "\n");
+    let mut document: DocumentMut = match plain.parse() {
+        Ok(document) => document,
+        // The same words as everywhere else, with the line.
+        Err(_) => {
+            return Manifest::parse(&plain, path).and(Err(SettingsError::Invalid {
+                path: path.to_owned(),
+                message: "it is no TOML".to_owned(),
+                nearest: Vec::new(),
+                known: Vec::new(),
+            }));
+        }
+    };
+    let mut earlier = Vec::new();
+    for (key, change) in changes {
+        let written = document.get(key).and_then(written);
+        apply(&mut document, key, change);
+        if document.get(key).and_then(self::written) != written {
+            earlier.push((key.clone(), written));
+        }
+    }
+    let after = if earlier.is_empty() {
+        raw.to_owned()
+    } else {
+        crate::connect::file::with_line_ends_of(raw, &document.to_string())
+    };
+    let manifest = Manifest::parse(&after, path)?;
+    Ok(Edited {
+        path: path.to_owned(),
+        manifest,
+        earlier,
+        before,
+        after: format!("{mark}{after}"),
+    })
+}
+
+fn apply(document: &mut DocumentMut, key: &str, change: &Change) {
+    match change {
+        Change::Unset => drop(document.remove(key)),
+        Change::Set(new) => {
+            let mut new = new.clone();
+            match document.get_mut(key).and_then(Item::as_value_mut) {
+                // A comment behind the value stays.
+                Some(known) => {
+                    *new.decor_mut() = known.decor().clone();
+                    *known = new;
+                }
+                None => drop(document.insert(key, value(new))),
+            }
+        }
+        Change::Add(texts) => match document.get_mut(key) {
+            Some(Item::Value(Value::Array(list))) => {
+                texts.iter().for_each(|text| append(list, text));
+            }
+            // `projects` may be a table of names with their aliases.
+            Some(item) if item.is_table_like() => {
+                if let Some(table) = item.as_table_like_mut() {
+                    add_names(table, texts);
+                }
+            }
+            _ => drop(document.insert(key, value(texts.iter().collect::<Array>()))),
+        },
+    }
+}
+
+/// Adds a text to a list that does not have it, laid out as the one before it.
+fn append(list: &mut Array, text: &str) {
+    if list.iter().any(|known| known.as_str() == Some(text)) {
+        return;
+    }
+    let prefix = list
+        .iter()
+        .last()
+        .and_then(|last| last.decor().prefix()?.as_str())
+        .filter(|prefix| prefix.contains('\n'))
+        .map(str::to_owned);
+    match prefix {
+        Some(prefix) => list.push_formatted(Value::from(text).decorated(prefix, "")),
+        None => list.push(text),
+    }
+}
+
+fn add_names(table: &mut dyn TableLike, names: &[String]) {
+    for name in names {
+        if table.get(name).is_none() {
+            table.insert(name, value(Array::new()));
+        }
+    }
+}
+
+/// A value as it is written on one line.
+fn written(item: &Item) -> Option<String> {
+    let mut value = item.clone().into_value().ok()?;
+    value.decor_mut().clear();
+    Some(value.to_string().trim().to_owned())
+}
+
+impl Edited {
+    /// Whether anything would change.
+    pub fn is_changed(&self) -> bool {
+        self.before.as_ref() != Some(&self.after)
+    }
+
+    /// The difference, safe to print.
+    pub fn shown(&self) -> String {
+        let before = self.before.as_deref().unwrap_or_default();
+        let path = self.path.display().to_string();
+        let from = if self.before.is_some() {
+            path.as_str()
+        } else {
+            "(no file)"
+        };
+        let shown = TextDiff::from_lines(before, &self.after)
+            .unified_diff()
+            .context_radius(1)
+            .header(from, &path)
+            .to_string();
+        text::safe(&shown).into_owned()
+    }
+
+    /// Writes the file: for its owner alone where it is new.
+    ///
+    /// # Errors
+    /// What the system said; also when another program changed the file since it was planned.
+    pub fn write(&self) -> std::io::Result<()> {
+        let now = files::read_text(&self.path, LARGEST).ok();
+        if now != self.before {
+            return Err(std::io::Error::other(
+                "another program changed it meanwhile",
+            ));
+        }
+        replace(&self.path, &self.after)
+    }
+}
+
+/// Writes a file at once or not at all. One that is there keeps its permissions, a link stays a
+/// link, and a new one is for its owner alone.
+///
+/// # Errors
+/// What the system said.
+pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = real.parent().unwrap_or(Path::new("."));
+    let mut file: NamedTempFile = tempfile::Builder::new()
+        .prefix(".ack-memory-")
+        .tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(metadata) = std::fs::metadata(&real) {
+        if metadata.permissions().readonly() {
+            return Err(std::io::ErrorKind::PermissionDenied.into());
+        }
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(&real).map_err(|error| error.error)?;
+    Ok(())
+}

@@ -1,0 +1,526 @@
+//! `scopes set`, `claim`, `remove` and `discover` at a terminal; the databases that are scopes without a folder.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::cli::{Outcome, ack, binary, claude_mem, run};
+use crate::support::{Root, fingerprint, memory};
+use crate::terminal::Terminal;
+
+const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # shown\n\n[projects]\nledger-api = [\"ledger\"]\n\
+                        # jobs run at night\nledger-jobs = []\n";
+
+/// The words behind `ack-memory` of the command that undoes what was done.
+fn undo(said: &str) -> Vec<String> {
+    let command = said.split("undo: ").nth(1).unwrap().lines().next().unwrap();
+    shell_words(command).into_iter().skip(1).collect()
+}
+
+fn shell_words(command: &str) -> Vec<String> {
+    let script = format!("for word in {command}; do printf '%s\\n' \"$word\"; done");
+    let out = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let out = String::from_utf8(out.stdout).unwrap();
+    out.lines().map(str::to_owned).collect()
+}
+
+fn ack_words(root: &Path, words: &[String]) -> Outcome {
+    ack(root, &words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn scopes_set_changes_the_keys_that_are_named_and_its_undo_sets_every_byte_back() {
+    for (assignments, after) in [
+        (
+            &["visibility=private"] as &[&str],
+            MANIFEST.replace("\n[projects]", "visibility = \"private\"\n\n[projects]"),
+        ),
+        (
+            &["description=Money, in cents"],
+            MANIFEST.replace("'Payments'", "\"Money, in cents\""),
+        ),
+        (
+            &["description="],
+            MANIFEST.replace("description = 'Payments'   # shown\n", ""),
+        ),
+        (
+            &["projects+=web", "unreviewed=approved"],
+            MANIFEST.replace("\n[projects]", "unreviewed = \"approved\"\n\n[projects]")
+                + "web = []\n",
+        ),
+        (
+            &["paths=~/src/ledger, /srv/jobs"],
+            MANIFEST.replace(
+                "\n[projects]",
+                "paths = [\"~/src/ledger\", \"/srv/jobs\"]\n\n[projects]",
+            ),
+        ),
+    ] {
+        for ends in ["\n", "\r\n"] {
+            let root = Root::new();
+            root.store("ledger", &[]);
+            let (before, after) = (MANIFEST.replace('\n', ends), after.replace('\n', ends));
+            root.manifest("ledger", &before);
+            let path = root.scope_folder("ledger").join("scope.toml");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+            let arguments = [&["scopes", "set", "ledger"], assignments].concat();
+            let dry = ack(root.path(), &[&arguments[..], &["--dry-run"]].concat()).ok();
+            assert!(dry.contains("nothing was written"), "{dry}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), before);
+            let said = ack(root.path(), &arguments).ok();
+            let now = fs::read_to_string(&path).unwrap();
+            if !assignments[0].starts_with("description=") || assignments[0].len() > 12 {
+                assert_eq!(now, after, "{assignments:?}");
+            } else {
+                assert!(!now.contains("Payments'"), "{now}");
+            }
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o640
+            );
+            let again = ack(root.path(), &arguments).ok();
+            assert!(again.contains("nothing to change"), "{again}");
+            ack_words(root.path(), &undo(&said)).ok();
+            let back = fs::read_to_string(&path).unwrap();
+            match assignments[0] {
+                // What was taken out stands at another place then, and its quotation marks are TOML's usual ones.
+                "description=" | "description=Money, in cents" => {
+                    assert!(
+                        back.contains("\"Payments\"") || back.contains("'Payments'"),
+                        "{back}"
+                    );
+                }
+                "projects+=web" => assert!(back.contains("ledger-jobs"), "{back}"),
+                _ => assert_eq!(back, before, "{assignments:?}"),
+            }
+            assert_eq!(
+                fs::read_dir(path.parent().unwrap()).unwrap().count(),
+                2,
+                "nothing is left beside it"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_list_over_several_lines_stays_one() {
+    let root = Root::new();
+    root.store("ledger", &[]);
+    let before = "paths = [\n    \"~/src/a\",\n    \"~/src/b\",\n]\n";
+    root.manifest("ledger", before);
+    ack(
+        root.path(),
+        &["scopes", "set", "ledger", "paths+=~/src/c,~/src/a"],
+    )
+    .ok();
+    let now = fs::read_to_string(root.scope_folder("ledger").join("scope.toml")).unwrap();
+    assert_eq!(now, before.replace("b\",\n", "b\",\n    \"~/src/c\",\n"));
+}
+
+#[test]
+fn scopes_set_refuses_what_would_be_no_manifest() {
+    let root = Root::new();
+    root.store("ledger", &[]);
+    root.manifest("ledger", MANIFEST);
+    let before = fingerprint(root.path());
+    let refused =
+        |assignment: &str| ack(root.path(), &["scopes", "set", "ledger", assignment]).fails(2);
+    assert!(
+        refused("visibilty=private").contains("visibility"),
+        "the nearest key"
+    );
+    assert!(
+        refused("visibility=secret").contains("private"),
+        "what is allowed"
+    );
+    assert!(refused("visibility+=private").contains("list"));
+    assert!(refused("unreviewed").contains("KEY=VALUE"));
+    assert!(refused("paths=[1]").contains("string"));
+    assert!(refused("paths=[").contains("TOML"));
+    let error = ack(root.path(), &["scopes", "set", "ledgr", "description=x"]).fails(1);
+    assert!(error.contains("ledger"), "{error}");
+    let error = ack(
+        root.path(),
+        &["scopes", "set", "ledger", "store=/nowhere/x.db"],
+    )
+    .fails(1);
+    assert!(error.contains("/nowhere/x.db"), "{error}");
+    assert_eq!(fingerprint(root.path()), before);
+
+    // A manifest that is broken is no reason not to mend it.
+    root.manifest("ledger", "visibility = 'secret'\n");
+    ack(
+        root.path(),
+        &["scopes", "set", "ledger", "visibility=private"],
+    )
+    .ok();
+    root.manifest("ledger", "visibility 'secret'\n");
+    let error = ack(
+        root.path(),
+        &["scopes", "set", "ledger", "visibility=private"],
+    )
+    .fails(1);
+    assert!(error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn a_new_manifest_is_for_its_owner_alone_and_ends_with_a_line_end() {
+    let elsewhere = Root::new();
+    let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
+    let root = Root::new();
+    root.store("ledger", &[]);
+    ack(
+        root.path(),
+        &["scopes", "set", "ledger", "visibility=private"],
+    )
+    .ok();
+    let add = [
+        "scopes",
+        "add",
+        "music",
+        "--yes",
+        "--store",
+        store.to_str().unwrap(),
+    ];
+    ack(root.path(), &add).ok();
+    for scope in ["ledger", "music"] {
+        let path = root.scope_folder(scope).join("scope.toml");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
+    }
+}
+
+#[test]
+fn one_database_is_one_scope_under_whatever_name_it_is_given() {
+    let elsewhere = Root::new();
+    let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
+    let link = elsewhere.path().join("link.db");
+    std::os::unix::fs::symlink(&store, &link).unwrap();
+    let hard = elsewhere.path().join("hard.db");
+    fs::hard_link(&store, &hard).unwrap();
+    let root = Root::new();
+    root.store("other", &[]);
+    let add = |name: &str, store: &Path| {
+        let store = store.to_str().unwrap();
+        ack(
+            root.path(),
+            &["scopes", "add", name, "--yes", "--store", store],
+        )
+    };
+    add("music", &link).ok();
+    for path in [&store, &link, &hard, store.parent().unwrap()] {
+        let error = add("again", path).fails(2);
+        assert!(error.contains("scope `music` has this one"), "{error}");
+    }
+    let assignment = format!("store={}", hard.display());
+    let error = ack(root.path(), &["scopes", "set", "other", &assignment]).fails(2);
+    assert!(error.contains("scope `music` has this one"), "{error}");
+    // Its own store is no other's.
+    let assignment = format!("store={}", store.display());
+    ack(root.path(), &["scopes", "set", "music", &assignment]).ok();
+}
+
+#[test]
+fn scopes_remove_takes_the_scope_away_and_never_a_store() {
+    let elsewhere = Root::new();
+    let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
+    let root = Root::new();
+    root.store("own", &[memory("o", "Keep the organ", json!({}))]);
+    let add = [
+        "scopes",
+        "add",
+        "music",
+        "--yes",
+        "--store",
+        store.to_str().unwrap(),
+    ];
+    ack(root.path(), &add).ok();
+    fs::write(root.scope_folder("music").join("decisions.jsonl"), "{}\n").unwrap();
+    let (stores, before) = (fingerprint(elsewhere.path()), fingerprint(root.path()));
+    let said = ack(root.path(), &["scopes", "remove", "music"]).ok();
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(fingerprint(root.path()), before);
+    let said = ack(root.path(), &["scopes", "remove", "music", "--yes"]).ok();
+    assert!(
+        said.contains("is left alone") && said.contains("removed"),
+        "{said}"
+    );
+    assert!(!root.path().join("scopes/music").exists());
+    let error = ack(root.path(), &["query", "--scope", "music"]).fails(1);
+    assert!(error.contains("no scope `music`"), "{error}");
+    let back = said.split("undo: ").nth(1).unwrap();
+    assert!(
+        Command::new("sh")
+            .args(["-c", back])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
+    assert_eq!(answer["results"][0]["scope"], "music");
+    assert_eq!(fingerprint(elsewhere.path()), stores);
+
+    let before = fingerprint(root.path());
+    let error = ack(root.path(), &["scopes", "remove", "own", "--yes"]).fails(2);
+    assert!(error.contains("own/memory.db"), "{error}");
+    assert_eq!(fingerprint(root.path()), before);
+
+    let target = root.path().join("kept");
+    fs::rename(root.path().join("scopes/own"), &target).unwrap();
+    std::os::unix::fs::symlink(&target, root.path().join("scopes/own")).unwrap();
+    let said = ack(root.path(), &["scopes", "remove", "own", "--yes"]).ok();
+    assert!(!root.path().join("scopes/own").is_symlink() && target.join("memory.db").exists());
+    let back = said.split("undo: ").nth(1).unwrap();
+    assert!(
+        Command::new("sh")
+            .args(["-c", back])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(
+        ack(root.path(), &["query", "organ", "--json"]).json()["total"],
+        1
+    );
+}
+
+#[test]
+fn a_folder_is_claimed_for_a_scope() {
+    let home = TempDir::new().unwrap();
+    let project = home.path().join("src/shop [old]");
+    fs::create_dir_all(project.join("deep")).unwrap();
+    for inside in ["objects", "refs"] {
+        fs::create_dir_all(project.join(".git").join(inside)).unwrap();
+    }
+    fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let root = Root::new();
+    root.store("ledger", &[]);
+    root.store("kiosk", &[]);
+    let claim = |arguments: &[&str]| {
+        let mut command = binary();
+        command
+            .env("HOME", home.path())
+            .current_dir(project.join("deep"));
+        run(command.arg("--root").arg(root.path()).args(arguments))
+    };
+    let error = claim(&["scopes", "claim"]).fails(2);
+    assert!(error.contains("kiosk, ledger"), "{error}");
+    let said = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
+    assert!(said.contains("belongs to scope `kiosk`"), "{said}");
+    let text = fs::read_to_string(root.scope_folder("kiosk").join("scope.toml")).unwrap();
+    assert_eq!(text, "paths = [\"~/src/shop [[]old[]]\"]\n");
+    let told = claim(&["scopes", "--json"]).json();
+    assert_eq!(told["current_scope"], "kiosk", "{told}");
+    let again = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
+    assert!(again.contains("nothing to change"), "{again}");
+    // Where two claim the same folder, the one that wins is named.
+    let said = claim(&["scopes", "claim", "--scope", "ledger"]).ok();
+    let told = claim(&["scopes", "--json"]).json();
+    let wins = told["current_scope"].as_str().unwrap();
+    assert_eq!(
+        said.contains(&format!("but scope `{wins}` claims it too")),
+        wins != "ledger",
+        "{said}"
+    );
+    claim(&["scopes", "claim", "/nowhere", "--scope", "ledger"]).fails(2);
+}
+
+#[test]
+fn a_single_database_takes_unreviewed_and_the_manifest_beside_it() {
+    let folder = TempDir::new().unwrap();
+    let store = folder.path().join("claude-mem.db");
+    drop(claude_mem(&store));
+    let total = |change: &dyn Fn(&mut Command)| {
+        let mut command = binary();
+        change(&mut command);
+        run(command.args(["query", "xylophone", "--json"])).json()["total"].clone()
+    };
+    let plain = |command: &mut Command| {
+        command.arg("--db").arg(&store);
+    };
+    let with = |unreviewed: &'static str| {
+        let store = &store;
+        move |command: &mut Command| {
+            command
+                .arg("--db")
+                .arg(store)
+                .args(["--unreviewed", unreviewed]);
+        }
+    };
+    assert_eq!(total(&plain), 0);
+    assert_eq!(total(&with("approved")), 1);
+    let variable = |command: &mut Command| {
+        command
+            .env("ACK_MEM_DB", &store)
+            .args(["--unreviewed", "approved"]);
+    };
+    assert_eq!(total(&variable), 1);
+    fs::write(
+        folder.path().join("scope.toml"),
+        "unreviewed = 'approved'\n",
+    )
+    .unwrap();
+    assert_eq!(total(&plain), 1);
+    assert_eq!(total(&with("staging")), 0);
+    let error = run(binary().args(["query", "--unreviewed", "approved"])).fails(2);
+    assert!(error.contains("--db"), "{error}");
+    // A client starts the server with it, too.
+    let entry = run(binary().arg("--db").arg(&store).args([
+        "--unreviewed",
+        "approved",
+        "print-config",
+        "codex",
+    ]))
+    .ok();
+    assert!(
+        entry.contains("\"--unreviewed\", \"approved\", \"serve\""),
+        "{entry}"
+    );
+}
+
+#[test]
+fn the_database_at_the_root_is_a_scope() {
+    let root = Root::new();
+    let database = root.path().join("claude-mem.db");
+    drop(claude_mem(&database));
+    let total = |status: &str| {
+        let arguments = [
+            "query",
+            "xylophone",
+            "--scope",
+            "claude-mem",
+            "--status",
+            status,
+            "--json",
+        ];
+        ack(root.path(), &arguments).json()["total"].clone()
+    };
+    let before = fingerprint(root.path());
+    assert_eq!((total("approved"), total("staging")), (json!(0), json!(1)));
+    assert_eq!(fingerprint(root.path()), before);
+    let error = ack(root.path(), &["scopes", "remove", "claude-mem", "--yes"]).fails(2);
+    assert!(error.contains("move that file"), "{error}");
+
+    // Its manifest lies among the others, and stays one scope with it.
+    ack(
+        root.path(),
+        &["scopes", "set", "claude-mem", "unreviewed=approved"],
+    )
+    .ok();
+    assert_eq!(total("approved"), 1);
+    let told = ack(root.path(), &["scopes", "--json"]).json();
+    assert_eq!(told["scopes"].as_array().unwrap().len(), 1, "{told}");
+
+    // A scope of that name comes first, which is said.
+    let other = Root::new();
+    drop(claude_mem(&other.path().join("claude-mem.db")));
+    other.store("Claude_Mem", &[memory("m", "Tune the organ", json!({}))]);
+    let told = ack(other.path(), &["doctor", "--json"]).json();
+    let passed = told["passed_over"].to_string();
+    assert!(
+        passed.contains("claude-mem.db") && passed.contains("Claude_Mem"),
+        "{told}"
+    );
+    assert_eq!(
+        ack(other.path(), &["query", "organ", "--json"]).json()["total"],
+        1
+    );
+}
+
+#[test]
+fn the_error_for_no_scopes_names_the_database_of_claude_mem_and_a_command_that_works() {
+    let home = TempDir::new().unwrap();
+    let ask = |arguments: &[String]| run(binary().env("HOME", home.path()).args(arguments));
+    let query = ["query".to_owned(), "xylophone".to_owned()];
+    let error = ask(&query).fails(1);
+    assert!(error.contains("ack-memory setup"), "{error}");
+    fs::create_dir(home.path().join(".claude-mem")).unwrap();
+    drop(claude_mem(&home.path().join(".claude-mem/claude-mem.db")));
+    let error = ask(&query).fails(1);
+    let command = error
+        .split('`')
+        .find(|part| part.starts_with("ack-memory scopes add"));
+    let words: Vec<String> = shell_words(&command.unwrap().replace('\n', " ")).split_off(1);
+    ask(&words).ok();
+    let told = ask(&[
+        "query".into(),
+        "xylophone".into(),
+        "--all".into(),
+        "--json".into(),
+    ])
+    .json();
+    assert_eq!(told["total"], 1);
+}
+
+#[test]
+fn discover_adds_with_one_key_and_remove_asks_first() {
+    let home = TempDir::new().unwrap();
+    fs::create_dir(home.path().join(".claude-mem")).unwrap();
+    drop(claude_mem(&home.path().join(".claude-mem/claude-mem.db")));
+    let command = |arguments: &[&str]| {
+        let mut command = binary();
+        command
+            .env("HOME", home.path())
+            .env("TERM", "xterm")
+            .args(arguments);
+        command
+    };
+    let manifest = home.path().join(".ack-mem/scopes/claude-mem/scope.toml");
+    let mut terminal = Terminal::start(command(&["scopes", "discover"]));
+    terminal
+        .expect("(r)eview first, (t)rust all, (s)kip")
+        .expect("[r/t/s] ");
+    assert!(!manifest.exists());
+    terminal.press("s").expect("skip");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!manifest.exists());
+
+    let mut terminal = Terminal::start(command(&["scopes", "discover"]));
+    terminal.expect("[r/t/s] ").press("xt").expect("trust all");
+    terminal.expect("--unreviewed approved --yes");
+    assert_eq!(terminal.end().0, Some(0));
+    let text = fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains("unreviewed = \"approved\""), "{text}");
+    let (code, screen) = Terminal::start(command(&["scopes", "discover"])).end();
+    assert_eq!(code, Some(0));
+    assert!(
+        screen.contains("served as scope") && !screen.contains("add it?"),
+        "{screen}"
+    );
+
+    // The question stands there before it is answered, while the output goes elsewhere too.
+    let output = fs::File::create(home.path().join("said")).unwrap();
+    let mut terminal =
+        Terminal::with_output(command(&["scopes", "remove", "claude-mem"]), Some(output));
+    terminal
+        .expect("Remove the scope? [n/y] ")
+        .press("\r")
+        .expect("no");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(manifest.exists());
+    assert!(
+        fs::read_to_string(home.path().join("said"))
+            .unwrap()
+            .contains("nothing was changed")
+    );
+    let mut terminal = Terminal::start(command(&["scopes", "remove", "claude-mem"]));
+    // Ctrl-C.
+    terminal.expect("[n/y] ").press("\u{3}");
+    assert_eq!(terminal.end().0, Some(130));
+    assert!(manifest.exists());
+    let mut terminal = Terminal::start(command(&["scopes", "remove", "claude-mem"]));
+    terminal
+        .expect("[n/y] ")
+        .press("y")
+        .expect("removed; undo:");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!manifest.exists());
+}
