@@ -6,6 +6,7 @@ mod connect;
 mod doctor;
 mod error;
 mod eval;
+mod get;
 mod hook;
 mod import;
 #[cfg(feature = "table")]
@@ -13,16 +14,22 @@ mod index;
 mod log;
 mod machine;
 mod model;
+mod pager;
 pub mod panics;
+mod progress;
 mod prompt;
+mod query;
+mod recall;
 mod render;
 mod scopes;
+mod screen;
 mod serve;
 mod show;
 mod signals;
 mod words;
 
 use ack_api::Diagnostic;
+use std::collections::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -31,20 +38,16 @@ use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::args::{
-    Cli, ColorArg, Command, ContextArgs, Global, IncludeArg, ModeArg, QueryArgs, StatusArg,
-    WithinArg,
-};
+use self::args::{Cli, ColorArg, Command, ContextArgs, Global, StatusArg};
+use self::render::Listing;
+use self::screen::Screen;
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 use crate::service::Error;
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
-use ack_api::{
-    ContextRequest, ContextResponse, Detail, GetRequest, Include, ListScopesRequest,
-    ListScopesResponse, MatchTags, Mode, Order, QueryRequest, Within,
-};
+use ack_api::{ContextRequest, ContextResponse, ListScopesRequest, ListScopesResponse};
 use ack_store::copies;
 use ack_sys::heap;
 
@@ -81,7 +84,7 @@ pub fn run() -> ExitCode {
     let done = dispatch(cli);
     copies::shut_down();
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             report(&error, json);
             ExitCode::from(if error.is_usage() { 2 } else { 1 })
@@ -174,9 +177,9 @@ impl Drop for Closing {
     }
 }
 
-fn dispatch(cli: Cli) -> Result<(), CliError> {
+fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     let json = cli.global.json;
-    match cli.command {
+    let done = match cli.command {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "ack-memory", &mut script);
@@ -193,57 +196,40 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
         }
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
-        Command::Query(args) => {
-            let service = Closing(Service::for_the_process(config(&cli.global)?));
-            print(
-                &service.0.query_memories(&query_request(args))?,
-                json,
-                render::query,
-            )
-        }
-        Command::Get(args) => {
-            let service = Closing(Service::for_the_process(config(&cli.global)?));
-            let include = args.include.iter().map(|include| match include {
-                IncludeArg::Timeline => Include::Timeline,
-                IncludeArg::Related => Include::Related,
-                IncludeArg::Links => Include::Links,
-                IncludeArg::History => Include::History,
-            });
-            let mut request = GetRequest {
-                scope: args.scope,
-                status: chosen_status(args.status, args.all),
-                include: Some(include.collect()),
-                before: args.before,
-                after: args.after,
-                timeline_within: args.timeline_within.map(|within| match within {
-                    WithinArg::Session => Within::Session,
-                    WithinArg::Project => Within::Project,
-                    WithinArg::Scope => Within::Scope,
-                }),
-                depth: args.depth,
-                kind: (!args.kind.is_empty()).then_some(args.kind),
-                ..GetRequest::default()
-            };
-            match args.ids.as_slice() {
-                [one] => request.id = Some(one.clone()),
-                many => request.ids = Some(many.to_vec()),
-            }
-            print(&service.0.get_memory(&request)?, json, render::get)
-        }
+        Command::Query(args) => return query::run(&cli.global, args),
+        Command::Get(args) => return get::run(&cli.global, &args),
         Command::Scopes(args) => match args.command {
             Some(command) => scopes::run(&config(&cli.global)?, &command, json),
             None => {
                 let service = Closing(Service::for_the_process(config(&cli.global)?));
-                print(&all_scopes(service.0, args.scope)?, json, render::scopes)
+                print(
+                    &all_scopes(service.0, args.scope)?,
+                    &cli.global,
+                    render::scopes,
+                )
             }
         },
         Command::Context(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
-            print(
-                &harmless(service.0.get_context(&context_request(&args))?),
-                json,
-                render::context,
-            )
+            let answer = progress::while_reading(&cli.global, || {
+                service.0.get_context(&context_request(&args))
+            });
+            let answer = harmless(answer?);
+            let memories = answer.recent_memories.iter();
+            let memories = memories.chain(&answer.cross_project_learnings);
+            let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();
+            let short = match ids.as_slice() {
+                [] => HashMap::new(),
+                _ if json => HashMap::new(),
+                ids => service.0.short_ids(ids, None).unwrap_or_default(),
+            };
+            print(&answer, &cli.global, |answer, screen| {
+                let listing = Listing {
+                    short,
+                    ..Listing::plain(screen)
+                };
+                render::context(answer, &listing)
+            })
         }
         Command::Hook(args) => {
             hook::run(&cli.global, &args);
@@ -267,7 +253,8 @@ fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Model(_) if cli.global.offline => Err(CliError::Offline),
         Command::Model(args) => model::run(&args),
         Command::Doctor(args) => doctor::run(inputs(&cli.global)?, &args, &cli.global),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// What the edge says: flags, environment, home, working directory.
@@ -330,36 +317,6 @@ fn chosen_status(argument: Option<StatusArg>, all: bool) -> Option<StatusFilter>
     argument.map(status).or(all.then_some(StatusFilter::All))
 }
 
-fn query_request(args: QueryArgs) -> QueryRequest {
-    let list = |values: Vec<String>| (!values.is_empty()).then_some(values);
-    QueryRequest {
-        query: (!args.query.is_empty()).then(|| args.query.join(" ")),
-        tags: list(args.tags),
-        match_tags: args.any_tag.then_some(MatchTags::Any),
-        project: args.project,
-        scope: args.scope,
-        status: chosen_status(args.status, args.all),
-        limit: args.limit,
-        kind: args.kind,
-        files: list(args.files),
-        since: args.since,
-        until: args.until,
-        session: args.session,
-        like: args.like,
-        mode: args.mode.map(|mode| match mode {
-            ModeArg::Hybrid => Mode::Hybrid,
-            ModeArg::Semantic => Mode::Semantic,
-            ModeArg::Lexical => Mode::Lexical,
-        }),
-        order: args.oldest.then_some(Order::Oldest),
-        detail: args.long.then_some(Detail::Full),
-        max_tokens: args.max_tokens,
-        cursor: args.cursor,
-        explain: args.explain.then_some(true),
-        expect: args.expect,
-    }
-}
-
 fn context_request(args: &ContextArgs) -> ContextRequest {
     ContextRequest {
         project_path: None,
@@ -382,22 +339,32 @@ fn harmless(answer: ContextResponse) -> ContextResponse {
 /// Prints an answer: the tools' JSON, or text for people.
 fn print<A: Serialize + DeserializeOwned>(
     answer: &A,
-    json: bool,
-    render: fn(&A) -> String,
+    global: &Global,
+    render: impl FnOnce(&A, &Screen) -> String,
 ) -> Result<(), CliError> {
+    if global.json {
+        return write_json(answer);
+    }
+    let screen = Screen::of_output();
+    pager::show(&render(&printable(answer)?, &screen), &screen, global)
+}
+
+/// Writes an answer as JSON, safe to print.
+fn write_json<A: Serialize>(answer: &A) -> Result<(), CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
     text::clean_json(&mut safe);
-    let text = if json {
-        serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"
-    } else {
-        render(
-            &serde_json::from_value(safe).map_err(|error| Error::Internal {
-                operation: "the answer".to_owned(),
-                message: error.to_string(),
-            })?,
-        )
-    };
-    write_out(&text)
+    write_out(&(serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"))
+}
+
+/// An answer whose texts are safe to print.
+fn printable<A: Serialize + DeserializeOwned>(answer: &A) -> Result<A, CliError> {
+    let mut safe = serde_json::to_value(answer).unwrap_or_default();
+    text::clean_json(&mut safe);
+    let safe = serde_json::from_value(safe).map_err(|error| Error::Internal {
+        operation: "the answer".to_owned(),
+        message: error.to_string(),
+    })?;
+    Ok(safe)
 }
 
 /// Writes to standard output; a reader that went away (`| head`) is no error.
@@ -417,7 +384,8 @@ fn report(error: &CliError, json: bool) {
     let text = if json {
         serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
     } else {
-        render::error(&body)
+        let screen = Screen::of_errors();
+        render::error(&body, &screen) + &error.candidates(&screen)
     };
     // Painted, and every word of others in it is safe.
     let _ = anstream::stderr().lock().write_all(text.as_bytes());

@@ -35,8 +35,11 @@ pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 /// Whether to say on standard error what was resolved.
 pub const ENV_LOG: &str = "ACK_MEM_LOG";
 
+/// The pager of long answers.
+pub const ENV_PAGER: &str = "ACK_MEM_PAGER";
+
 /// The environment variables that are read, with what they do.
-pub const ENVIRONMENT: [(&str, &str); 6] = [
+pub const ENVIRONMENT: [(&str, &str); 7] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
     (ENV_SCOPE, "pins every request to one scope"),
     (
@@ -51,6 +54,10 @@ pub const ENVIRONMENT: [(&str, &str); 6] = [
     (
         ENV_LOG,
         "`1` or `info`: say on standard error what was resolved, as `-v` does; unset, `0` or `off`: do not",
+    ),
+    (
+        ENV_PAGER,
+        "the pager of answers that are longer than the terminal, before `PAGER` and `less`; `cat` or nothing: none",
     ),
 ];
 

@@ -17,6 +17,7 @@ mod review;
 mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
+mod short_id;
 pub(crate) mod validate;
 
 use std::collections::HashSet;
@@ -31,6 +32,7 @@ pub use self::engine::Service;
 pub use self::error::Error;
 use self::open::{OpenScope, OpenScopes};
 pub use self::resources::Listed;
+pub use self::short_id::{IdMatch, IdMatches};
 pub use self::validate::arguments;
 use ack_search::inverted::Index;
 

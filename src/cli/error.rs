@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ack_api::{Diagnostic, ErrorBody, ErrorCode};
+use super::render::{NAME, count, labelled};
+use super::screen::Screen;
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 use ack_store::StoreError;
 use ack_store::hint::io_hint;
 
@@ -13,7 +15,7 @@ use crate::connect::ConnectError;
 use crate::import::ImportError;
 use crate::mcp::http::ServeError;
 use crate::scope::ScopeError;
-use crate::service::Error;
+use crate::service::{Error, IdMatches};
 
 /// What a command can fail with.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +65,28 @@ pub enum CliError {
         /// What works without it, and how to get it.
         hint: &'static str,
     },
+    /// There is no query whose next page, or whose results, could be meant.
+    #[error("there is no query of the last day at this terminal")]
+    NoLastQuery,
+    /// The last query at this terminal was shown to its end.
+    #[error("that was the last page")]
+    LastPage,
+    /// A number that is no id, and none of the last query's results.
+    #[error("there is no memory `{number}`, and no result of that number")]
+    NoSuchNumber {
+        /// What was typed.
+        number: String,
+        /// Whether there is a last query.
+        known: bool,
+    },
+    /// The beginning of several ids.
+    #[error("{} begin with `{typed}`", count(found.total as u64, "id"))]
+    AmbiguousId {
+        /// What was typed.
+        typed: String,
+        /// What it may mean.
+        found: IdMatches,
+    },
     /// A file or stream cannot be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
@@ -91,6 +115,22 @@ impl CliError {
                     | Error::InvalidCursor(_)
             ) | Self::Settings(SettingsError::Offer { .. })
         )
+    }
+
+    /// What an ambiguous id may mean, for people.
+    pub fn candidates(&self, screen: &Screen) -> String {
+        let Self::AmbiguousId { found, .. } = self else {
+            return String::new();
+        };
+        let mut out = String::new();
+        for one in &found.matches {
+            let (id, title) = (text::line(&one.id, 200), text::line(&one.title, 200));
+            out += &labelled("  ", &id, &title, NAME, screen);
+        }
+        if found.total > found.matches.len() {
+            out += &format!("  and {} more\n", found.total - found.matches.len());
+        }
+        out
     }
 
     fn inner(&self) -> Option<&dyn Diagnostic> {
@@ -132,6 +172,8 @@ impl Diagnostic for CliError {
             #[cfg(feature = "transformer")]
             Self::Model(_) | Self::Fetch(_) => ErrorCode::ModelUnusable,
             Self::Offline => ErrorCode::ModelUnusable,
+            Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
+            Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,
         }
@@ -152,6 +194,15 @@ impl Diagnostic for CliError {
                 "any copy of the model's `model.safetensors` in a folder works as well"
             }
             Self::NotBuilt { hint, .. } => hint,
+            Self::NoLastQuery => "ask with `ack-memory query` first",
+            Self::LastPage => "ask again with `ack-memory query`",
+            Self::NoSuchNumber { known: true, .. } => {
+                "numbers are those of the last `ack-memory query` at this terminal, which had fewer results"
+            }
+            Self::NoSuchNumber { known: false, .. } => {
+                "numbers are those of the last `ack-memory query` at this terminal; there was none in the last day"
+            }
+            Self::AmbiguousId { .. } => "write more of the id",
             Self::Io { source, .. } => {
                 io_hint(source).unwrap_or("check that the path exists and may be used")
             }
@@ -168,6 +219,9 @@ impl Diagnostic for CliError {
     }
 
     fn details(&self, body: &mut ErrorBody) {
+        if let Self::AmbiguousId { found, .. } = self {
+            body.allowed = found.matches.iter().map(|one| one.id.clone()).collect();
+        }
         if let Some(inner) = self.inner() {
             inner.details(body);
         }

@@ -1,48 +1,35 @@
 //! Answers laid out for people: colour and line width come from the terminal, and colour is dropped where there is none.
 
+mod age;
 mod context;
+#[cfg(test)]
+mod every_field;
 mod get;
+mod layout;
 mod query;
 mod scopes;
 
+pub use age::count;
 pub use context::context;
 pub use get::get;
-pub use query::query;
+pub use layout::{Marks, block, paint};
+pub use query::{Listing, query};
 pub use scopes::scopes;
-
-use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
+use super::screen::Screen;
 use super::words::{at_a_terminal, flag};
 use ack_api::memory::Status;
 use ack_api::{ErrorBody, Note};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const NAME: Style = AnsiColor::Cyan.on_default();
-const WARN: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const GOOD: Style = AnsiColor::Green.on_default();
-
-fn paint(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
-}
-
-fn width() -> usize {
-    textwrap::termwidth().clamp(60, 110)
-}
-
-fn wrapped(text: &str, indent: &str) -> String {
-    let options = textwrap::Options::new(width())
-        .initial_indent(indent)
-        .subsequent_indent(indent)
-        .break_words(false);
-    text.lines()
-        .map(|line| textwrap::fill(line, &options))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
+pub const PLAIN: Style = Style::new();
+pub const BOLD: Style = Style::new().bold();
+pub const DIM: Style = Style::new().dimmed();
+pub const NAME: Style = AnsiColor::Cyan.on_default();
+pub const WARN: Style = AnsiColor::Yellow.on_default();
+pub const BAD: Style = AnsiColor::Red.on_default();
+pub const GOOD: Style = AnsiColor::Green.on_default();
 
 fn status(status: Status) -> String {
     match status {
@@ -53,26 +40,36 @@ fn status(status: Status) -> String {
     }
 }
 
+/// What is said beside a memory that nobody approved.
+fn unreviewed(status: Status) -> &'static str {
+    match status {
+        Status::Approved | Status::Promoted => "",
+        Status::Staging => " (unreviewed)",
+        Status::Rejected => " (rejected)",
+    }
+}
+
 /// Notes under any answer.
-pub fn notes(notes: &[Note]) -> String {
+pub fn notes(notes: &[Note], screen: &Screen) -> String {
     let mut out = String::new();
     for note in notes {
-        let scope = note
-            .scope
-            .as_ref()
-            .map_or_else(String::new, |scope| format!("{scope}: "));
-        let message = at_a_terminal(&note.message);
-        let _ = writeln!(
-            out,
-            "{}",
-            paint(WARN, wrapped(&format!("note: {scope}{message}"), ""))
-        );
+        let scope = note.scope.as_ref();
+        let scope = scope.map_or_else(String::new, |scope| format!("{scope}: "));
+        let text = format!("note: {scope}{}", at_a_terminal(&note.message));
+        out += &block(screen, &text, ("", "  "), WARN, &Marks::default());
     }
     out
 }
 
+/// A painted label and a text behind it.
+pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {
+    let (text, rest) = (format!("{label} {text}"), format!("{indent}  "));
+    let lines = block(screen, &text, (indent, &rest), PLAIN, &Marks::default());
+    lines.replacen(label, &paint(style, label), 1)
+}
+
 /// An error.
-pub fn error(body: &ErrorBody) -> String {
+pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     // Of an error's message only the argument's name is ours; the rest may quote anybody.
     let named = body
         .argument
@@ -82,24 +79,18 @@ pub fn error(body: &ErrorBody) -> String {
         || body.message.clone(),
         |(named, flag)| body.message.replacen(&named, &format!("`{flag}`"), 1),
     );
-    let mut out = format!("{} {message}\n", paint(BAD, "error:"));
+    let line = |label: &str, text: &str, style| labelled("", label, text, style, screen);
+    let mut out = line("error:", &message, BAD);
     if !body.nearest.is_empty() {
-        let _ = writeln!(
-            out,
-            "{} did you mean {}?",
-            paint(NAME, "nearest:"),
-            body.nearest.join(", ")
-        );
+        let nearest = format!("did you mean {}?", body.nearest.join(", "));
+        out += &line("nearest:", &nearest, NAME);
     }
-    if let Some(example) = body
-        .example
-        .as_ref()
-        .filter(|example| example.starts_with("ack-memory"))
-    {
-        let _ = writeln!(out, "{} {example}", paint(NAME, "example:"));
+    let example = body.example.as_ref();
+    if let Some(example) = example.filter(|example| example.starts_with("ack-memory")) {
+        out += &line("example:", example, NAME);
     }
     if let Some(hint) = &body.hint {
-        let _ = writeln!(out, "{} {}", paint(NAME, "hint:"), at_a_terminal(hint));
+        out += &line("hint:", &at_a_terminal(hint), NAME);
     }
     out
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::render::{Listing, Marks};
+use super::screen::Screen;
 use super::{render, write_out};
 use crate::cli::error::CliError;
 use crate::config::{Config, Inputs, Setting};
@@ -50,25 +52,42 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         ..Inputs::default()
     })?);
 
-    title("ack-memory query \"container killed exit code 137\"   (what another project learned)")?;
-    write_out(&render::query(&service.query_memories(&QueryRequest {
-        query: Some("container killed exit code 137".to_owned()),
-        limit: Some(2),
-        ..QueryRequest::default()
-    })?))?;
-    title("ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier comes first)")?;
-    write_out(&render::query(&service.query_memories(&QueryRequest {
-        query: Some("ERR_PNPM_OUTDATED_LOCKFILE".to_owned()),
-        limit: Some(1),
-        ..QueryRequest::default()
-    })?))?;
-    title("ack-memory query --status staging   (what a curator has to look at)")?;
-    let staged = service.query_memories(&QueryRequest {
-        status: Some(StatusFilter::Staging),
-        limit: Some(2),
-        ..QueryRequest::default()
-    })?;
-    write_out(&render::query(&staged))?;
+    let screen = Screen::of_output();
+    let ask = |title: &str, request: QueryRequest| -> Result<(), CliError> {
+        heading(title)?;
+        let answer = service.query_memories(&request)?;
+        let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
+        let listing = Listing {
+            marks: Marks::of(request.query.as_deref().unwrap_or_default()),
+            short: service.short_ids(&ids, None)?,
+            ..Listing::plain(&screen)
+        };
+        write_out(&render::query(&answer, &listing))
+    };
+    ask(
+        "ack-memory query \"container killed exit code 137\"   (what another project learned)",
+        QueryRequest {
+            query: Some("container killed exit code 137".to_owned()),
+            limit: Some(2),
+            ..QueryRequest::default()
+        },
+    )?;
+    ask(
+        "ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier comes first)",
+        QueryRequest {
+            query: Some("ERR_PNPM_OUTDATED_LOCKFILE".to_owned()),
+            limit: Some(1),
+            ..QueryRequest::default()
+        },
+    )?;
+    ask(
+        "ack-memory query --status staging   (what a curator has to look at)",
+        QueryRequest {
+            status: Some(StatusFilter::Staging),
+            limit: Some(2),
+            ..QueryRequest::default()
+        },
+    )?;
 
     let linked = service.query_memories(&QueryRequest {
         query: Some("row lock SELECT FOR UPDATE".to_owned()),
@@ -77,35 +96,36 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         ..QueryRequest::default()
     })?;
     if let Some(first) = linked.results.first() {
-        title(&format!(
+        heading(&format!(
             "ack-memory get {} --include links --include history",
             first.id
         ))?;
         let include = Some(vec![Include::Links, Include::History, Include::Timeline]);
-        write_out(&render::get(&service.get_memory(&GetRequest {
+        let answer = service.get_memory(&GetRequest {
             id: Some(first.id.clone()),
             include,
             ..GetRequest::default()
-        })?))?;
+        })?;
+        write_out(&render::get(&answer, &screen))?;
     }
-    title("ack-memory scopes")?;
-    write_out(&render::scopes(
-        &service.list_scopes(&ListScopesRequest::default())?,
-    ))?;
-    title("ack-memory context   (in the project ledger-api)")?;
-    write_out(&render::context(&service.get_context(&ContextRequest {
+    heading("ack-memory scopes")?;
+    let scopes = service.list_scopes(&ListScopesRequest::default())?;
+    write_out(&render::scopes(&scopes, &screen))?;
+    heading("ack-memory context   (in the project ledger-api)")?;
+    let context = service.get_context(&ContextRequest {
         max_memories: Some(3),
         ..ContextRequest::default()
-    })?))?;
+    })?;
+    write_out(&render::context(&context, &Listing::plain(&screen)))?;
     let kept: Option<PathBuf> = folder.map(|_| root);
-    title("and now")?;
+    heading("and now")?;
     write_out(&match kept {
         Some(root) => format!("The sample scopes are in {0}.\nAsk your own: ack-memory --root {0} query \"…\"\nConnect an agent: claude mcp add ack-memory -- ack-memory --root {0} serve\n", root.display()),
         None => "The sample scopes were built in a temporary folder, which is removed now.\nKeep them: ack-memory demo ./demo-root   then   ack-memory --root ./demo-root query \"…\"\n".to_owned(),
     })
 }
 
-fn title(text: &str) -> Result<(), CliError> {
+fn heading(text: &str) -> Result<(), CliError> {
     let style = anstyle::AnsiColor::Magenta.on_default().bold();
     write_out(&format!("\n{style}── {text}{style:#}\n"))
 }

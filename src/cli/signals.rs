@@ -1,9 +1,19 @@
 //! Signals that end a command before it is done: what it made outside its memory goes with it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::mcp::signals::is_ignored;
 use ack_store::copies;
+
+/// Whether Ctrl-C is for a program that this one has started and waits for.
+static INTERRUPTS_LEFT: AtomicBool = AtomicBool::new(false);
+
+/// Leaves Ctrl-C to a program that was started, or no more.
+pub fn leave_interrupts(leave: bool) {
+    INTERRUPTS_LEFT.store(leave, Ordering::Relaxed);
+}
 
 /// From now on a thread waits for the signals that end this process, and ends it. To be called before any other thread is
 /// started, so that none of them is interrupted instead.
@@ -16,8 +26,10 @@ pub fn watch() {
         return;
     }
     let wait = move || {
-        if let Ok(signal) = set.wait() {
-            end(signal as i32);
+        while let Ok(signal) = set.wait() {
+            if signal != Signal::SIGINT || !INTERRUPTS_LEFT.load(Ordering::Relaxed) {
+                end(signal as i32);
+            }
         }
     };
     if std::thread::Builder::new()

@@ -50,6 +50,7 @@ mod same_id;
 mod schemas;
 mod scope_commands;
 mod scopes;
+mod screen;
 mod semantic;
 mod sessions;
 mod soak;

@@ -359,7 +359,16 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
             } else {
                 String::new()
             };
-            format!("{lexical:.2} / {norm:.2} + {weight:.2} · {cosine:.3} = {fused:.3}{capped}")
+            // The parts are rounded so that their sum is the one that is shown.
+            let words = if norm > 0.0 {
+                (lexical / norm).min(1.0)
+            } else {
+                0.0
+            };
+            let meaning = (fused * 1000.0).round() / 1000.0 - (words * 1000.0).round() / 1000.0;
+            format!(
+                "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} ({weight:.2} × {cosine:.3}) = {fused:.3}{capped}"
+            )
         }
     }
 }

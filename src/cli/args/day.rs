@@ -34,7 +34,8 @@ fn read(text: &str, today: Date) -> Option<String> {
             }
         }
     };
-    Some(today.checked_sub(span).ok()?.to_string())
+    let day = today.checked_sub(span).ok()?;
+    (day.year() > 0).then(|| day.to_string())
 }
 
 fn is_dated(text: &str) -> bool {

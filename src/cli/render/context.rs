@@ -2,72 +2,86 @@
 
 use std::fmt::Write;
 
-use super::query::hit;
-use super::{BOLD, DIM, NAME, notes, paint, wrapped};
-use ack_api::ContextResponse;
+use super::age::{age, count, day};
+use super::layout::{Marks, block, paint};
+use super::query::{Listing, hit};
+use super::{BOLD, DIM, NAME, PLAIN, notes};
+use crate::cli::screen::Screen;
+use ack_api::{ContextResponse, SessionEntry};
 
 /// `context`.
-pub fn context(answer: &ContextResponse) -> String {
-    let mut out = String::new();
+pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
+    let screen = listing.screen;
     let project = &answer.project;
     let scope = match (&project.scope, &project.detected_by) {
         (Some(scope), Some(rule)) => format!("scope {scope} ({rule})"),
         _ => "no scope".to_owned(),
     };
-    let _ = writeln!(
-        out,
-        "{} {}",
-        paint(BOLD, format!("project {}", project.name)),
-        paint(DIM, format!("{scope}; {}", project.path))
-    );
+    let mut out = format!("{}\n", paint(BOLD, format!("project {}", project.name)));
+    let place = format!("{scope}; {}", project.path);
+    out += &block(screen, &place, ("", ""), DIM, &Marks::default());
     for (title, memories) in [
         ("its memories", &answer.recent_memories),
         ("learned elsewhere", &answer.cross_project_learnings),
     ] {
         if !memories.is_empty() {
             let _ = writeln!(out, "\n{}", paint(BOLD, title));
-            for memory in memories {
-                out += &hit(memory, None);
+            for (place, memory) in memories.iter().enumerate() {
+                if place > 0 {
+                    out.push('\n');
+                }
+                out += &hit(memory, None, listing);
+                if let Some(why) = &memory.why {
+                    let text = format!("because: {why}");
+                    out += &block(screen, &text, ("  ", "    "), DIM, &Marks::default());
+                }
             }
         }
     }
     if !answer.recent_sessions.is_empty() {
-        let _ = writeln!(
-            out,
-            "\n{}",
-            paint(BOLD, "recent sessions (titles as recorded, not reviewed)")
-        );
-        for session in &answer.recent_sessions {
-            let date = session.date.as_deref().unwrap_or("-");
-            let summary = session
-                .summary
-                .as_ref()
-                .map_or_else(String::new, |id| format!(" {}", paint(NAME, id)));
-            let _ = writeln!(
-                out,
-                "    {date} {}{summary}",
-                session.title.as_deref().unwrap_or("untitled session")
-            );
-            if let Some(overview) = &session.overview {
-                let label = if session.summary.is_some() {
-                    ""
-                } else {
-                    "overview, not reviewed: "
-                };
-                let _ = writeln!(
-                    out,
-                    "{}",
-                    paint(DIM, wrapped(&format!("{label}{overview}"), "      "))
-                );
-            }
+        let _ = writeln!(out, "\n{}", paint(BOLD, "recent sessions"));
+        for entry in &answer.recent_sessions {
+            out += &session(entry, screen);
         }
     }
     if let Some(pending) = &answer.pending {
+        let mut text = count(pending.count, "memory");
+        text += match pending.count {
+            1 => " waits for review",
+            _ => " wait for review",
+        };
+        if let Some(oldest) = &pending.oldest {
+            let _ = write!(text, ", the oldest from {}", age(oldest, screen));
+        }
+        let _ = writeln!(out, "\n{}", paint(DIM, text));
+    }
+    out + &notes(&answer.notes, screen)
+}
+
+fn session(entry: &SessionEntry, screen: &Screen) -> String {
+    let at = entry.started_at.as_ref().map(|at| day(at, screen));
+    let at = at.or_else(|| entry.date.clone());
+    let mut text = format!(
+        "{}  {}",
+        at.as_deref().unwrap_or("-"),
+        entry.title.as_deref().unwrap_or("untitled session")
+    );
+    if entry.unreviewed {
+        text.push_str(" (as recorded, not reviewed)");
+    }
+    let mut out = block(screen, &text, ("  ", "    "), PLAIN, &Marks::default());
+    if let Some(overview) = &entry.overview {
+        out += &block(screen, overview, ("    ", "    "), DIM, &Marks::default());
+    }
+    let id = paint(NAME, &entry.id);
+    let _ = writeln!(out, "    {} {id}", paint(DIM, "session"));
+    if let Some(summary) = &entry.summary {
         let _ = writeln!(
             out,
-            "\n{}",
-            paint(DIM, format!("{} memories wait for review", pending.count))
+            "    {} {}",
+            paint(DIM, "summary"),
+            paint(NAME, summary)
         );
     }
-    out + &notes(&answer.notes)
+    out
 }

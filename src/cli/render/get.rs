@@ -2,145 +2,179 @@
 
 use std::fmt::Write;
 
-use super::query::hit;
-use super::{BAD, DIM, NAME, notes, paint, wrapped};
-use ack_api::{GetResponse, MemoryDetail, Within};
+use super::age::{day, exact};
+use super::layout::{Marks, block, paint};
+use super::query::{Listing, hit};
+use super::{BAD, DIM, NAME, PLAIN, notes};
+use crate::cli::screen::Screen;
+use ack_api::{GetResponse, HistoryEntry, LinkEntry, MemoryDetail, RelatedEntry, Timeline, Within};
+
+/// What is below a memory's title.
+const INDENT: &str = "  ";
+/// What is in a list below it.
+const INNER: &str = "    ";
 
 /// `get`.
-pub fn get(answer: &GetResponse) -> String {
-    let mut out = String::new();
-    for detail in answer
-        .memory
-        .iter()
-        .map(AsRef::as_ref)
+pub fn get(answer: &GetResponse, screen: &Screen) -> String {
+    let listing = Listing {
+        long: true,
+        ..Listing::plain(screen)
+    };
+    let one = answer.memory.iter().map(AsRef::as_ref);
+    let memories = one
         .chain(&answer.memories)
-    {
-        out += &memory(detail);
-    }
+        .map(|detail| memory(detail, &listing));
+    let mut out = memories.collect::<Vec<_>>().join("\n");
     for missing in &answer.missing {
         let _ = writeln!(out, "{} {}", paint(BAD, &missing.id), missing.reason);
         if !missing.nearest.is_empty() {
-            let _ = writeln!(out, "  like it: {}", missing.nearest.join(", "));
+            let _ = writeln!(out, "{INDENT}like it: {}", missing.nearest.join(", "));
         }
     }
-    out + &notes(&answer.notes)
+    out + &notes(&answer.notes, screen)
 }
 
-fn memory(detail: &MemoryDetail) -> String {
-    let mut out = hit(&detail.memory, None);
-    let indent = "    ";
+fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
+    let screen = listing.screen;
+    let mut out = hit(&detail.memory, None, listing);
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            let _ = writeln!(out, "{}", wrapped(&format!("{name}: {value}"), indent));
+            let text = format!("{name}: {value}");
+            out += &block(screen, &text, (INDENT, INNER), DIM, &Marks::default());
         }
     };
-    line(
-        "session",
-        detail
-            .memory
-            .session
-            .clone()
-            .or_else(|| detail.session_id.clone()),
-    );
+    let written = detail
+        .session_id
+        .clone()
+        .filter(|id| Some(id) != detail.memory.session.as_ref());
+    line("session of its program", written);
+    line("date", detail.date.clone());
     if let Some(context) = &detail.session_context {
-        let (title, overview) = match context.unreviewed {
-            true => (
-                "session title, not reviewed",
-                "session overview, not reviewed",
-            ),
-            false => ("session title", "session overview"),
+        let by = match context.unreviewed {
+            true => ", not reviewed",
+            false => "",
         };
-        line(title, context.title.clone());
-        line(overview, context.overview.clone());
+        line(&format!("session title{by}"), context.title.clone());
+        line(&format!("session overview{by}"), context.overview.clone());
     }
+    let by = match &detail.reviewed_by {
+        Some(by) => format!(" by {by}"),
+        None => String::new(),
+    };
+    let reviewed = detail.reviewed_at.as_ref().map(|at| exact(at, screen));
+    line("reviewed", reviewed.map(|at| format!("{at}{by}")));
     line(
-        "confidence",
-        detail
-            .memory
-            .confidence
-            .map(|confidence| format!("{confidence:.2}")),
+        "updated",
+        detail.updated_at.as_ref().map(|at| exact(at, screen)),
     );
-    line(
-        "reviewed",
-        detail.reviewed_at.clone().map(|at| {
-            format!(
-                "{at}{}",
-                detail
-                    .reviewed_by
-                    .as_ref()
-                    .map_or_else(String::new, |by| format!(" by {by}"))
-            )
-        }),
-    );
-    line("updated", detail.updated_at.clone());
-    if let Some(timeline) = &detail.timeline {
-        let within = match timeline.within {
-            Within::Session => "session",
-            Within::Project => "project",
-            Within::Scope => "scope",
-        };
-        let _ = writeln!(out, "{indent}timeline ({within}):");
-        let entries = timeline
-            .before
-            .iter()
-            .map(|entry| ("before", entry))
-            .chain(timeline.after.iter().map(|entry| ("after", entry)));
-        for (side, entry) in entries {
-            let _ = writeln!(
-                out,
-                "      {side:<6} {} {} {}",
-                entry
-                    .created_at
-                    .as_ref()
-                    .and_then(|at| at.get(..10))
-                    .unwrap_or("-"),
-                paint(NAME, &entry.id),
-                entry.title
-            );
-        }
+    if let Some(neighbours) = &detail.timeline {
+        out += &timeline(neighbours, screen);
+    }
+    if !detail.related.is_empty() {
+        out += &related(&detail.related, screen);
     }
     if !detail.links.is_empty() {
-        let _ = writeln!(out, "{indent}links:");
-        for link in &detail.links {
-            let _ = writeln!(
-                out,
-                "      {} {} {} {}",
-                paint(NAME, &link.from_id),
-                link.kind,
-                paint(NAME, &link.to_id),
-                paint(DIM, link.title.as_deref().unwrap_or_default())
-            );
-        }
+        out += &links(&detail.links, &detail.memory.id, screen);
     }
     if !detail.history.is_empty() {
-        let _ = writeln!(out, "{indent}history:");
-        for entry in &detail.history {
-            let change = match (&entry.previous_status, &entry.new_status) {
-                (Some(before), Some(after)) => format!(" {before} → {after}"),
-                (None, Some(after)) => format!(" → {after}"),
-                _ => String::new(),
-            };
-            let by = entry
-                .actor
-                .as_ref()
-                .map_or_else(String::new, |actor| format!(" by {actor}"));
-            let reason = entry
-                .reason
-                .as_ref()
-                .map_or_else(String::new, |reason| format!(": {reason}"));
-            let _ = writeln!(
-                out,
-                "{}",
-                wrapped(
-                    &format!(
-                        "{} {}{change}{by}{reason}",
-                        entry.created_at.as_deref().unwrap_or("-"),
-                        entry.action
-                    ),
-                    "      "
-                )
-            );
+        out += &history(&detail.history, screen);
+    }
+    out
+}
+
+fn item(text: &str, screen: &Screen) -> String {
+    let rest = format!("{INNER}  ");
+    block(screen, text, (INNER, &rest), PLAIN, &Marks::default())
+}
+
+fn timeline(timeline: &Timeline, screen: &Screen) -> String {
+    let within = match timeline.within {
+        Within::Session => "session",
+        Within::Project => "project",
+        Within::Scope => "scope",
+    };
+    let mut out = format!("{INDENT}timeline ({within}):\n");
+    let before = timeline.before.iter().map(|entry| ("before", entry));
+    let after = timeline.after.iter().map(|entry| ("after ", entry));
+    for (side, entry) in before.chain(after) {
+        let at = entry.created_at.as_ref();
+        let at = at.map_or_else(|| "-".to_owned(), |at| day(at, screen));
+        let kind = entry.kind.as_deref().unwrap_or("-");
+        let title = &entry.title;
+        let status = super::unreviewed(entry.status);
+        out += &item(
+            &format!("{side} {at} {} {kind}: {title}{status}", entry.id),
+            screen,
+        );
+    }
+    out
+}
+
+fn related(related: &[RelatedEntry], screen: &Screen) -> String {
+    let mut out = format!("{INDENT}near in meaning:\n");
+    for entry in related {
+        let RelatedEntry {
+            id,
+            scope,
+            title,
+            similarity,
+            status,
+        } = entry;
+        let status = super::unreviewed(*status);
+        out += &item(
+            &format!("{similarity:.2} {id} ({scope}) {title}{status}"),
+            screen,
+        );
+    }
+    out
+}
+
+fn links(links: &[LinkEntry], own: &str, screen: &Screen) -> String {
+    let mut out = format!("{INDENT}links:\n");
+    for link in links {
+        let mut text = format!("{} {} {}", link.from_id, link.kind, link.to_id);
+        if let Some(title) = &link.title {
+            let _ = write!(text, " {title}");
         }
+        // What is told of a link beside where it leads.
+        let mut told = Vec::new();
+        if link.depth > 1 {
+            told.push(format!("{} steps from {own}", link.depth));
+        }
+        told.extend(link.source.as_ref().map(|source| format!("by {source}")));
+        let confidence = link.confidence;
+        told.extend(confidence.map(|share| format!("confidence {share:.2}")));
+        if !told.is_empty() {
+            let _ = write!(text, " ({})", told.join(", "));
+        }
+        let line = item(&text, screen);
+        out += &[&link.from_id, &link.to_id]
+            .into_iter()
+            .filter(|id| *id != own)
+            .fold(line, |line, id| line.replace(id.as_str(), &paint(NAME, id)));
+    }
+    out
+}
+
+fn history(history: &[HistoryEntry], screen: &Screen) -> String {
+    let mut out = format!("{INDENT}history:\n");
+    for entry in history {
+        let change = match (&entry.previous_status, &entry.new_status) {
+            (Some(before), Some(after)) => format!(" {before} → {after}"),
+            (Some(before), None) => format!(" {before} →"),
+            (None, Some(after)) => format!(" → {after}"),
+            (None, None) => String::new(),
+        };
+        let by = entry.actor.as_ref();
+        let by = by.map_or_else(String::new, |actor| format!(" by {actor}"));
+        let reason = entry.reason.as_ref();
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        let at = entry.created_at.as_ref();
+        let at = at.map_or_else(|| "-".to_owned(), |at| exact(at, screen));
+        out += &item(
+            &format!("{at} {}{change}{by}{reason}", entry.action),
+            screen,
+        );
     }
     out
 }

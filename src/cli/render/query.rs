@@ -1,90 +1,139 @@
 //! The answer of `query`, and a memory in any list.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{BOLD, DIM, NAME, WARN, notes, paint, status, width, wrapped};
+use anstream::adapter::strip_str;
+use textwrap::core::display_width;
+
+use super::age::{age, count, exact, grouped};
+use super::layout::{Marks, block, paint};
+use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
+use crate::cli::screen::Screen;
 use crate::cli::words::at_a_terminal;
 use ack_api::memory::StatusFilter;
-use ack_api::{LegExplanation, MemoryHit, QueryResponse, Searched};
+use ack_api::{Expected, Explanation, Hidden, MemoryHit, QueryResponse, Searched, Stage};
 
-/// `query`.
-pub fn query(answer: &QueryResponse) -> String {
-    let mut out = String::new();
-    let shown = answer.results.len();
-    let more = if answer.total > shown as u64 {
-        format!(" of {}", answer.total)
-    } else {
-        String::new()
-    };
-    let _ = writeln!(
-        out,
-        "{} {}",
-        paint(
-            BOLD,
-            format!(
-                "{shown}{more} {}",
-                if answer.total == 1 {
-                    "memory"
-                } else {
-                    "memories"
-                }
-            )
-        ),
-        paint(DIM, searched(&answer.searched))
-    );
-    for (place, result) in answer.results.iter().enumerate() {
-        let _ = write!(out, "\n{}", hit(result, Some(place + 1)));
-    }
-    if !answer.suggestions.is_empty() {
-        let _ = writeln!(out, "\nTry:");
-        for suggestion in &answer.suggestions {
-            let _ = writeln!(out, "{}", wrapped(&at_a_terminal(suggestion), "  "));
-        }
-    }
-    if let Some(hidden) = &answer.hidden {
-        let mut parts = Vec::new();
-        if hidden.by_status > 0 {
-            parts.push(format!(
-                "{} by their status (--status all shows them)",
-                hidden.by_status
-            ));
-        }
-        if hidden.superseded > 0 {
-            parts.push(format!("{} superseded by newer ones", hidden.superseded));
-        }
-        let _ = writeln!(
-            out,
-            "\n{}",
-            paint(DIM, format!("hidden: {}", parts.join(", ")))
-        );
-    }
-    if let Some(cursor) = &answer.next_cursor {
-        let _ = writeln!(
-            out,
-            "{}",
-            paint(DIM, format!("next page: --cursor {cursor}"))
-        );
-    }
-    out + &notes(&answer.notes)
+/// How memories are listed.
+#[derive(Debug)]
+pub struct Listing<'a> {
+    /// What they are laid out for.
+    pub screen: &'a Screen,
+    /// The words to mark.
+    pub marks: Marks,
+    /// All of each memory.
+    pub long: bool,
+    /// The number of the first result.
+    pub first: usize,
+    /// The shortest form of each id.
+    pub short: HashMap<String, String>,
+    /// `get 1` and `query --next` know this answer.
+    pub remembered: bool,
 }
 
-fn searched(searched: &Searched) -> String {
-    let mut text = format!(
-        "in {}",
-        if searched.scopes.is_empty() {
-            "no scope".to_owned()
-        } else {
-            let more = searched.more_scopes;
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            searched.scopes.join(", ") + &more
+impl<'a> Listing<'a> {
+    /// A list without numbers to come back to.
+    pub fn plain(screen: &'a Screen) -> Self {
+        Self {
+            screen,
+            marks: Marks::default(),
+            long: false,
+            first: 1,
+            short: HashMap::new(),
+            remembered: false,
         }
-    );
-    if searched.status != StatusFilter::Approved {
-        let _ = write!(text, ", status {}", searched.status.as_str());
+    }
+
+    fn short_id<'b>(&'b self, id: &'b str) -> &'b str {
+        self.short.get(id).map_or(id, String::as_str)
+    }
+}
+
+/// `query`.
+pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
+    let screen = listing.screen;
+    let mut out = head(answer, listing);
+    for (place, result) in answer.results.iter().enumerate() {
+        let number = listing.first + place;
+        let _ = write!(out, "\n{}", hit(result, Some(number), listing));
+    }
+    if !answer.suggestions.is_empty() {
+        out.push_str("\nTry:\n");
+        for suggestion in &answer.suggestions {
+            let text = at_a_terminal(suggestion);
+            out += &block(screen, &text, ("  ", "  "), PLAIN, &Marks::default());
+        }
+    }
+    if let Some(expected) = &answer.expected {
+        out.push('\n');
+        out += &told_of_expected(expected, listing);
+    }
+    let mut foot = next_steps(answer, listing);
+    if let Some(hidden) = &answer.hidden {
+        foot += &faint(&hidden_text(hidden), screen);
+    }
+    if !foot.is_empty() {
+        let _ = write!(out, "\n{foot}");
+    }
+    out + &notes(&answer.notes, screen)
+}
+
+fn faint(text: &str, screen: &Screen) -> String {
+    block(screen, text, ("", ""), DIM, &Marks::default())
+}
+
+/// `10 of 13 in kiosk-web, ledger-api`.
+fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
+    let shown = answer.results.len();
+    let total = match answer.total_is_lower_bound {
+        true => format!("{} or more", grouped(answer.total)),
+        false => grouped(answer.total),
+    };
+    let counted = if shown == 0 {
+        "Nothing found".to_owned()
+    } else if listing.first > 1 {
+        format!(
+            "{} to {} of {total}",
+            listing.first,
+            listing.first + shown - 1
+        )
+    } else if answer.total > shown as u64 || answer.total_is_lower_bound {
+        format!("{shown} of {total}")
+    } else {
+        count(answer.total, "memory")
+    };
+    let place = searched(&answer.searched, listing.long);
+    let text = format!("{counted} {place}");
+    let mut lines = super::layout::lines(listing.screen, &text, "", "").into_iter();
+    let mut out = String::new();
+    if let Some(first) = lines.next() {
+        let place = first.strip_prefix(&counted).unwrap_or_default();
+        let _ = writeln!(out, "{}{}", paint(BOLD, &counted), paint(DIM, place));
+    }
+    for line in lines {
+        let _ = writeln!(out, "{}", paint(DIM, line));
+    }
+    out
+}
+
+/// Where was looked; with `long` also where not.
+fn searched(searched: &Searched, long: bool) -> String {
+    let names = if searched.scopes.is_empty() {
+        "no scope".to_owned()
+    } else {
+        searched.scopes.join(", ")
+    };
+    let mut text = format!("in {names}");
+    if searched.more_scopes > 0 {
+        let _ = write!(text, " and {} more", searched.more_scopes);
+    }
+    match searched.status {
+        StatusFilter::Approved => {}
+        StatusFilter::Staging => text.push_str(", unreviewed"),
+        StatusFilter::All => text.push_str(", also unreviewed"),
+    }
+    if !long {
+        return text;
     }
     if let (Some(scope), Some(rule)) = (&searched.current_scope, &searched.detected_by) {
         let _ = write!(text, "; current scope {scope} ({rule})");
@@ -93,103 +142,249 @@ fn searched(searched: &Searched) -> String {
         let _ = write!(text, "; not {}: {}", skipped.scope, skipped.reason);
     }
     if searched.more_skipped > 0 {
-        let _ = write!(text, "; nor {} others", searched.more_skipped);
+        let _ = write!(text, "; nor {}", count(searched.more_skipped, "other"));
     }
     text
 }
 
-pub(super) fn hit(hit: &MemoryHit, place: Option<usize>) -> String {
-    let mut out = String::new();
-    let number = place.map_or_else(String::new, |place| format!("{place:>2}. "));
-    let _ = writeln!(out, "{number}{}", paint(BOLD, &hit.title));
-    let indent = "    ";
-    let mut line = vec![
-        paint(NAME, &hit.id),
-        format!(
-            "{}{}",
-            hit.scope,
-            hit.project
-                .as_ref()
-                .map_or_else(String::new, |project| format!("/{project}"))
-        ),
-    ];
-    line.extend(hit.kind.clone());
-    line.push(status(hit.status));
-    line.extend(
-        hit.created_at
-            .as_ref()
-            .and_then(|created| created.get(..10))
-            .map(str::to_owned),
-    );
-    line.extend(hit.score.map(|score| format!("score {score:.2}")));
-    let _ = writeln!(out, "{indent}{}", line.join(&paint(DIM, " · ")));
-    if let Some(subtitle) = &hit.subtitle {
-        let _ = writeln!(out, "{}", wrapped(subtitle, indent));
+/// How to go on.
+fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
+    let mut steps = Vec::new();
+    match &answer.next_cursor {
+        Some(_) if listing.remembered => steps.push("next: ack-memory query --next".to_owned()),
+        Some(cursor) => steps.push(format!("next page: --cursor {cursor}")),
+        None => {}
     }
-    for fact in &hit.facts {
-        let options = textwrap::Options::new(width())
-            .initial_indent("    - ")
-            .subsequent_indent("      ")
-            .break_words(false);
-        let _ = writeln!(out, "{}", textwrap::fill(fact, &options));
+    if let Some(result) = answer.results.first().filter(|_| listing.remembered) {
+        let (number, id) = (listing.first, listing.short_id(&result.id));
+        steps.push(format!("open: ack-memory get {number} (or {id})"));
     }
-    if !hit.concepts.is_empty() {
-        let _ = writeln!(
-            out,
-            "{indent}{}",
-            paint(DIM, format!("tags: {}", hit.concepts.join(", ")))
-        );
+    if steps.is_empty() {
+        return String::new();
     }
-    if !hit.files.is_empty() {
-        let _ = writeln!(
-            out,
-            "{indent}{}",
-            paint(DIM, format!("files: {}", hit.files.join(", ")))
-        );
+    faint(&steps.join("  ·  "), listing.screen)
+}
+
+fn hidden_text(hidden: &Hidden) -> String {
+    let mut parts = Vec::new();
+    if hidden.by_status > 0 {
+        parts.push(format!(
+            "{} unreviewed (--all shows {})",
+            grouped(hidden.by_status),
+            if hidden.by_status == 1 { "it" } else { "them" }
+        ));
     }
-    if let Some(narrative) = &hit.narrative {
-        let _ = writeln!(out, "\n{}\n", wrapped(narrative, indent));
+    if hidden.superseded > 0 {
+        parts.push(format!("{} superseded", grouped(hidden.superseded)));
     }
-    if let Some(newer) = &hit.superseded_by {
-        let _ = writeln!(
-            out,
-            "{indent}{}",
-            paint(WARN, format!("superseded by {newer}"))
-        );
-    }
-    if !hit.also.is_empty() {
-        let ids: Vec<&str> = hit.also.iter().map(|also| also.id.as_str()).collect();
-        let _ = writeln!(
-            out,
-            "{indent}{}",
-            paint(DIM, format!("also noted as: {}", ids.join(", ")))
-        );
-    }
-    if let Some(why) = &hit.why {
-        let _ = writeln!(
-            out,
-            "{}",
-            paint(DIM, wrapped(&format!("why: {why}"), indent))
-        );
-    }
-    for leg in hit
-        .explanation
-        .iter()
-        .flat_map(|explanation| &explanation.legs)
-    {
-        let _ = writeln!(out, "{}", paint(DIM, wrapped(&leg_line(leg), indent)));
+    format!("hidden: {}", parts.join(", "))
+}
+
+/// A memory in a list.
+pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>) -> String {
+    let number = number.map_or_else(String::new, |number| format!("{number:>2}  "));
+    let indent = " ".repeat(number.len().max(2));
+    let first = number.as_str();
+    let style = match hit.superseded_by {
+        Some(_) => DIM,
+        None => BOLD,
+    };
+    let Listing { screen, marks, .. } = listing;
+    let mut out = block(screen, &hit.title, (first, &indent), style, marks);
+    out += &joined(&meta(hit, listing), &indent, screen);
+    out += &if listing.long {
+        all_of(hit, &indent, listing)
+    } else {
+        gist(hit, &indent, listing)
+    };
+    if let Some(explanation) = &hit.explanation {
+        out += &explained(explanation, hit.why.as_deref(), &indent, screen);
     }
     out
 }
 
-fn leg_line(leg: &LegExplanation) -> String {
-    let rank = leg
-        .rank
-        .map_or_else(|| "not found".to_owned(), |rank| format!("rank {rank}"));
-    let terms = if leg.terms.is_empty() {
-        String::new()
+/// Id, place, type and age; the status where it says something.
+fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
+    let (long, screen) = (listing.long, listing.screen);
+    let id = if long {
+        &hit.id
     } else {
-        format!("; {}", leg.terms.join(", "))
+        listing.short_id(&hit.id)
     };
-    format!("{}: {rank}, score {:.3}{terms}", leg.leg, leg.score)
+    let place = match &hit.project {
+        Some(project) if long || *project != hit.scope => format!("{}/{project}", hit.scope),
+        _ => hit.scope.clone(),
+    };
+    let mut parts = vec![paint(NAME, id), paint(DIM, place)];
+    parts.extend(hit.kind.as_ref().map(|kind| paint(DIM, kind)));
+    let time = if long { exact } else { age };
+    let written = hit.created_at.as_ref().map(|at| time(at, screen));
+    parts.extend(written.map(|written| paint(DIM, written)));
+    if long || !StatusFilter::Approved.allows(hit.status) {
+        parts.push(status(hit.status));
+    }
+    if let Some(newer) = &hit.superseded_by {
+        let newer = listing.short_id(newer);
+        parts.push(paint(WARN, format!("superseded by {newer}")));
+    }
+    let also = hit.also.len() as u64 + hit.more_also;
+    if also > 0 && !long {
+        parts.push(paint(DIM, format!("+{also} like it")));
+    }
+    parts
+}
+
+/// Painted parts side by side, as many as there is room for on a line.
+fn joined(parts: &[String], indent: &str, screen: &Screen) -> String {
+    let width = |part: &String| display_width(&strip_str(part).to_string());
+    let mut out = indent.to_owned();
+    let mut used = indent.len();
+    for (place, part) in parts.iter().enumerate() {
+        let fits = screen
+            .width
+            .is_none_or(|most| used + 2 + width(part) <= most);
+        if place > 0 && fits {
+            out.push_str("  ");
+            used += 2;
+        } else if place > 0 {
+            let _ = write!(out, "\n{indent}");
+            used = indent.len();
+        }
+        out.push_str(part);
+        used += width(part);
+    }
+    out.push('\n');
+    out
+}
+
+/// The fact that says most about the question, and how many more there are.
+fn gist(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
+    let Listing { screen, marks, .. } = listing;
+    // Of equals the first.
+    let best = hit.facts.iter().rev().max_by_key(|fact| marks.count(fact));
+    let Some(text) = best.or(hit.subtitle.as_ref()) else {
+        return String::new();
+    };
+    let mut out = block(screen, text, (indent, indent), PLAIN, marks);
+    let more = hit.facts.len().saturating_sub(1) as u64;
+    if more > 0 {
+        let more = format!("+{}", count(more, "fact"));
+        let last = out.trim_end().rsplit('\n').next().unwrap_or_default();
+        let last = strip_str(last).to_string();
+        let used = display_width(&last) + 2 + more.len();
+        let more = paint(DIM, more);
+        if screen.width.is_none_or(|width| used <= width) {
+            out.truncate(out.trim_end().len());
+            let _ = writeln!(out, "  {more}");
+        } else {
+            let _ = writeln!(out, "{indent}{more}");
+        }
+    }
+    out
+}
+
+/// Everything a result holds.
+fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
+    let Listing { screen, marks, .. } = listing;
+    let mut out = String::new();
+    if let Some(subtitle) = &hit.subtitle {
+        out += &block(screen, subtitle, (indent, indent), PLAIN, marks);
+    }
+    for fact in &hit.facts {
+        let (first, rest) = (format!("{indent}- "), format!("{indent}  "));
+        out += &block(screen, fact, (&first, &rest), PLAIN, marks);
+    }
+    if let Some(narrative) = &hit.narrative {
+        out += &format!(
+            "\n{}\n",
+            block(screen, narrative, (indent, indent), PLAIN, marks)
+        );
+    }
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            let text = format!("{name}: {value}");
+            let rest = format!("{indent}  ");
+            out += &block(screen, &text, (indent, &rest), DIM, &Marks::default());
+        }
+    };
+    let list = |values: &[String]| (!values.is_empty()).then(|| values.join(", "));
+    line("tags", list(&hit.concepts));
+    line("files", list(&hit.files));
+    line("session", hit.session.clone());
+    line(
+        "confidence",
+        hit.confidence.map(|share| format!("{share:.2}")),
+    );
+    let also = hit.also.iter().map(|also| match also.scope == hit.scope {
+        true => also.id.clone(),
+        false => format!("{} ({})", also.id, also.scope),
+    });
+    let mut also: Vec<String> = also.collect();
+    if hit.more_also > 0 {
+        also.push(format!("{} more", hit.more_also));
+    }
+    line("also noted as", list(&also));
+    out
+}
+
+/// How a result was ranked: a sum of what each leg gave.
+fn explained(
+    explanation: &Explanation,
+    why: Option<&str>,
+    indent: &str,
+    screen: &Screen,
+) -> String {
+    let mut out = String::new();
+    let rest = format!("{indent}  ");
+    let mut line =
+        |text: &str| out += &block(screen, text, (indent, &rest), DIM, &Marks::default());
+    let rank = explanation.rank;
+    match explanation.fusion.rsplit_once(" = ") {
+        Some((sum, score)) => line(&format!("rank {rank}, score {score} = {sum}")),
+        None => line(&format!("rank {rank}: {}", explanation.fusion)),
+    }
+    for leg in &explanation.legs {
+        let rank = leg
+            .rank
+            .map_or_else(|| "not found".to_owned(), |rank| format!("rank {rank}"));
+        let sum = match leg.terms.as_slice() {
+            [] => String::new(),
+            terms => format!(" = {}", terms.join(" + ")),
+        };
+        line(&format!("{}: {rank}, {}{sum}", leg.leg, leg.score));
+    }
+    if let Some(why) = why {
+        line(&format!("found by {why}"));
+    }
+    out
+}
+
+/// What became of the memory that `--expect` names.
+fn told_of_expected(expected: &Expected, listing: &Listing<'_>) -> String {
+    let screen = listing.screen;
+    let stage = match expected.stage {
+        Stage::NotFound => "not found",
+        Stage::HiddenByStatus => "hidden by its status",
+        Stage::Filtered => "filtered out",
+        Stage::Superseded => "superseded",
+        Stage::NotRetrieved => "not retrieved",
+        Stage::BehindPage => "behind this page",
+        Stage::Folded => "folded",
+        Stage::Returned => "returned",
+    };
+    let scope = match &expected.scope {
+        Some(scope) => format!(" in {scope}"),
+        None => String::new(),
+    };
+    let message = at_a_terminal(&expected.message);
+    let text = format!("expected {}{scope}: {stage}; {message}", expected.id);
+    let style = match expected.stage {
+        Stage::Returned => PLAIN,
+        _ => WARN,
+    };
+    let mut out = block(screen, &text, ("", "  "), style, &Marks::default());
+    if let Some(explanation) = &expected.explanation {
+        out += &explained(explanation, None, "  ", screen);
+    }
+    out
 }

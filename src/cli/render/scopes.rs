@@ -2,140 +2,154 @@
 
 use std::fmt::Write;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::{DIM, notes, paint, width, wrapped};
+use super::age::{age, count, day, exact, grouped};
+use super::layout::{Marks, block, paint};
+use super::{DIM, PLAIN, notes};
+use crate::cli::screen::Screen;
 use ack_api::memory::Visibility;
-use ack_api::{HealthState, ListScopesResponse};
+use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};
 
 /// `scopes`.
-pub fn scopes(answer: &ListScopesResponse) -> String {
+pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width()).unwrap_or(100));
-    table.set_header([
-        "scope",
-        "memories",
-        "pending",
-        "last updated",
-        "health",
-        "about",
-    ]);
-    for scope in &answer.scopes {
-        let current = if answer.current_scope.as_ref() == Some(&scope.name) {
-            " *"
-        } else {
-            ""
-        };
-        let private = if scope.visibility == Visibility::Private {
-            " (private)"
-        } else {
-            ""
-        };
-        let counts = scope.counts.map_or_else(
-            || "-".to_owned(),
-            |counts| (counts.approved + counts.promoted).to_string(),
-        );
-        let pending = scope
-            .pending
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |pending| pending.count.to_string());
-        let health = match scope.health.state {
-            HealthState::Ok => "ok",
-            HealthState::Degraded => "degraded",
-            HealthState::Unavailable => "unavailable",
-            HealthState::NotRead => "not read",
-        };
-        let about = scope
-            .description
-            .clone()
-            .unwrap_or_else(|| scope.projects.join(", "));
-        let updated = scope
-            .last_updated
-            .as_ref()
-            .and_then(|at| at.get(..10))
-            .unwrap_or("-")
-            .to_owned();
-        table.add_row([
-            format!("{}{current}{private}", scope.name),
-            counts,
-            pending,
-            updated,
-            health.to_owned(),
-            about,
-        ]);
+        .set_content_arrangement(match screen.width {
+            Some(_) => ContentArrangement::Dynamic,
+            None => ContentArrangement::Disabled,
+        })
+        .set_header(["scope", "memories", "waiting", "changed", "health", "about"]);
+    if let Some(width) = screen.width {
+        table.set_width(u16::try_from(width).unwrap_or(100));
     }
-    let mut out = format!("{table}\n");
+    for scope in &answer.scopes {
+        table.add_row(row(scope, answer.current_scope.as_ref(), screen));
+    }
+    for column in table.column_iter_mut().skip(1).take(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    // Cells are filled up to their column's width, the last one too.
+    let mut out: String = table
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect();
     if let Some(scope) = &answer.current_scope {
+        let rule = answer.detected_by.as_deref().unwrap_or("-");
         let _ = writeln!(
             out,
             "{}",
-            paint(
-                DIM,
-                format!(
-                    "* current: {scope}, found by {}",
-                    answer.detected_by.as_deref().unwrap_or("-")
-                )
-            )
+            paint(DIM, format!("* current: {scope}, found by {rule}"))
         );
     }
     for scope in &answer.scopes {
         for problem in &scope.health.problems {
-            let _ = writeln!(
-                out,
-                "{}",
-                wrapped(&format!("{}: {problem}", scope.name), "")
-            );
+            out += &line(&format!("{}: {problem}", scope.name), screen);
         }
     }
     if let [scope] = answer.scopes.as_slice() {
-        for (name, path) in [("path", &scope.path), ("store", &scope.store)] {
-            if let Some(path) = path {
-                let _ = writeln!(out, "{name}: {path}");
-            }
-        }
-        if let Some(profile) = &scope.profile {
-            let _ = writeln!(
-                out,
-                "profile: {profile}; opened {}",
-                scope.health.opened.as_deref().unwrap_or("-")
-            );
-        }
-        if !scope.projects.is_empty() {
-            let _ = writeln!(
-                out,
-                "{}",
-                wrapped(&format!("projects: {}", scope.projects.join(", ")), "")
-            );
-        }
-        if !scope.tags.is_empty() {
-            let tags: Vec<String> = scope
-                .tags
-                .iter()
-                .map(|tag| format!("{} {}", tag.tag, tag.count))
-                .collect();
-            let _ = writeln!(
-                out,
-                "{}",
-                wrapped(&format!("tags: {}", tags.join(", ")), "")
-            );
-        }
-        if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
-            let _ = writeln!(
-                out,
-                "{}",
-                wrapped(
-                    &format!(
-                        "waiting for review since {}: {}",
-                        pending.oldest.as_deref().unwrap_or("-"),
-                        pending.ids.join(", ")
-                    ),
-                    ""
-                )
-            );
+        out += &details(scope, screen);
+    }
+    out + &notes(&answer.notes, screen)
+}
+
+fn line(text: &str, screen: &Screen) -> String {
+    block(screen, text, ("", "  "), PLAIN, &Marks::default())
+}
+
+fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String; 6] {
+    let none = || "-".to_owned();
+    let mut name = scope.name.clone();
+    if current == Some(&scope.name) {
+        name.push_str(" *");
+    }
+    if scope.visibility == Visibility::Private {
+        name.push_str(" (private)");
+    }
+    let counts = scope.counts;
+    let served = counts.map(|counts| grouped(counts.approved + counts.promoted));
+    let waiting = scope.pending.as_ref();
+    let waiting = waiting.map(|pending| grouped(pending.count));
+    let changed = scope.last_updated.as_ref().map(|at| age(at, screen));
+    let health = match scope.health.state {
+        HealthState::Ok => "ok",
+        HealthState::Degraded => "degraded",
+        HealthState::Unavailable => "unavailable",
+        HealthState::NotRead => "not read",
+    };
+    let about = scope.description.clone();
+    [
+        name,
+        served.unwrap_or_else(none),
+        waiting.unwrap_or_else(none),
+        changed.unwrap_or_else(none),
+        health.to_owned(),
+        about.unwrap_or_else(|| scope.projects.join(", ")),
+    ]
+}
+
+/// What else is known of one scope.
+fn details(scope: &ScopeInfo, screen: &Screen) -> String {
+    let mut out = String::new();
+    for (name, path) in [("path", &scope.path), ("store", &scope.store)] {
+        if let Some(path) = path {
+            let _ = writeln!(out, "{name}: {path}");
         }
     }
-    out + &notes(&answer.notes)
+    if let Some(counts) = scope.counts {
+        let mut text = format!(
+            "memories: {} approved, {} promoted, {} waiting for review, {} rejected",
+            grouped(counts.approved),
+            grouped(counts.promoted),
+            grouped(counts.staging),
+            grouped(counts.rejected)
+        );
+        if counts.unknown > 0 {
+            let _ = write!(text, ", {} of unknown status", grouped(counts.unknown));
+        }
+        out += &line(&text, screen);
+    }
+    if let Some(profile) = &scope.profile {
+        let opened = scope.health.opened.as_deref().unwrap_or("-");
+        out += &line(&format!("profile: {profile}; opened {opened}"), screen);
+    }
+    if let Some(table) = &scope.index {
+        out += &line(&vectors(table, screen), screen);
+    }
+    if !scope.projects.is_empty() {
+        out += &line(&format!("projects: {}", scope.projects.join(", ")), screen);
+    }
+    if !scope.tags.is_empty() {
+        let tags = scope.tags.iter();
+        let tags: Vec<String> = tags
+            .map(|tag| format!("{} {}", tag.tag, tag.count))
+            .collect();
+        out += &line(&format!("tags: {}", tags.join(", ")), screen);
+    }
+    if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
+        let since = pending.oldest.as_ref();
+        let since = since.map_or_else(|| "-".to_owned(), |oldest| day(oldest, screen));
+        let text = format!(
+            "waiting for review since {since}: {}",
+            pending.ids.join(", ")
+        );
+        out += &line(&text, screen);
+    }
+    out
+}
+
+/// The vector table.
+pub fn vectors(table: &IndexInfo, screen: &Screen) -> String {
+    let mut text = format!("vector table: {}", count(table.rows, "row"));
+    if let Some(share) = table.coverage {
+        let _ = write!(text, ", {:.1} % of the store", share * 100.0);
+    }
+    if let Some(encoder) = &table.embedder {
+        let _ = write!(text, ", by {encoder}");
+    }
+    if let Some(at) = &table.built_at {
+        let _ = write!(text, ", built {}", exact(at, screen));
+    }
+    text
 }

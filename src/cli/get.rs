@@ -1,0 +1,132 @@
+//! `get`: memories by id, by the beginning of an id, or by their number in the last query at this terminal.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+
+use super::args::{GetArgs, Global, IncludeArg, WithinArg};
+use super::error::CliError;
+use super::recall::{Memory, Recall};
+use super::screen::Screen;
+use super::{Closing, chosen_status, config, pager, printable, progress, render, write_json};
+use crate::service::{Error, Service};
+use ack_api::memory::StatusFilter;
+use ack_api::uri::Address;
+use ack_api::{GetRequest, Include, Within};
+
+/// Runs `get`.
+pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
+    let config = config(global)?;
+    let last = Memory::of(&config).and_then(|memory| memory.last(Timestamp::now()));
+    let service = Closing(Service::for_the_process(config));
+    let mut request = request(args);
+    let answer = progress::while_reading(global, || {
+        let mut ids = Vec::with_capacity(args.ids.len());
+        for typed in &args.ids {
+            ids.push(meant(typed, &mut request, last.as_ref(), service.0)?);
+        }
+        match <[String; 1]>::try_from(ids) {
+            Ok([one]) => request.id = Some(one),
+            Err(many) => request.ids = Some(many),
+        }
+        let answer = service.0.get_memory(&request);
+        answer.map_err(|error| told(error, &args.ids, last.is_some()))
+    })?;
+    let found = answer.memory.is_some() || !answer.memories.is_empty();
+    if global.json {
+        write_json(&answer)?;
+    } else {
+        let screen = Screen::of_output();
+        let text = render::get(&printable(&answer)?, &screen);
+        pager::show(&text, &screen, global)?;
+    }
+    Ok(match found {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// The id that is meant: the number of a result, an id or address as it stands, or the beginning of one id.
+fn meant(
+    typed: &str,
+    request: &mut GetRequest,
+    last: Option<&Recall>,
+    service: &Service,
+) -> Result<String, CliError> {
+    if let Some((last, hit)) = last.and_then(|last| Some((last, numbered(typed, last)?))) {
+        // What that query showed can be opened.
+        request.status = request.status.or(last.request.status);
+        let (name, id) = (hit.scope.clone(), hit.id.clone());
+        return Ok(Address::Memory { scope: name, id }.to_string());
+    }
+    // A small number that is no result is an id or nothing: it would mean too many.
+    if is_number(typed) {
+        return Ok(typed.to_owned());
+    }
+    let filter = request.status.unwrap_or(StatusFilter::Approved);
+    let scope = request.scope.as_deref();
+    // What is wrong with the scopes is told by the request itself.
+    let found = service
+        .ids_beginning(typed, scope, filter)
+        .unwrap_or_default();
+    match found.matches.as_slice() {
+        [] => Ok(typed.to_owned()),
+        [one] if found.total == 1 => {
+            let (scope, id) = (one.scope.clone(), one.id.clone());
+            Ok(Address::Memory { scope, id }.to_string())
+        }
+        _ => Err(CliError::AmbiguousId {
+            typed: typed.to_owned(),
+            found,
+        }),
+    }
+}
+
+/// The result of the last query that a number means.
+fn numbered<'a>(typed: &str, last: &'a Recall) -> Option<&'a ack_api::Also> {
+    let number: usize = typed.parse().ok().filter(|_| is_number(typed))?;
+    last.hits.get(number.checked_sub(1)?)
+}
+
+/// Whether what was typed can be the number of a result.
+fn is_number(typed: &str) -> bool {
+    typed.len() <= 4 && typed.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// An error about a number says what numbers mean.
+fn told(error: Error, ids: &[String], known: bool) -> CliError {
+    let number = ids.iter().find(|id| is_number(id));
+    match (&error, number) {
+        (Error::MemoryNotFound { id, .. }, Some(number)) if number == id => {
+            CliError::NoSuchNumber {
+                number: number.clone(),
+                known,
+            }
+        }
+        _ => error.into(),
+    }
+}
+
+fn request(args: &GetArgs) -> GetRequest {
+    let include = args.include.iter().map(|include| match include {
+        IncludeArg::Timeline => Include::Timeline,
+        IncludeArg::Related => Include::Related,
+        IncludeArg::Links => Include::Links,
+        IncludeArg::History => Include::History,
+    });
+    GetRequest {
+        scope: args.scope.clone(),
+        status: chosen_status(args.status, args.all),
+        include: Some(include.collect()),
+        before: args.before,
+        after: args.after,
+        timeline_within: args.timeline_within.map(|within| match within {
+            WithinArg::Session => Within::Session,
+            WithinArg::Project => Within::Project,
+            WithinArg::Scope => Within::Scope,
+        }),
+        depth: args.depth,
+        kind: (!args.kind.is_empty()).then(|| args.kind.clone()),
+        ..GetRequest::default()
+    }
+}

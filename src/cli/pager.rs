@@ -1,0 +1,73 @@
+//! Long answers at a terminal go through a pager, as with git.
+
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+use anstream::{AutoStream, ColorChoice};
+
+use super::args::Global;
+use super::error::CliError;
+use super::screen::Screen;
+use super::{signals, write_out};
+use crate::config::ENV_PAGER;
+
+/// Writes an answer to standard output, through a pager where it is longer than the terminal.
+pub fn show(text: &str, screen: &Screen, global: &Global) -> Result<(), CliError> {
+    let long = screen
+        .height
+        .is_some_and(|height| text.lines().count() >= height);
+    match command().filter(|_| long && !global.no_pager) {
+        Some(pager) if page(text, &pager) => Ok(()),
+        _ => write_out(text),
+    }
+}
+
+/// The pager: the user's, or `less` where it is installed.
+fn command() -> Option<String> {
+    let named = [ENV_PAGER, "PAGER"].into_iter().find_map(std::env::var_os);
+    match named {
+        Some(pager) => {
+            let pager = pager.into_string().ok()?;
+            (!["", "cat"].contains(&pager.trim())).then_some(pager)
+        }
+        None => {
+            let path = std::env::var_os("PATH")?;
+            let there = std::env::split_paths(&path).any(|folder| folder.join("less").is_file());
+            there.then(|| "less".to_owned())
+        }
+    }
+}
+
+/// Runs the pager over a text; whether it ran.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the pager is the user's own program, run at their terminal"
+)]
+fn page(text: &str, pager: &str) -> bool {
+    let mut command = Command::new("sh");
+    command.args(["-c", pager]).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        // Quits where all fits, passes colours on, leaves the text on the screen.
+        command.env("LESS", "FRX");
+    }
+    let output = std::io::stdout();
+    let plain = !output.is_terminal() || AutoStream::choice(&output) == ColorChoice::Never;
+    // Ctrl-C belongs to the pager now.
+    signals::leave_interrupts(true);
+    let Ok(mut child) = command.spawn() else {
+        signals::leave_interrupts(false);
+        return false;
+    };
+    if let Some(mut input) = child.stdin.take() {
+        // A pager that was left before the end closes its input.
+        let _ = if plain {
+            write!(input, "{}", anstream::adapter::strip_str(text))
+        } else {
+            input.write_all(text.as_bytes())
+        };
+    }
+    let status = child.wait();
+    signals::leave_interrupts(false);
+    // The shell's word for a program that is not there.
+    status.is_ok_and(|status| status.code() != Some(127))
+}

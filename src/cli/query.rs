@@ -1,0 +1,153 @@
+//! `query`: a page of memories, and the next one.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+
+use super::args::{Global, ModeArg, QueryArgs};
+use super::error::CliError;
+use super::recall::{Memory, Recall};
+use super::render::{Listing, Marks};
+use super::screen::Screen;
+use super::{Closing, chosen_status, config, pager, printable, progress, render, write_json};
+use crate::service::Service;
+use ack_api::memory::StatusFilter;
+use ack_api::{Also, Detail, MatchTags, Mode, Order, QueryRequest, QueryResponse};
+
+/// Tokens of an answer for people: nobody pays for them.
+const MAX_TOKENS: i64 = 20_000;
+
+/// Runs `query`.
+pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
+    let config = config(global)?;
+    let memory = Memory::of(&config);
+    let (next, exit_code) = (args.next, args.exit_code);
+    let asked = Recall {
+        long: args.long,
+        request: request(args),
+        ..Recall::default()
+    };
+    let now = Timestamp::now();
+    let mut recall = match &memory {
+        Some(memory) if next => following(memory.last(now), &asked)?,
+        None if next => return Err(CliError::NoLastQuery),
+        _ => asked,
+    };
+    let mut request = recall.request.clone();
+    request.cursor = recall.next.take().or(request.cursor);
+    if !global.json {
+        request.max_tokens = request.max_tokens.or(Some(MAX_TOKENS));
+        request.detail = recall.long.then_some(Detail::Full);
+    }
+    let service = Closing(Service::for_the_process(config));
+    let answer = progress::while_reading(global, || {
+        for id in [&mut request.like, &mut request.expect]
+            .into_iter()
+            .flatten()
+        {
+            *id = written_out(id, service.0);
+        }
+        service.0.query_memories(&request)
+    })?;
+    let first = recall.hits.len() + 1;
+    recall.at = now.as_second();
+    recall.next.clone_from(&answer.next_cursor);
+    recall.hits.extend(answer.results.iter().map(|hit| Also {
+        id: hit.id.clone(),
+        scope: hit.scope.clone(),
+    }));
+    let code = match exit_code && answer.results.is_empty() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    };
+    let remembered = memory.is_some_and(|memory| memory.keep(&recall));
+    if global.json {
+        write_json(&answer)?;
+        return Ok(code);
+    }
+    let screen = Screen::of_output();
+    let listing = Listing {
+        screen: &screen,
+        marks: Marks::of(request.query.as_deref().unwrap_or_default()),
+        long: recall.long,
+        first,
+        short: short_ids(service.0, &answer, request.scope.as_deref()),
+        remembered,
+    };
+    let text = render::query(&printable(&answer)?, &listing);
+    pager::show(&text, &screen, global)?;
+    Ok(code)
+}
+
+/// The query whose next page is asked for.
+fn following(last: Option<Recall>, asked: &Recall) -> Result<Recall, CliError> {
+    let mut last = last.ok_or(CliError::NoLastQuery)?;
+    if last.next.is_none() {
+        return Err(CliError::LastPage);
+    }
+    last.long |= asked.long;
+    last.request.limit = asked.request.limit.or(last.request.limit);
+    last.request.explain = asked.request.explain.or(last.request.explain);
+    Ok(last)
+}
+
+/// The id that the beginning of one stands for.
+fn written_out(typed: &str, service: &Service) -> String {
+    let found = service.ids_beginning(typed, None, StatusFilter::All);
+    match found.unwrap_or_default().matches.as_slice() {
+        [one] => one.id.clone(),
+        _ => typed.to_owned(),
+    }
+}
+
+/// Short forms of the ids of an answer; an answer is shown without them as well.
+fn short_ids(
+    service: &Service,
+    answer: &QueryResponse,
+    scope: Option<&str>,
+) -> std::collections::HashMap<String, String> {
+    let newer = answer
+        .results
+        .iter()
+        .filter_map(|hit| hit.superseded_by.as_deref());
+    let ids: Vec<&str> = answer
+        .results
+        .iter()
+        .map(|hit| hit.id.as_str())
+        .chain(newer)
+        .collect();
+    if ids.is_empty() {
+        return std::collections::HashMap::new();
+    }
+    service.short_ids(&ids, scope).unwrap_or_default()
+}
+
+fn request(args: QueryArgs) -> QueryRequest {
+    let list = |values: Vec<String>| (!values.is_empty()).then_some(values);
+    QueryRequest {
+        query: (!args.query.is_empty()).then(|| args.query.join(" ")),
+        tags: list(args.tags),
+        match_tags: args.any_tag.then_some(MatchTags::Any),
+        project: args.project,
+        scope: args.scope,
+        status: chosen_status(args.status, args.all),
+        limit: args.limit,
+        kind: args.kind,
+        files: list(args.files),
+        since: args.since,
+        until: args.until,
+        session: args.session,
+        like: args.like,
+        mode: args.mode.map(|mode| match mode {
+            ModeArg::Hybrid => Mode::Hybrid,
+            ModeArg::Semantic => Mode::Semantic,
+            ModeArg::Lexical => Mode::Lexical,
+        }),
+        order: args.oldest.then_some(Order::Oldest),
+        detail: args.long.then_some(Detail::Full),
+        max_tokens: args.max_tokens,
+        cursor: args.cursor,
+        explain: args.explain.then_some(true),
+        expect: args.expect,
+    }
+}

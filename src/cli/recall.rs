@@ -1,0 +1,113 @@
+//! The last query at this terminal: what `get 1` and `query --next` mean. It lies in the cache folder of the user, readable by
+//! nobody else, never beside a store, and is forgotten after a day.
+
+use std::fs;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use ack_api::{Also, QueryRequest};
+use jiff::Timestamp;
+use nix::unistd::ttyname;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::config::Config;
+
+/// Seconds until a query is forgotten.
+const KEPT: i64 = 24 * 3_600;
+/// Most bytes of a file.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// A query and what it found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recall {
+    /// When, in seconds since 1970.
+    pub at: i64,
+    /// The query.
+    pub request: QueryRequest,
+    /// Whether all of each memory was shown.
+    pub long: bool,
+    /// Where the next page begins.
+    pub next: Option<String>,
+    /// What was shown on all pages so far.
+    pub hits: Vec<Also>,
+}
+
+/// Where the queries of this terminal over this root are kept.
+#[derive(Debug)]
+pub struct Memory {
+    path: PathBuf,
+}
+
+impl Memory {
+    /// The place for this terminal; none without a terminal or a home.
+    pub fn of(config: &Config) -> Option<Self> {
+        let terminal = terminal()?;
+        let folders = directories::ProjectDirs::from("", "", "ack-memory")?;
+        let folder = folders.cache_dir().join("last-query");
+        let root = config.db.as_ref().unwrap_or(&config.root);
+        let place = format!("{}\n{}", root.value.display(), terminal.display());
+        // A root that holds the cache folder would be written to.
+        (!folder.starts_with(&root.value)).then(|| Self {
+            path: folder.join(format!("{:016x}.json", xxh3_64(place.as_bytes()))),
+        })
+    }
+
+    /// The last query, unless it is too long ago.
+    pub fn last(&self, now: Timestamp) -> Option<Recall> {
+        let metadata = fs::symlink_metadata(&self.path).ok()?;
+        if !metadata.is_file() || metadata.len() > MAX_BYTES {
+            return None;
+        }
+        let recall: Recall = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
+        (0..KEPT)
+            .contains(&(now.as_second() - recall.at))
+            .then_some(recall)
+    }
+
+    /// Keeps a query; whether it could be kept. Those that are too long ago are removed.
+    pub fn keep(&self, recall: &Recall) -> bool {
+        let Some(folder) = self.path.parent() else {
+            return false;
+        };
+        let kept = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .and_then(|()| write(folder, &self.path, recall))
+            .is_ok();
+        forget(folder, recall.at);
+        kept
+    }
+}
+
+/// A file that appears whole or not at all.
+fn write(folder: &Path, path: &Path, recall: &Recall) -> std::io::Result<()> {
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o600))
+        .tempfile_in(folder)?;
+    serde_json::to_writer(&mut file, recall)?;
+    file.flush()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn forget(folder: &Path, now: i64) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|metadata| metadata.modified());
+        let changed = changed.ok().and_then(|time| Timestamp::try_from(time).ok());
+        if changed.is_some_and(|changed| now - changed.as_second() > KEPT) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The terminal that this command was typed at, also where its output goes elsewhere.
+fn terminal() -> Option<PathBuf> {
+    let of = |stream: &dyn AsFd| ttyname(stream.as_fd()).ok();
+    of(&std::io::stdout())
+        .or_else(|| of(&std::io::stderr()))
+        .or_else(|| of(&std::io::stdin()))
+}

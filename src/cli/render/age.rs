@@ -1,0 +1,146 @@
+//! Times as people say them. Programs get them exactly, with `--json`.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use crate::cli::screen::Screen;
+use ack_api::time;
+
+/// How long ago something was: `3 hours ago`, `yesterday`, `9 months ago`. What is no time is shown as it stands.
+pub fn age(written: &str, screen: &Screen) -> String {
+    let today = screen.now.to_zoned(screen.zone.clone()).date();
+    let (day, instant) = match (written.parse::<Date>(), time::instant(written)) {
+        // A day without a time is one of UTC.
+        (Ok(day), _) if written.len() == 10 => (day, None),
+        (_, Some(instant)) => (instant.to_zoned(screen.zone.clone()).date(), Some(instant)),
+        _ => return written.to_owned(),
+    };
+    let seconds = instant.map(|instant| screen.now.duration_since(instant).as_secs());
+    match seconds {
+        Some(seconds) if (-60..60).contains(&seconds) => return "just now".to_owned(),
+        Some(seconds @ 60..3_600) => return ago(seconds / 60, "minute"),
+        Some(seconds @ 3_600..43_200) => return ago(seconds / 3_600, "hour"),
+        _ => {}
+    }
+    let days = day
+        .until(today)
+        .map_or(0, |span| i64::from(span.get_days()));
+    match days {
+        ..0 => day.to_string(),
+        0 => "today".to_owned(),
+        1 => "yesterday".to_owned(),
+        2..14 => ago(days, "day"),
+        14..60 => ago(days / 7, "week"),
+        60..730 => ago(days * 12 / 365, "month"),
+        _ => ago(days / 365, "year"),
+    }
+}
+
+/// A time with its age: `2026-05-20 11:03 (6 months ago)`, in the local zone.
+pub fn exact(written: &str, screen: &Screen) -> String {
+    let age = age(written, screen);
+    let local = |instant: Timestamp| {
+        instant
+            .to_zoned(screen.zone.clone())
+            .strftime("%Y-%m-%d %H:%M")
+            .to_string()
+    };
+    let shown = match written.len() {
+        10 => written.to_owned(),
+        _ => time::instant(written).map_or_else(|| written.to_owned(), local),
+    };
+    if age == shown || age == written {
+        shown
+    } else {
+        format!("{shown} ({age})")
+    }
+}
+
+/// The local day of a time.
+pub fn day(written: &str, screen: &Screen) -> String {
+    match time::instant(written).filter(|_| written.len() > 10) {
+        Some(instant) => instant.to_zoned(screen.zone.clone()).date().to_string(),
+        None => written.to_owned(),
+    }
+}
+
+fn ago(number: i64, unit: &str) -> String {
+    format!("{} ago", count(number.unsigned_abs(), unit))
+}
+
+/// A number with its noun: `1 memory`, `1,234 memories`.
+pub fn count(number: u64, noun: &str) -> String {
+    let plural = match noun.strip_suffix('y') {
+        _ if number == 1 => noun.to_owned(),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{stem}ies"),
+        _ => format!("{noun}s"),
+    };
+    format!("{} {plural}", grouped(number))
+}
+
+/// A number with a comma before every third digit.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(zone: &str) -> Screen {
+        Screen {
+            width: None,
+            height: None,
+            now: "2026-03-15T01:30:00Z".parse().unwrap(),
+            zone: jiff::tz::TimeZone::fixed(jiff::tz::offset(zone.parse().unwrap())),
+        }
+    }
+
+    #[test]
+    fn ages_are_said_as_people_say_them() {
+        for (written, said) in [
+            ("2026-03-15T01:29:30Z", "just now"),
+            ("2026-03-15T01:29:00Z", "1 minute ago"),
+            ("2026-03-14T23:30:00Z", "2 hours ago"),
+            ("2026-03-14T01:00:00Z", "yesterday"),
+            ("2026-03-14", "yesterday"),
+            ("2026-03-15", "today"),
+            ("2026-03-02T00:00:00Z", "13 days ago"),
+            ("2026-03-01", "2 weeks ago"),
+            ("2025-06-15", "8 months ago"),
+            ("2024-01-01", "2 years ago"),
+            ("2027-01-01", "2027-01-01"),
+            ("last spring", "last spring"),
+        ] {
+            assert_eq!(age(written, &screen("0")), said, "{written}");
+        }
+        // A day begins and ends where the reader is.
+        assert_eq!(age("2026-03-14T01:00:00Z", &screen("-5")), "yesterday");
+        assert_eq!(age("2026-03-13T23:00:00Z", &screen("-5")), "yesterday");
+        assert_eq!(
+            exact("2026-03-13T23:00:00Z", &screen("-5")),
+            "2026-03-13 18:00 (yesterday)"
+        );
+    }
+
+    #[test]
+    fn numbers_agree_with_their_nouns() {
+        for (number, noun, said) in [
+            (1, "memory", "1 memory"),
+            (0, "memory", "0 memories"),
+            (12_345, "memory", "12,345 memories"),
+            (2, "day", "2 days"),
+            (1_000_000, "row", "1,000,000 rows"),
+        ] {
+            assert_eq!(count(number, noun), said);
+        }
+    }
+}

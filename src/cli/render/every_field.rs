@@ -1,0 +1,223 @@
+//! Whatever an answer holds is shown to people, or stands here with the reason why not.
+
+use std::collections::HashSet;
+
+use ack_api::{ContextResponse, GetResponse, ListScopesResponse, QueryResponse};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// What text leaves out: the command (none: every one), the end of the path, and why.
+const LEFT_OUT: [(&str, &str, &str); 19] = [
+    ("", "score", "the sum of `--explain` ends in it"),
+    ("", "notes/0/kind", "the message says it"),
+    ("scopes", "memory_count", "the counts by status are shown"),
+    ("scopes", "total", "the command reads every page"),
+    ("scopes", "next_cursor", "the command reads every page"),
+    ("context", "subtitle", "`get` shows all of a memory"),
+    ("context", "concepts/0", "`get` shows all of a memory"),
+    ("context", "narrative", "`get` shows all of a memory"),
+    ("context", "files/0", "`get` shows all of a memory"),
+    ("context", "0/session", "`get` shows all of a memory"),
+    ("context", "confidence", "`get` shows all of a memory"),
+    ("context", "also/0/id", "their number is shown"),
+    ("context", "also/0/scope", "their number is shown"),
+    (
+        "context",
+        "sessions/0/date",
+        "the time it began has the day",
+    ),
+    (
+        "context",
+        "pending/ids/0",
+        "`query --status staging --oldest` lists them",
+    ),
+    (
+        "context",
+        "searched/scopes/0",
+        "each memory names its scope",
+    ),
+    (
+        "context",
+        "searched/more_scopes",
+        "each memory names its scope",
+    ),
+    ("context", "searched/status", "always approved ones"),
+    (
+        "context",
+        "searched",
+        "notes say what could not be searched",
+    ),
+];
+
+/// A value that a schema allows, with every field; each text and number is another one.
+fn sample(schema: &Value, root: &Value, next: &mut u32) -> Value {
+    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+        let name = name.trim_start_matches('#');
+        return sample(root.pointer(name).unwrap(), root, next);
+    }
+    if let Some(first) = choices(schema, root).first() {
+        return first.clone();
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        if let Some(one) = schema.get(key).and_then(|all| all.get(0)) {
+            return sample(one, root, next);
+        }
+    }
+    *next += 1;
+    let kind = schema.get("type").unwrap();
+    let kind = kind.as_array().map_or(kind, |kinds| &kinds[0]);
+    match kind.as_str().unwrap() {
+        "object" => {
+            let properties = schema["properties"].as_object().unwrap();
+            let fields = properties
+                .iter()
+                .map(|(name, schema)| (name.clone(), sample(schema, root, next)));
+            Value::Object(fields.collect())
+        }
+        "array" => json!([sample(&schema["items"], root, next)]),
+        "string" => json!(format!("text{next}")),
+        "integer" => json!(7_000 + *next),
+        "number" => json!(0.25),
+        "boolean" => json!(false),
+        other => panic!("{other}"),
+    }
+}
+
+/// The words that a schema allows.
+fn choices(schema: &Value, root: &Value) -> Vec<Value> {
+    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+        return choices(root.pointer(name.trim_start_matches('#')).unwrap(), root);
+    }
+    let words = |key: &str| schema.get(key).and_then(Value::as_array).cloned();
+    match (schema.get("const"), words("enum"), words("oneOf")) {
+        (Some(word), ..) => vec![word.clone()],
+        (_, Some(words), _) => words,
+        (.., Some(words)) => words.iter().flat_map(|word| choices(word, root)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The paths of what a value holds.
+fn leaves(value: &Value, path: &str, all: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                leaves(value, &format!("{path}/{name}"), all);
+            }
+        }
+        Value::Array(values) => {
+            for (place, value) in values.iter().enumerate() {
+                leaves(value, &format!("{path}/{place}"), all);
+            }
+        }
+        _ => all.push(path.to_owned()),
+    }
+}
+
+/// Other values of a leaf.
+fn others(value: &Value, words: &[Value]) -> Vec<Value> {
+    match value {
+        Value::String(word) if words.contains(value) => {
+            let others = words.iter().filter(|other| *other != word);
+            others.cloned().collect()
+        }
+        Value::String(text) => vec![json!(format!("other{text}"))],
+        Value::Bool(flag) => vec![json!(!flag)],
+        number if number.is_f64() => vec![json!(0.75)],
+        number => vec![json!(number.as_u64().unwrap() + 1_111)],
+    }
+}
+
+/// Every word of an enumeration in a schema.
+fn all_words(root: &Value) -> Vec<Value> {
+    let definitions = root.get("$defs").and_then(Value::as_object);
+    let words = definitions.into_iter().flat_map(|all| all.values());
+    words.flat_map(|schema| choices(schema, root)).collect()
+}
+
+fn check<A: JsonSchema + DeserializeOwned>(render: impl Fn(&A) -> String) -> Vec<String> {
+    let schema = schemars::schema_for!(A).to_value();
+    let base = sample(&schema, &schema, &mut 0);
+    let words = all_words(&schema);
+    let text = |value: &Value| {
+        let answer: A = serde_json::from_value(value.clone()).ok()?;
+        Some(render(&answer))
+    };
+    let shown = text(&base).unwrap();
+    let mut paths = Vec::new();
+    leaves(&base, "", &mut paths);
+    assert!(paths.len() > 20, "{paths:?}");
+    let silent = |path: &&String| {
+        let value = base.pointer(path).unwrap();
+        !others(value, &words).into_iter().any(|other| {
+            let mut changed = base.clone();
+            *changed.pointer_mut(path).unwrap() = other;
+            text(&changed).is_some_and(|text| text != shown)
+        })
+    };
+    paths.iter().filter(silent).cloned().collect()
+}
+
+fn screen() -> Screen {
+    Screen {
+        width: None,
+        height: None,
+        now: jiff::Timestamp::UNIX_EPOCH,
+        zone: jiff::tz::TimeZone::UTC,
+    }
+}
+
+#[test]
+fn every_field_of_every_answer_is_shown_or_has_a_reason() {
+    let screen = screen();
+    let listings = [false, true].map(|long| Listing {
+        long,
+        ..Listing::plain(&screen)
+    });
+    let left_out = [
+        (
+            "query",
+            check(|answer: &QueryResponse| {
+                listings
+                    .each_ref()
+                    .map(|listing| query(answer, listing))
+                    .concat()
+            }),
+        ),
+        ("get", check(|answer: &GetResponse| get(answer, &screen))),
+        (
+            "scopes",
+            check(|answer: &ListScopesResponse| scopes(answer, &screen)),
+        ),
+        (
+            "context",
+            check(|answer: &ContextResponse| context(answer, &listings[0])),
+        ),
+    ];
+    let mut silent = Vec::new();
+    let mut used = HashSet::new();
+    for (command, paths) in left_out {
+        for path in paths {
+            let reason = LEFT_OUT.iter().position(|(of, end, _)| {
+                let inside = *end == "searched" && path.starts_with("/searched/");
+                (of.is_empty() || *of == command) && (inside || path.ends_with(end))
+            });
+            match reason {
+                Some(reason) => drop(used.insert(reason)),
+                None => silent.push(format!("{command} {path}")),
+            }
+        }
+    }
+    assert!(
+        silent.is_empty(),
+        "not shown, without a reason: {silent:#?}"
+    );
+    assert_eq!(
+        used.len(),
+        LEFT_OUT.len(),
+        "a reason for what is shown: {used:?}"
+    );
+}

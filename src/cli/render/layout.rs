@@ -1,0 +1,216 @@
+//! Text wrapped by words and painted, with the words of a question marked in it.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use ack_search::analysis::{TextRole, TokenKind, tokenize};
+use ack_search::analyzer::term_key;
+use ack_search::lexical::QueryTerms;
+use anstyle::Style;
+use textwrap::{Options, WordSeparator, WordSplitter, core::display_width};
+
+use crate::cli::screen::Screen;
+
+/// Text in a style.
+pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The words of a question, to be marked where they occur.
+#[derive(Debug, Clone, Default)]
+pub struct Marks(HashSet<String>);
+
+impl Marks {
+    /// The words of a question.
+    pub fn of(query: &str) -> Self {
+        let terms = QueryTerms::parse(query).terms.into_iter();
+        Self(terms.map(|term| term.key).collect())
+    }
+
+    /// How many of the words a text holds.
+    pub fn count(&self, text: &str) -> usize {
+        let mut found = HashSet::new();
+        tokenize(text, TextRole::Document, &mut |token| {
+            let key = term_key(token.kind, &token.text);
+            if self.0.contains(key.as_ref()) {
+                found.insert(key.into_owned());
+            }
+        });
+        found.len()
+    }
+
+    /// Where they stand in a line.
+    fn ranges(&self, line: &str) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        if self.0.is_empty() {
+            return ranges;
+        }
+        let offset = |part: &str| part.as_ptr().addr() - line.as_ptr().addr();
+        for chunk in line.split_whitespace() {
+            let start = offset(chunk);
+            match self.identifier(chunk) {
+                Some(found) => ranges.push(start + found.start..start + found.end),
+                None => {
+                    let words = chunk.split(|c: char| !c.is_alphanumeric() && c != '\'');
+                    let marked = words.filter(|word| !word.is_empty() && self.holds(word));
+                    ranges.extend(marked.map(|word| offset(word)..offset(word) + word.len()));
+                }
+            }
+        }
+        ranges
+    }
+
+    /// Where a piece of text holds an identifier of the question as a whole.
+    fn identifier(&self, chunk: &str) -> Option<Range<usize>> {
+        let mut found: Option<Range<usize>> = None;
+        let lower = chunk.to_ascii_lowercase();
+        tokenize(chunk, TextRole::Document, &mut |token| {
+            let asked = token.kind == TokenKind::Identifier
+                && self.0.contains(term_key(token.kind, &token.text).as_ref());
+            let place = lower.find(token.text.as_ref()).filter(|_| asked);
+            if let Some(start) = place.filter(|_| found.is_none()) {
+                found = Some(start..start + token.text.len());
+            }
+        });
+        found
+    }
+
+    fn holds(&self, word: &str) -> bool {
+        let mut holds = false;
+        tokenize(word, TextRole::Document, &mut |token| {
+            holds |= self.0.contains(term_key(token.kind, &token.text).as_ref());
+        });
+        holds
+    }
+
+    /// A line in a style, with the words underlined.
+    pub fn paint(&self, style: Style, line: &str) -> String {
+        let mut out = String::new();
+        let mut done = 0;
+        let plain = |until: usize, out: &mut String, done: &mut usize| {
+            let part = line.get(*done..until).unwrap_or_default();
+            if !part.is_empty() {
+                out.push_str(&paint(style, part));
+            }
+            *done = until;
+        };
+        for range in self.ranges(line) {
+            plain(range.start, &mut out, &mut done);
+            let word = line.get(range.clone()).unwrap_or_default();
+            out.push_str(&paint(style.underline(), word));
+            done = range.end;
+        }
+        plain(line.len(), &mut out, &mut done);
+        out
+    }
+}
+
+/// A text as lines of at most the screen's width, each with its indent; a text of several lines stays one.
+pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let first = if number == 0 { first } else { rest };
+        match screen.width {
+            None => lines.push(format!("{first}{line}").trim_end().to_owned()),
+            Some(width) => {
+                // Text without spaces between words is broken anywhere; a long path or address is not.
+                let wide = line.chars().count() < display_width(line);
+                let options = Options::new(width)
+                    .initial_indent(first)
+                    .subsequent_indent(rest)
+                    .word_separator(WordSeparator::AsciiSpace)
+                    .word_splitter(WordSplitter::NoHyphenation)
+                    .break_words(wide);
+                lines.extend(textwrap::wrap(line, options).into_iter().map(Into::into));
+            }
+        }
+    }
+    lines
+}
+
+/// A text wrapped, indented and painted, with marks; each line ends with a line break.
+pub fn block(
+    screen: &Screen,
+    text: &str,
+    (first, rest): (&str, &str),
+    style: Style,
+    marks: &Marks,
+) -> String {
+    let mut out = String::new();
+    for (number, line) in lines(screen, text, first, rest).into_iter().enumerate() {
+        let indent = if number == 0 { first } else { rest };
+        let (indent, body) = match line.strip_prefix(indent) {
+            Some(body) => (indent, body),
+            None => ("", line.as_str()),
+        };
+        out.push_str(indent);
+        out.push_str(&marks.paint(style, body));
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(query: &str, line: &str, marked: &[&str]) {
+        let found: Vec<&str> = Marks::of(query)
+            .ranges(line)
+            .into_iter()
+            .map(|range| &line[range])
+            .collect();
+        assert_eq!(found, marked, "{query} in {line}");
+    }
+
+    #[test]
+    fn the_words_of_a_question_are_marked_where_they_stand() {
+        check(
+            "lock rows",
+            "Locks on rows, locked `row`s",
+            &["Locks", "rows", "locked", "row"],
+        );
+        check("the lock", "the door", &[]);
+        check(
+            "ERR_PNPM_OUTDATED_LOCKFILE",
+            "fails (ERR_PNPM_OUTDATED_LOCKFILE).",
+            &["ERR_PNPM_OUTDATED_LOCKFILE"],
+        );
+        check(
+            "no-transaction",
+            "`-- no-transaction` first",
+            &["no-transaction"],
+        );
+        check(
+            "src/store/ack.rs",
+            "see src/store/ack.rs:42",
+            &["src/store/ack.rs"],
+        );
+        check("naïve café", "Das Café ist naïv", &["Café", "naïv"]);
+        check("", "anything", &[]);
+    }
+
+    #[test]
+    fn nothing_is_lost_where_lines_are_wrapped_and_marked() {
+        let screen = Screen {
+            width: Some(24),
+            height: None,
+            now: jiff::Timestamp::UNIX_EPOCH,
+            zone: jiff::tz::TimeZone::UTC,
+        };
+        let text = "sqlx wraps each migration in a transaction\n\n日本語のとても長い文章はどこでも改行されることがある";
+        let out = block(
+            &screen,
+            text,
+            ("- ", "  "),
+            Style::new(),
+            &Marks::of("migration"),
+        );
+        let plain = anstream::adapter::strip_str(&out).to_string();
+        assert_eq!(
+            plain,
+            "- sqlx wraps each\n  migration in a\n  transaction\n\n  日本語のとても長い文章\n  はどこでも改行されるこ\n  とがある\n"
+        );
+    }
+}

@@ -1,0 +1,311 @@
+//! Short forms of ids, for people: the shortest beginning that no other memory shares, and what a beginning may mean.
+//!
+//! The word that all ids of a program begin with (`ack_`, `obs-`) can be left out. Of a native id (`ack_7be29d_2026-02-09_002`)
+//! the code and the number are enough: `7be2-2`.
+
+use std::collections::HashMap;
+
+use super::engine::Service;
+use super::open::{OpenScope, OpenScopes, Wanted};
+use crate::service::error::Error;
+use ack_api::memory::{Status, StatusFilter};
+use ack_search::inverted::Index;
+
+/// The fewest bytes of a short form.
+const MIN_BYTES: usize = 4;
+/// The longest first word that a short form leaves out.
+const MAX_PREFIX: usize = 8;
+/// Memories that an ambiguous beginning is answered with.
+const MAX_MATCHES: usize = 20;
+
+/// A memory whose id begins with what was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdMatch {
+    /// Its id.
+    pub id: String,
+    /// The scope that holds it.
+    pub scope: String,
+    /// Its title.
+    pub title: String,
+    /// Its status.
+    pub status: Status,
+}
+
+/// The memories that a beginning may mean.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IdMatches {
+    /// The first of them.
+    pub matches: Vec<IdMatch>,
+    /// How many there are.
+    pub total: usize,
+}
+
+impl Service {
+    /// The memories whose ids begin with what was typed; none where it is an id as it stands.
+    ///
+    /// # Errors
+    /// No scope at all, or no store that can be read.
+    pub fn ids_beginning(
+        &self,
+        typed: &str,
+        scope: Option<&str>,
+        filter: StatusFilter,
+    ) -> Result<IdMatches, Error> {
+        let typed = typed.trim().to_lowercase();
+        let mut selection = self.select(scope, None)?;
+        let scopes = selection.scopes.clone();
+        let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
+        let known = |index: &Index| index.find(&typed).is_some() || index.is_rejected(&typed);
+        if typed.is_empty() || opened.iter().filter_map(OpenScope::index).any(known) {
+            return Ok(IdMatches::default());
+        }
+        let mut wanted = Vec::new();
+        for (number, open) in opened.iter().enumerate() {
+            let Some(index) = open.index() else { continue };
+            wanted.extend(
+                index
+                    .live()
+                    .filter(|(_, doc)| filter.allows(doc.status))
+                    .filter(|(doc, _)| begins(index.id(*doc), &typed))
+                    .map(|(doc, _)| (index.id(doc), Wanted { scope: number, doc })),
+            );
+        }
+        wanted.sort_by(|a, b| a.0.cmp(b.0));
+        let total = wanted.len();
+        wanted.truncate(MAX_MATCHES);
+        // What the index says of a status is what it was: the store decides.
+        let records = opened.read(wanted.iter().map(|(_, wanted)| *wanted), filter);
+        let matches: Vec<IdMatch> = wanted
+            .iter()
+            .filter_map(|(id, wanted)| {
+                let memory = records.found.get(&(wanted.scope, (*id).to_owned()))?;
+                Some(IdMatch {
+                    id: memory.id.clone(),
+                    scope: opened.get(wanted.scope)?.name().to_owned(),
+                    title: memory.title.clone(),
+                    status: memory.status,
+                })
+            })
+            .collect();
+        let gone = wanted.len() - matches.len();
+        Ok(IdMatches {
+            matches,
+            total: total - gone,
+        })
+    }
+
+    /// The shortest form of each id that means no other memory of the scopes that are searched.
+    ///
+    /// # Errors
+    /// No scope at all, or no store that can be read.
+    pub fn short_ids(
+        &self,
+        ids: &[&str],
+        scope: Option<&str>,
+    ) -> Result<HashMap<String, String>, Error> {
+        let mut selection = self.select(scope, None)?;
+        let scopes = selection.scopes.clone();
+        let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
+        let mut forms: Vec<Form<'_>> = ids.iter().map(|id| Form::of(id)).collect();
+        for index in opened.iter().filter_map(OpenScope::index) {
+            for (doc, _) in index.live() {
+                let other = index.id(doc);
+                forms.iter_mut().for_each(|form| form.tell_apart(other));
+            }
+        }
+        Ok(forms
+            .into_iter()
+            .map(|form| (form.id.to_owned(), form.shortest()))
+            .collect())
+    }
+}
+
+/// An id without the word that all ids of its program begin with.
+fn own_part(id: &str) -> &str {
+    let end = id.find(['_', '-', ':']).unwrap_or(0);
+    match id.split_at_checked(end + 1) {
+        Some((prefix, rest))
+            if (1..=MAX_PREFIX).contains(&end)
+                && !rest.is_empty()
+                && prefix
+                    .bytes()
+                    .take(end)
+                    .all(|byte| byte.is_ascii_alphabetic()) =>
+        {
+            rest
+        }
+        _ => id,
+    }
+}
+
+/// Code and number of a native id.
+fn code_and_number(id: &str) -> Option<(&str, &str)> {
+    let mut parts = id.strip_prefix("ack_")?.split('_');
+    let (code, day, number) = (parts.next()?, parts.next()?, parts.next()?);
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let hex = code.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (parts.next().is_none() && hex && code.len() == 6 && day.len() == 10 && digits(number))
+        .then_some((code, number))
+}
+
+/// Whether an id begins with what was typed, in lower case.
+fn begins(id: &str, typed: &str) -> bool {
+    let starts = |text: &str| {
+        text.get(..typed.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(typed))
+    };
+    starts(id) || starts(own_part(id)) || {
+        let number = |text: &str| text.parse::<u32>().ok();
+        match (typed.split_once(['-', '.', '·']), code_and_number(id)) {
+            (Some((code, typed)), Some((own, digits))) => {
+                !code.is_empty()
+                    && own.starts_with(code)
+                    && number(typed).is_some()
+                    && number(typed) == number(digits)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What tells an id from the others.
+struct Form<'a> {
+    id: &'a str,
+    /// The longest beginning of its own part that another id shares, in bytes.
+    shared: usize,
+    /// Of a native id: the longest beginning of its code that another id with the same number shares.
+    shared_code: usize,
+}
+
+impl<'a> Form<'a> {
+    const fn of(id: &'a str) -> Self {
+        Self {
+            id,
+            shared: 0,
+            shared_code: 0,
+        }
+    }
+
+    fn tell_apart(&mut self, other: &str) {
+        if other == self.id {
+            return;
+        }
+        self.shared = self.shared.max(common(own_part(self.id), own_part(other)));
+        if let (Some((code, number)), Some((other_code, other_number))) =
+            (code_and_number(self.id), code_and_number(other))
+            && number == other_number
+        {
+            self.shared_code = self.shared_code.max(common(code, other_code));
+        }
+    }
+
+    fn shortest(&self) -> String {
+        if let Some((code, number)) = code_and_number(self.id)
+            && let Some(code) = code.get(..(self.shared_code + 1).max(MIN_BYTES))
+        {
+            let number = number.trim_start_matches('0');
+            return format!("{code}-{}", if number.is_empty() { "0" } else { number });
+        }
+        let own = own_part(self.id);
+        let mut length = (self.shared + 1).max(MIN_BYTES);
+        while let Some(form) = own.get(..length) {
+            // A form that ends in a separator, or could be the number of a result, is no good one.
+            let numeric = form.bytes().all(|byte| byte.is_ascii_digit());
+            if !numeric && form.ends_with(|c: char| c.is_alphanumeric()) && length + 2 < own.len() {
+                return form.to_owned();
+            }
+            length += 1;
+        }
+        self.id.to_owned()
+    }
+}
+
+/// The length of what two texts begin with.
+fn common(a: &str, b: &str) -> usize {
+    a.bytes()
+        .zip(b.bytes())
+        .take_while(|(a, b)| a.eq_ignore_ascii_case(b))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(ids: &[&str], short: &[&str]) {
+        for (id, expected) in ids.iter().zip(short) {
+            let mut form = Form::of(id);
+            ids.iter().for_each(|other| form.tell_apart(other));
+            let form = form.shortest();
+            assert_eq!(&form, expected);
+            let meant: Vec<&&str> = ids
+                .iter()
+                .filter(|id| begins(id, &form.to_lowercase()) || **id == form)
+                .collect();
+            let exact = ids.contains(&form.as_str());
+            assert!(exact || meant == [id], "{form} means {meant:?}");
+        }
+    }
+
+    #[test]
+    fn a_short_form_means_one_memory() {
+        check(
+            &[
+                "ack_7be29d_2026-02-09_001",
+                "ack_7be29d_2026-02-09_002",
+                "ack_7be1ff_2026-03-09_002",
+                "ack_7be100_2026-03-09_002",
+            ],
+            &["7be2-1", "7be2-2", "7be1f-2", "7be10-2"],
+        );
+        check(
+            &["obs-1", "obs-12", "obs-123456789"],
+            &["obs-1", "obs-12", "obs-123456789"],
+        );
+        check(
+            &[
+                "3f2a9c1e-0b1d-4a8e-9d57-6a8f0c2b7e11",
+                "3f2a9c1e-ffff-4a8e-9d57-6a8f0c2b7e11",
+                "12345678-aaaa-4a8e-9d57-6a8f0c2b7e11",
+            ],
+            &["3f2a9c1e-0", "3f2a9c1e-f", "12345678-a"],
+        );
+        // The same code and number on two days.
+        check(
+            &["ack_7be29d_2026-02-09_001", "ack_7be29d_2026-02-10_001"],
+            &["7be29d_2026-02-0", "7be29d_2026-02-1"],
+        );
+        check(
+            &["abc", "Abd", "überlang-und-eigen"],
+            &["abc", "Abd", "übe"],
+        );
+    }
+
+    #[test]
+    fn a_beginning_is_read_in_every_form() {
+        let id = "ack_7be29d_2026-02-09_002";
+        for typed in [
+            "7be2",
+            "ack_7be2",
+            "7be29d_2026",
+            "7be2-2",
+            "7be29d-002",
+            "7be29d·002",
+            "7be2.2",
+        ] {
+            assert!(begins(id, typed), "{typed}");
+        }
+        for typed in [
+            "7be3",
+            "e29d",
+            "7be2-3",
+            "-2",
+            "7be2-",
+            "002",
+            "ack_7be29d_2026-02-09_0022",
+        ] {
+            assert!(!begins(id, typed), "{typed}");
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What a person sees: the real binary at a real terminal of 80 columns.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::pty::{Winsize, openpty};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::cli::{Outcome, binary, filters};
+use crate::support::{Root, fingerprint, memory};
+
+/// A terminal: commands that run at it, one after the other, share its name.
+pub struct Terminal {
+    master: std::fs::File,
+    slave: OwnedFd,
+    /// The home folder of its commands.
+    pub home: TempDir,
+}
+
+impl Terminal {
+    /// A terminal of 80 columns.
+    pub fn new() -> Self {
+        Self::sized(80, 24)
+    }
+
+    /// A terminal of some size.
+    pub fn sized(columns: u16, rows: u16) -> Self {
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let pair = openpty(&size, None).unwrap();
+        Self {
+            master: pair.master.into(),
+            slave: pair.slave,
+            home: TempDir::new().unwrap(),
+        }
+    }
+
+    /// The binary over a root, in this terminal's home.
+    pub fn command(&self, root: &Path, arguments: &[&str]) -> Command {
+        let mut command = binary();
+        command
+            .env("HOME", self.home.path())
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("PAGER")
+            .env_remove("LESS")
+            .env("TERM", "xterm-256color")
+            .env("TZ", "UTC")
+            .arg("--root")
+            .arg(root)
+            .args(arguments);
+        command
+    }
+
+    /// Runs a command with everything at this terminal; typed is what is typed there. Everything it says is in `out`.
+    pub fn run(&mut self, command: &mut Command, typed: &str) -> Outcome {
+        let slave = || Stdio::from(self.slave.try_clone().unwrap());
+        let mut child = command
+            .stdin(slave())
+            .stdout(slave())
+            .stderr(slave())
+            .spawn()
+            .unwrap();
+        self.master.write_all(typed.as_bytes()).unwrap();
+        let mut out = Vec::new();
+        let mut buffer = [0_u8; 4096];
+        loop {
+            let ended = child.try_wait().unwrap();
+            let mut wanted = [PollFd::new(self.master.as_fd(), PollFlags::POLLIN)];
+            let ready = poll(&mut wanted, PollTimeout::from(20_u8)).unwrap() > 0;
+            if ready {
+                let read = self.master.read(&mut buffer).unwrap();
+                out.extend_from_slice(&buffer[..read]);
+            } else if let Some(status) = ended {
+                return Outcome {
+                    code: status.code(),
+                    out: String::from_utf8(out).unwrap().replace("\r\n", "\n"),
+                    err: String::new(),
+                };
+            }
+        }
+    }
+
+    /// Runs a command over a root without a pager.
+    pub fn ack(&mut self, root: &Path, arguments: &[&str]) -> Outcome {
+        let mut command = self.command(root, arguments);
+        command.env("ACK_MEM_PAGER", "cat");
+        self.run(&mut command, "")
+    }
+
+    /// What it shows without colours.
+    pub fn plain(&mut self, root: &Path, arguments: &[&str]) -> String {
+        let mut command = self.command(root, arguments);
+        command.env("ACK_MEM_PAGER", "cat").env("NO_COLOR", "1");
+        self.run(&mut command, "").out
+    }
+}
+
+/// The files a terminal's commands left in its home.
+fn left(terminal: &Terminal) -> Vec<std::path::PathBuf> {
+    walkdir::WalkDir::new(terminal.home.path())
+        .into_iter()
+        .map(|entry| entry.unwrap().into_path())
+        .filter(|path| path.is_file())
+        .collect()
+}
+
+#[test]
+fn what_a_person_sees_at_a_terminal_of_80_columns() {
+    let root = Root::samples();
+    let mut terminal = Terminal::new();
+    let mut text = String::new();
+    for arguments in [
+        &["query", "sqlx", "migration", "transaction", "-n", "3"][..],
+        &["query", "--next"],
+        &["query", "lock", "-s", "ledger-api", "-l", "-n", "1"],
+        &["query", "pnpm lockfile", "-n", "1", "--explain"],
+        &["query", "-a", "-n", "2"],
+        &["query", "pnpm", "--expect", "7be29d-3", "-n", "1"],
+        &["get", "1"],
+        &["get", "7be2"],
+        &[
+            "get",
+            "7be2-2",
+            "--include",
+            "related",
+            "--include",
+            "links",
+            "--include",
+            "timeline",
+        ],
+        &["get", "99"],
+        &["scopes"],
+        &["scopes", "-s", "platform"],
+        &["context", "-n", "2", "-C", "/nowhere/ledger-api"],
+    ] {
+        let said = terminal.ack(root.path(), arguments);
+        let marked = said.out.replace("\u{1b}[4m", "_").replace("\u{1b}[1m", "");
+        let plain = anstream::adapter::strip_str(&marked).to_string();
+        for line in plain.lines() {
+            let width = textwrap::core::display_width(&line.replace('_', ""));
+            assert!(width <= 80, "{width} columns: {line}");
+        }
+        text += &format!(
+            "$ ack-memory {}\n{plain}[exit {}]\n\n",
+            arguments.join(" "),
+            said.code.unwrap()
+        );
+    }
+    filters(root.path()).bind(|| insta::assert_snapshot!("terminal", text));
+}
+
+#[test]
+fn matched_words_are_marked_and_the_title_is_bold() {
+    let root = Root::new();
+    root.store("music", &[memory("m-1", "Tune the xylophone", json!({}))]);
+    let mut terminal = Terminal::new();
+    let said = terminal.ack(root.path(), &["query", "xylophones"]).out;
+    assert!(
+        said.contains("\u{1b}[1mTune the \u{1b}[0m\u{1b}[1m\u{1b}[4mxylophone\u{1b}[0m"),
+        "{said:?}"
+    );
+    let plain = terminal.plain(root.path(), &["query", "xylophones"]);
+    assert!(
+        !plain.contains('\u{1b}') && plain.contains("Tune the xylophone"),
+        "{plain:?}"
+    );
+    let never = terminal
+        .ack(root.path(), &["query", "xylophones", "--color", "never"])
+        .out;
+    assert!(!never.contains('\u{1b}'), "{never:?}");
+}
+
+#[test]
+fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
+    let root = Root::new();
+    let titles = [
+        "Tune the xylophone",
+        "Oil the xylophone",
+        "Sell the xylophone",
+    ];
+    let memories: Vec<_> = titles
+        .iter()
+        .enumerate()
+        .map(|(number, title)| memory(&format!("m-{number}"), title, json!({})))
+        .collect();
+    root.store("music", &memories);
+    let before = fingerprint(root.path());
+    let mut terminal = Terminal::new();
+    let none = terminal.ack(root.path(), &["get", "1"]);
+    assert_eq!(none.code, Some(1));
+    assert!(none.out.contains("at this terminal; there"), "{none:?}");
+    let none = terminal.ack(root.path(), &["query", "--next"]);
+    assert_eq!(none.code, Some(1));
+    assert!(
+        none.out.contains("ask with `ack-memory query` first"),
+        "{none:?}"
+    );
+
+    let page = |terminal: &mut Terminal, arguments: &[&str]| {
+        let said = terminal.plain(root.path(), arguments);
+        let mut shown: Vec<&str> = titles
+            .into_iter()
+            .filter(|title| said.contains(*title))
+            .collect();
+        assert_eq!(shown.len(), 1, "{said}");
+        (shown.remove(0), said.clone())
+    };
+    let (first, said) = page(&mut terminal, &["query", "xylophone", "-n", "1"]);
+    assert!(
+        said.contains("1 of 3") && said.contains("next: ack-memory query --next"),
+        "{said}"
+    );
+    let (second, said) = page(&mut terminal, &["query", "--next"]);
+    assert!(said.contains("2 to 2 of 3"), "{said}");
+    let (third, _) = page(&mut terminal, &["query", "--next"]);
+    let end = terminal.ack(root.path(), &["query", "--next"]);
+    assert!(
+        end.code == Some(1) && end.out.contains("last page"),
+        "{end:?}"
+    );
+    for (number, title) in [("1", first), ("2", second), ("3", third)] {
+        assert_eq!(page(&mut terminal, &["get", number]).0, title);
+    }
+    let beyond = terminal.ack(root.path(), &["get", "4"]);
+    assert!(
+        beyond.code == Some(1) && beyond.out.contains("fewer results"),
+        "{beyond:?}"
+    );
+
+    // Another terminal knows nothing of it, and nobody else may read what is kept.
+    let kept = left(&terminal);
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(
+        (mode(&kept[0]), mode(kept[0].parent().unwrap())),
+        (0o600, 0o700)
+    );
+    let mut other = Terminal::new();
+    other.home = std::mem::replace(&mut terminal.home, TempDir::new().unwrap());
+    assert_eq!(other.ack(root.path(), &["get", "1"]).code, Some(1));
+
+    // A query that is too long ago is forgotten, and one that is damaged.
+    let text = std::fs::read_to_string(&kept[0]).unwrap();
+    let mut recall: serde_json::Value = serde_json::from_str(&text).unwrap();
+    terminal.home = other.home;
+    assert_eq!(terminal.ack(root.path(), &["get", "1"]).code, Some(0));
+    recall["at"] = json!(recall["at"].as_i64().unwrap() - 25 * 3_600);
+    for bad in [recall.to_string(), "{".to_owned(), String::new()] {
+        std::fs::write(&kept[0], bad).unwrap();
+        assert_eq!(terminal.ack(root.path(), &["get", "1"]).code, Some(1));
+    }
+    assert_eq!(
+        fingerprint(root.path()),
+        before,
+        "nothing is written beside a store"
+    );
+}
+
+#[test]
+fn a_number_opens_what_that_query_showed_also_an_unreviewed_memory() {
+    let root = Root::new();
+    let waiting = memory("m-1", "Xylophone", json!({ "status": "staging" }));
+    root.store("music", &[waiting]);
+    let mut terminal = Terminal::new();
+    terminal.ack(root.path(), &["query", "xylophone", "--all"]);
+    let said = terminal.ack(root.path(), &["get", "1"]);
+    assert!(
+        said.code == Some(0) && said.out.contains("Xylophone"),
+        "{said:?}"
+    );
+    // A new query, a new list.
+    terminal.ack(root.path(), &["query", "xylophone"]);
+    assert_eq!(terminal.ack(root.path(), &["get", "1"]).code, Some(1));
+}
+
+#[test]
+fn without_a_terminal_nothing_is_kept_or_wrapped() {
+    let root = Root::samples();
+    let terminal = Terminal::new();
+    let said =
+        crate::cli::run(&mut terminal.command(root.path(), &["query", "deadlock", "-l"])).ok();
+    assert_eq!(left(&terminal), Vec::<std::path::PathBuf>::new());
+    assert!(
+        said.lines().any(|line| line.chars().count() > 100),
+        "{said}"
+    );
+    assert!(said.contains("next page: --cursor "), "{said}");
+}
+
+#[test]
+fn a_long_answer_goes_through_the_pager() {
+    let root = Root::samples();
+    let mut terminal = Terminal::new();
+    let query = ["query", "-n", "20"];
+    let mut paged = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = terminal.command(root.path(), arguments);
+        command.envs(variables.iter().copied());
+        terminal.run(&mut command, "").out
+    };
+    let pager = ("ACK_MEM_PAGER", "sed 's/^/P /'");
+    assert!(paged(&[pager], &query).starts_with("P "));
+    assert!(paged(&[("PAGER", "sed 's/^/P /'")], &query).starts_with("P "));
+    assert!(
+        !paged(&[pager, ("PAGER", "cat")], &["query", "-n", "1"]).starts_with("P "),
+        "it fits"
+    );
+    assert!(!paged(&[pager], &["query", "-n", "20", "--no-pager"]).starts_with("P "));
+    assert!(!paged(&[pager, ("ACK_MEM_PAGER", "")], &query).starts_with("P "));
+    let painted = paged(&[pager], &query);
+    assert!(
+        painted.contains('\u{1b}'),
+        "colours go through: {painted:?}"
+    );
+    let plain = paged(&[pager, ("NO_COLOR", "1")], &query);
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
+    // A pager that is not there, or that is left at once, loses nothing and is no error.
+    let without = paged(&[("ACK_MEM_PAGER", "no-such-pager")], &query);
+    assert!(without.contains("20 of "), "{without}");
+    let mut command = terminal.command(root.path(), &query);
+    command.env("ACK_MEM_PAGER", "true");
+    assert_eq!(terminal.run(&mut command, "").code, Some(0));
+}
