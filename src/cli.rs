@@ -3,6 +3,7 @@
 
 pub mod args;
 mod connect;
+mod curate;
 mod doctor;
 mod error;
 mod eval;
@@ -29,6 +30,7 @@ mod signals;
 mod words;
 
 use ack_api::Diagnostic;
+use ack_api::decision::Verdict;
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
@@ -38,7 +40,7 @@ use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::args::{Cli, ColorArg, Command, ContextArgs, Global, StatusArg};
+use self::args::{ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global, StatusArg};
 use self::render::Listing;
 use self::screen::Screen;
 use crate::cli::error::CliError;
@@ -152,6 +154,22 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     false
 }
 
+fn decide(global: &Global, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
+    at_desk(global, |desk| curate::decide(desk, verdict, args))
+}
+
+/// Runs a command that decides about memories.
+fn at_desk(
+    global: &Global,
+    run: impl FnOnce(curate::Desk<'_>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    run(curate::Desk {
+        config: &load(global)?,
+        json: global.json,
+        now: jiff::Timestamp::now(),
+    })
+}
+
 /// The scopes of every page.
 fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResponse, CliError> {
     let mut request = ListScopesRequest {
@@ -238,6 +256,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::PrintConfig(args) => connect::print_config(&cli.global, &args),
         Command::Connect(args) => connect::connect(&cli.global, &args),
         Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
+        Command::Approve(args) => decide(&cli.global, Verdict::Approve, args),
+        Command::Reject(args) => decide(&cli.global, Verdict::Reject, args),
+        Command::Promote(args) => decide(&cli.global, Verdict::Promote, args),
+        Command::Stage(args) => decide(&cli.global, Verdict::Stage, args),
+        Command::Merge(args) => at_desk(&cli.global, |desk| curate::merge(desk, &args)),
+        Command::Supersede(args) => at_desk(&cli.global, |desk| curate::supersede(desk, &args)),
+        Command::Undo(args) => at_desk(&cli.global, |desk| curate::undo(desk, &args)),
         Command::Import(args) => {
             import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now())
         }

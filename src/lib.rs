@@ -56,6 +56,7 @@
 )]
 
 mod connect;
+mod curate;
 mod hook;
 mod live;
 

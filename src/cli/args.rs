@@ -1,6 +1,7 @@
 //! The command line as it is typed: the settings of every command here, the commands by their subject.
 
 mod clients;
+mod curate;
 mod day;
 mod old;
 mod read;
@@ -8,6 +9,7 @@ mod scopes;
 mod stores;
 
 pub use clients::*;
+pub use curate::*;
 pub use read::*;
 pub use scopes::*;
 pub use stores::*;
@@ -189,6 +191,20 @@ pub enum Command {
     Connect(ConnectArgs),
     /// Take it out again
     Disconnect(DisconnectArgs),
+    /// Decide that agents may see memories
+    Approve(ChosenArgs),
+    /// Decide that nobody sees memories
+    Reject(ChosenArgs),
+    /// Approve memories that matter beyond their project
+    Promote(ChosenArgs),
+    /// Put memories back among those that wait for review
+    Stage(ChosenArgs),
+    /// Decide that a memory says the same as another one, and unite them
+    Merge(MergeArgs),
+    /// Decide that a newer memory takes the place of another one
+    Supersede(SupersedeArgs),
+    /// Take the newest batch of decisions back
+    Undo(UndoArgs),
     /// Import memories from JSON lines into a scope
     Import(ImportArgs),
     /// Build or update the vector table of a scope (--scope NAME) or of every one (--all)

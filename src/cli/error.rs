@@ -12,6 +12,7 @@ use ack_store::hint::io_hint;
 
 use crate::config::SettingsError;
 use crate::connect::ConnectError;
+use crate::curate::CurateError;
 use crate::import::ImportError;
 use crate::mcp::http::ServeError;
 use crate::scope::ScopeError;
@@ -35,6 +36,15 @@ pub enum CliError {
     /// The server cannot listen on HTTP.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// A decision about memories cannot be made.
+    #[error(transparent)]
+    Curate(CurateError),
+    /// Nobody who may decide asked for it.
+    #[error("nothing was decided: {problem}")]
+    Curator {
+        /// What is missing.
+        problem: &'static str,
+    },
     /// The vector table of a scope cannot be built.
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
@@ -140,6 +150,7 @@ impl CliError {
             Self::Connect(error) => error,
             Self::Import(error) => error,
             Self::Serve(error) => error,
+            Self::Curate(error) => error,
             _ => return None,
         })
     }
@@ -174,6 +185,7 @@ impl Diagnostic for CliError {
             Self::Offline => ErrorCode::ModelUnusable,
             Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
+            Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,
         }
@@ -203,6 +215,10 @@ impl Diagnostic for CliError {
                 "numbers are those of the last `ack-memory query` at this terminal; there was none in the last day"
             }
             Self::AmbiguousId { .. } => "write more of the id",
+            Self::Curator { .. } => {
+                "run it in a terminal; for scripts, put a token of your own (16 characters or more) \
+                 into `curator-token` in the root folder and into ACK_MEM_CURATOR_TOKEN"
+            }
             Self::Io { source, .. } => {
                 io_hint(source).unwrap_or("check that the path exists and may be used")
             }

@@ -127,6 +127,8 @@ pub struct Row {
     pub dated: bool,
     /// Whether the line named its status.
     pub stated: bool,
+    /// The fields that the line gave a value, under the names of their columns.
+    pub given: Vec<String>,
 }
 
 /// Reads one line.
@@ -136,6 +138,7 @@ pub struct Row {
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     let values: Map<String, Value> =
         serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
+    let given = given(&values);
     let values = Value::Object(values);
     let mut parsed: ImportLine =
         serde_path_to_error::deserialize(&values).map_err(|error| explain(&values, &error))?;
@@ -226,7 +229,20 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         named,
         dated,
         stated,
+        given,
     })
+}
+
+/// The fields that have a value; `null` is none.
+fn given(values: &Map<String, Value>) -> Vec<String> {
+    let given = values.iter().filter(|(_, value)| !value.is_null());
+    given
+        .map(|(name, _)| match name.as_str() {
+            "tags" => "concepts".to_owned(),
+            "body" => "narrative".to_owned(),
+            name => name.to_owned(),
+        })
+        .collect()
 }
 
 /// `ack_<six characters>_<day>_<three digits>`, from the content.

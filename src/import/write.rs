@@ -260,10 +260,9 @@ fn compare(
                     && match *column {
                         // An undated line got the time of its first import.
                         "created_at" => row.dated,
-                        "updated_at" => update && *wanted != Value::Null,
-                        "status" => update && row.stated,
-                        column if CURATED.contains(&column) => update && *wanted != Value::Null,
-                        _ => true,
+                        "updated_at" => update && gives(row, column),
+                        column if CURATED.contains(&column) => update && gives(row, column),
+                        column => !update || gives(row, column),
                     }
             },
         );
@@ -303,15 +302,16 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
             COLUMNS.join(", "),
             marks.join(", ")
         ))?;
-        let set = |(column, mark): (&&str, &String)| match *column {
-            "status" => format!("status = CASE WHEN ?20 THEN {mark} ELSE status END"),
-            "created_at" => format!("created_at = CASE WHEN ?21 THEN {mark} ELSE created_at END"),
-            column if CURATED.contains(&column) || column == "updated_at" => {
-                format!("{column} = coalesce({mark}, {column})")
-            }
-            column => format!("{column} = {mark}"),
+        // The last parameter has a bit for each column that the line gives.
+        let set = |(number, (column, mark)): (usize, (&&str, &String))| {
+            format!(
+                "{column} = CASE WHEN ?{} & {} THEN {mark} ELSE {column} END",
+                COLUMNS.len() + 1,
+                1_u64 << number
+            )
         };
-        let sets: Vec<String> = COLUMNS.iter().zip(&marks).skip(1).map(set).collect();
+        let columns = COLUMNS.iter().zip(&marks).enumerate().skip(1);
+        let sets: Vec<String> = columns.map(set).collect();
         let mut replace = transaction.prepare(&format!(
             "UPDATE memories SET {} WHERE id = ?1",
             sets.join(", ")
@@ -337,10 +337,12 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
                 _ => row.status.as_str(),
             };
             if previous.is_some() {
-                parameters.extend([
-                    Value::Integer(row.stated.into()),
-                    Value::Integer(row.dated.into()),
-                ]);
+                let bits = COLUMNS
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, column)| gives(row, column));
+                let bits = bits.fold(0, |bits, (number, _)| bits | 1_i64 << number);
+                parameters.push(Value::Integer(bits));
                 replace.execute(rusqlite::params_from_iter(parameters))?;
             } else {
                 insert.execute(rusqlite::params_from_iter(parameters))?;
@@ -351,6 +353,14 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
         }
     }
     transaction.commit()
+}
+
+/// Whether a line says what a column holds. What it does not say stays as it is in the store.
+fn gives(row: &Row, column: &str) -> bool {
+    match column {
+        "created_at" => row.dated,
+        column => row.given.iter().any(|given| given == column),
+    }
 }
 
 fn values(row: &Row) -> Vec<Value> {

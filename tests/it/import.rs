@@ -479,6 +479,48 @@ fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
 }
 
 #[test]
+fn an_update_erases_nothing_that_the_line_does_not_give() {
+    let case = Case::new();
+    let whole = json!({
+        "id": "a", "title": "Whole", "subtitle": "Sub", "project": "shop", "type": "gotcha", "session": "s", "session_id": "i",
+        "date": "2026-01-04", "facts": ["one"], "concepts": ["two"], "files": ["three.rs"], "narrative": "Long text",
+        "confidence": 0.5, "reviewed_by": "ines",
+    });
+    case.import(lines(&[whole]), &[]).ok();
+    let row = || -> Vec<rusqlite::types::Value> {
+        let columns = "title, subtitle, project, type, session, session_id, date, facts, concepts, files, narrative, \
+                       confidence, reviewed_by, created_at, status";
+        let sql = format!("SELECT {columns} FROM memories");
+        case.store()
+            .query_row(&sql, [], |row| {
+                (0..15).map(|column| row.get(column)).collect()
+            })
+            .unwrap()
+    };
+    let before = row();
+    // Approving by import, with keys that say nothing.
+    let approved = json!({ "id": "a", "title": "Whole", "status": "approved", "narrative": null, "facts": null });
+    assert_eq!(
+        counts(&case.report(&lines(&[approved.clone()]), &["--update"])),
+        (0, 1, 0, 0)
+    );
+    let after = row();
+    assert_eq!(after[..14], before[..14]);
+    assert_eq!(after[14], "approved".to_owned().into());
+    assert_eq!(
+        counts(&case.report(&lines(&[approved]), &["--update"])),
+        (0, 0, 1, 0)
+    );
+    // What a line gives counts, an empty list too.
+    let emptied = json!({ "id": "a", "title": "Whole", "facts": [], "body": "Short" });
+    case.import(lines(&[emptied]), &["--update"]).ok();
+    assert_eq!(
+        (row()[7].clone(), row()[10].clone()),
+        ("[]".to_owned().into(), "Short".to_owned().into())
+    );
+}
+
+#[test]
 fn an_update_does_not_bring_back_what_was_rejected() {
     let case = Case::new();
     let text = lines(&[json!({ "id": "a", "title": "Wrong" })]);

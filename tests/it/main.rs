@@ -16,6 +16,7 @@ mod connect;
 mod connect_files;
 mod context;
 mod copies;
+mod curate;
 mod curation;
 mod decisions;
 mod detection;

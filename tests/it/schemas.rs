@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use ack_api::decision::Decision;
 use ack_api::memory::StatusFilter;
 use ack_api::{
     ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include,
@@ -57,6 +58,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("scope.resource", schema_for!(ScopeResource).to_value()),
         ("curate_pending.output", schema_for!(Review).to_value()),
         ("error", schema_for!(ErrorBody).to_value()),
+        ("decision", schema_for!(Decision).to_value()),
         ("manifest", schema_for!(Manifest).to_value()),
         ("config", schema_for!(ConfigFile).to_value()),
         ("import-line", schema_for!(ImportLine).to_value()),

@@ -11,6 +11,8 @@ pub enum ErrorCode {
     CannotServe,
     /// The request exceeded its time limit.
     DeadlineExceeded,
+    /// Nobody who may decide about memories asked for it.
+    DecisionRefused,
     /// An import was refused.
     ImportRefused,
     /// The vector table of a scope cannot be built.
@@ -69,10 +71,11 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in alphabetical order.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Cancelled,
         Self::CannotServe,
         Self::DeadlineExceeded,
+        Self::DecisionRefused,
         Self::ImportRefused,
         Self::IndexFailed,
         Self::InternalError,
@@ -108,6 +111,7 @@ impl ErrorCode {
             Self::Cancelled => "cancelled",
             Self::CannotServe => "cannot_serve",
             Self::DeadlineExceeded => "deadline_exceeded",
+            Self::DecisionRefused => "decision_refused",
             Self::ImportRefused => "import_refused",
             Self::IndexFailed => "index_failed",
             Self::InternalError => "internal_error",

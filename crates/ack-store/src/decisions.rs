@@ -130,15 +130,10 @@ impl Decisions {
         self.by_id.get(id).map_or(&[], |decided| &decided.lines)
     }
 
-    /// Every decision of a batch, in no order.
-    pub fn of_batch<'a>(&'a self, batch: &'a str) -> impl Iterator<Item = &'a Decision> {
-        self.all()
-            .filter(move |decision| decision.batch.as_deref() == Some(batch))
-    }
-
-    /// Every decision, in no order.
-    pub fn all(&self) -> impl Iterator<Item = &Decision> {
-        self.by_id.values().flat_map(|decided| &decided.lines)
+    /// The newest decision about each memory, in no order. Those after which a damaged line comes
+    /// are left out.
+    pub fn newest(&self) -> impl Iterator<Item = &Decision> {
+        self.by_id.values().filter_map(Decided::last)
     }
 
     /// The memories whose newest decision says that this one replaces them.

@@ -1,0 +1,315 @@
+//! The commands that decide about memories. A person runs them: they refuse to write without a
+//! terminal, unless the caller has the owner's token.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal};
+use std::sync::Arc;
+
+use ack_api::decision::{Decision, Verdict};
+use ack_api::text;
+use serde_json::json;
+
+use super::args::{ChosenArgs, DecideArgs, MergeArgs, SupersedeArgs, UndoArgs};
+use super::{write_err, write_plain};
+use crate::cli::error::CliError;
+use crate::config::Config;
+use crate::curate::find::{Filter, by_id, waiting};
+use crate::curate::{Candidate, Sitting, log, undo};
+use crate::scope::resolve::find;
+use crate::scope::{Registry, Scope, ScopeError};
+use crate::service::Error;
+
+/// The variable with the owner's token, for scripts.
+pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
+/// The file under the root that holds the same token.
+pub const TOKEN_FILE: &str = "curator-token";
+/// The fewest characters of a token.
+const MIN_TOKEN: usize = 16;
+/// How many memories are listed before a question.
+const LISTED: usize = 20;
+
+/// What a command knows: the settings, how to print, the time.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// Whether to print JSON.
+    pub json: bool,
+    /// When the command began.
+    pub now: jiff::Timestamp,
+}
+
+impl Desk<'_> {
+    /// The scopes whose memories may be decided about: those with a store and a manifest that can
+    /// be read.
+    pub fn scopes(&self, only: Option<&str>) -> Result<Vec<Arc<Scope>>, CliError> {
+        let only = only.or(self
+            .config
+            .pinned
+            .as_ref()
+            .map(|pinned| pinned.value.as_str()));
+        let found = Registry::new(self.config).discover().scopes;
+        let usable = |scope: &Arc<Scope>| scope.problem.is_none() && scope.store.path().exists();
+        let Some(name) = only else {
+            return Ok(found.into_iter().filter(usable).collect());
+        };
+        let scope = find(&found, name).ok_or_else(|| ScopeError::NotFound {
+            name: name.to_owned(),
+            known: found.iter().map(|scope| scope.name.clone()).collect(),
+            projects: Vec::new(),
+        })?;
+        Ok(vec![scope])
+    }
+
+    /// Begins a sitting, if the caller may decide.
+    pub fn sitting(&self, because: Option<String>) -> Result<Sitting, CliError> {
+        let reason = because.map(|reason| text::line(&reason, 500));
+        Ok(Sitting::begin(self.actor()?, reason, self.now))
+    }
+
+    /// Who decides.
+    ///
+    /// # Errors
+    /// There is neither a terminal nor the owner's token.
+    fn actor(&self) -> Result<String, CliError> {
+        let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+        let name = text::line(&name.unwrap_or_else(|_| "unknown".to_owned()), 100);
+        if let Some(given) = std::env::var_os(ENV_TOKEN).filter(|given| !given.is_empty()) {
+            let path = self.config.root.value.join(TOKEN_FILE);
+            let token = ack_sys::files::read(&path, 4_096).unwrap_or_default();
+            let token = String::from_utf8_lossy(&token);
+            let token = token.trim();
+            if token.len() < MIN_TOKEN || given.to_string_lossy().trim() != token {
+                return Err(CliError::Curator {
+                    problem: "the token in ACK_MEM_CURATOR_TOKEN is not the one in the root's \
+                              curator-token",
+                });
+            }
+            return Ok(format!("process:{name}"));
+        }
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            return Ok(format!("human:{name}"));
+        }
+        Err(CliError::Curator {
+            problem: "a person decides about memories, and there is no terminal",
+        })
+    }
+}
+
+/// Runs `approve`, `reject`, `promote` and `stage`.
+pub fn decide(desk: Desk<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
+    let scopes = desk.scopes(args.decide.scope.as_deref())?;
+    let filter = Filter {
+        kind: args.kind,
+        project: args.project,
+        tag: args.tag,
+        session: args.session,
+    };
+    let by_filter = args.ids.is_empty();
+    if by_filter && filter.is_empty() && !args.waiting {
+        return Err(CliError::invalid(
+            "ID",
+            "missing",
+            "ids, or --type, --project, --tag, --session or --waiting to choose among those that wait",
+        ));
+    }
+    let candidates = if by_filter {
+        waiting(&scopes, &filter)?
+    } else {
+        let found = args.ids.iter().map(|id| by_id(&scopes, id));
+        found.collect::<Result<Vec<_>, _>>()?
+    };
+    if candidates.is_empty() {
+        return Err(CliError::invalid(
+            "the selection",
+            "nothing",
+            "memories that wait for review; `ack-memory review --list` shows them",
+        ));
+    }
+    let dry_run = args.decide.dry_run;
+    let sitting = prepare(desk, &args.decide)?;
+    if by_filter && !dry_run && !args.yes && !confirmed(verdict, &candidates) {
+        write_err("nothing was decided\n");
+        return Ok(());
+    }
+    let decisions = candidates
+        .iter()
+        .map(|candidate| (candidate, vec![sitting.decision(candidate, verdict)]));
+    carry_out(desk, &sitting, decisions.collect(), dry_run)
+}
+
+/// Runs `merge`.
+pub fn merge(desk: Desk<'_>, args: &MergeArgs) -> Result<(), CliError> {
+    replace(desk, &args.id, &args.into, Verdict::Merge, &args.decide)
+}
+
+/// Runs `supersede`.
+pub fn supersede(desk: Desk<'_>, args: &SupersedeArgs) -> Result<(), CliError> {
+    replace(desk, &args.id, &args.by, Verdict::Supersede, &args.decide)
+}
+
+fn replace(
+    desk: Desk<'_>,
+    id: &str,
+    into: &str,
+    verdict: Verdict,
+    args: &DecideArgs,
+) -> Result<(), CliError> {
+    let scopes = desk.scopes(args.scope.as_deref())?;
+    let (gone, stays) = (by_id(&scopes, id)?, by_id(&scopes, into)?);
+    let sitting = prepare(desk, args)?;
+    let decisions = sitting.replacement(&gone, &stays, verdict)?;
+    carry_out(desk, &sitting, vec![(&gone, decisions)], args.dry_run)
+}
+
+/// Runs `undo`.
+pub fn undo(desk: Desk<'_>, args: &UndoArgs) -> Result<(), CliError> {
+    let scopes = desk.scopes(args.scope.as_deref())?;
+    let sitting = if args.dry_run {
+        rehearsal(desk)
+    } else {
+        desk.sitting(None)?
+    };
+    let undo = undo::prepare(&scopes, args.batch.as_deref(), &sitting)?;
+    let mut count = 0;
+    for (scope, decisions) in &undo.decisions {
+        count += decisions.len();
+        if !args.dry_run {
+            log::write_again(scope, decisions)?;
+        }
+    }
+    if desk.json {
+        let decisions: Vec<&Decision> = undo.decisions.iter().flat_map(|(_, all)| all).collect();
+        return print_json(
+            &json!({ "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run }),
+        );
+    }
+    let would = if args.dry_run {
+        "would take back"
+    } else {
+        "took back"
+    };
+    write_plain(&format!(
+        "{would} {} of batch {}\n",
+        decided(count),
+        undo.batch
+    ))
+}
+
+fn prepare(desk: Desk<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
+    if args.dry_run {
+        return Ok(rehearsal(desk));
+    }
+    desk.sitting(args.because.clone())
+}
+
+/// A sitting that writes nothing, which anybody may begin.
+fn rehearsal(desk: Desk<'_>) -> Sitting {
+    Sitting::begin("process:dry-run".to_owned(), None, desk.now)
+}
+
+/// Writes the decisions, scope by scope, and says what was done.
+fn carry_out(
+    desk: Desk<'_>,
+    sitting: &Sitting,
+    decisions: Vec<(&Candidate, Vec<Decision>)>,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
+    let mut told = String::new();
+    for (candidate, decisions) in &decisions {
+        let _ = writeln!(told, "  {}", summary(candidate));
+        let entry = by_scope
+            .entry(candidate.scope.name.as_str())
+            .or_insert_with(|| (&candidate.scope, Vec::new()));
+        entry.1.extend(decisions.iter().cloned());
+    }
+    let mut changed = Vec::new();
+    let mut count = 0;
+    for (scope, decisions) in by_scope.values() {
+        if dry_run {
+            count += decisions.len();
+            continue;
+        }
+        let written = log::write(scope, decisions)?;
+        count += written.count;
+        changed.extend(written.changed);
+    }
+    if desk.json {
+        let all: Vec<&Decision> = by_scope.values().flat_map(|(_, all)| all).collect();
+        return print_json(&json!({
+            "batch": sitting.batch, "written": count, "dry_run": dry_run, "changed": changed, "decisions": all,
+        }));
+    }
+    let would = if dry_run { "would write " } else { "" };
+    let mut text = format!("{would}{}:\n{told}", decided(count));
+    for id in &changed {
+        let _ = writeln!(
+            text,
+            "  {id} changed since it was read; nothing was decided about it"
+        );
+    }
+    if !dry_run && count > 0 {
+        let _ = writeln!(text, "undo: ack-memory undo {}", sitting.batch);
+    }
+    write_plain(&text)
+}
+
+/// One line about a memory.
+fn summary(candidate: &Candidate) -> String {
+    let memory = candidate.memory();
+    let title = text::line(&memory.title, 80);
+    format!("{}  {}  {title}", memory.id, candidate.scope.name)
+}
+
+fn decided(count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} decision{plural}")
+}
+
+/// Shows what was chosen and asks.
+fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> bool {
+    let mut text = String::new();
+    for candidate in candidates.iter().take(LISTED) {
+        let _ = writeln!(text, "  {}", summary(candidate));
+    }
+    if candidates.len() > LISTED {
+        let _ = writeln!(text, "  and {} more", candidates.len() - LISTED);
+    }
+    let plural = if candidates.len() == 1 {
+        "memory"
+    } else {
+        "memories"
+    };
+    let _ = write!(
+        text,
+        "{} {} {plural}? [y/N] ",
+        capitalised(verdict),
+        candidates.len()
+    );
+    write_err(&text);
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    ["y", "yes"].contains(&answer.trim().to_lowercase().as_str())
+}
+
+fn capitalised(verdict: Verdict) -> String {
+    let word = verdict.as_str();
+    let (first, rest) = word.split_at(1);
+    first.to_uppercase() + rest
+}
+
+fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
+    write_plain(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
+}
+
+/// The error for a command that found no scope to work on.
+impl From<crate::curate::CurateError> for CliError {
+    fn from(error: crate::curate::CurateError) -> Self {
+        match error {
+            crate::curate::CurateError::Store(error) => Self::Request(Error::from(error)),
+            error => Self::Curate(error),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Curation: finds memories, turns what a person decided into decisions, and appends them to the
+//! log of their scope.
+//!
+//! Only commands that a person runs come here; nothing that answers an agent does. A decision is
+//! made about the content that was read, and is written only if the memory is still the same under
+//! the lock of the log ([`log`]). The stores themselves are never written.
+
+pub mod find;
+pub mod log;
+pub mod undo;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ack_api::decision::{Decision, Edit, Verdict};
+use ack_api::memory::Memory;
+use ack_api::{Diagnostic, ErrorCode, text};
+use ack_store::StoreError;
+use ack_store::read::Curated;
+use std::borrow::Cow;
+
+use crate::scope::Scope;
+
+/// Why a decision cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CurateError {
+    /// No memory has this id or prefix.
+    #[error("no memory has the id `{id}`, or one that begins with it")]
+    NotFound {
+        /// What was asked for.
+        id: String,
+        /// Ids like it.
+        nearest: Vec<String>,
+    },
+    /// Several memories do.
+    #[error("`{id}` begins the ids of several memories: {}", text::list(found))]
+    Ambiguous {
+        /// What was asked for.
+        id: String,
+        /// Some of them, with their scopes.
+        found: Vec<String>,
+    },
+    /// It cannot take the place of the other memory.
+    #[error("`{into}` cannot take the place of `{id}`: {reason}")]
+    Successor {
+        /// The memory that goes.
+        id: String,
+        /// The memory that stays.
+        into: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// There is nothing to take back.
+    #[error("there is nothing to undo{}", batch.as_ref().map_or_else(String::new, |batch| format!(": no decision of the batch `{batch}` counts")))]
+    NothingToUndo {
+        /// The batch that was asked for.
+        batch: Option<String>,
+    },
+    /// The log cannot be written.
+    #[error("cannot write the decisions to `{}`: {source}", path.display())]
+    Write {
+        /// The log.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
+    /// A store or its log cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Diagnostic for CurateError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotFound { .. } => ErrorCode::MemoryNotFound,
+            Self::Ambiguous { .. } | Self::Successor { .. } | Self::NothingToUndo { .. } => {
+                ErrorCode::InvalidArgument
+            }
+            Self::Write { .. } => ErrorCode::IoError,
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        Some(match self {
+            Self::NotFound { nearest, .. } if !nearest.is_empty() => {
+                format!("did you mean {}?", text::list(nearest)).into()
+            }
+            Self::NotFound { .. } => {
+                "`ack-memory review --list` shows what waits, with its ids".into()
+            }
+            Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
+            Self::Successor { .. } => "name another memory of the same scope".into(),
+            Self::NothingToUndo { .. } => {
+                "`ack-memory get ID --include history` shows every decision about a memory".into()
+            }
+            Self::Write { .. } => {
+                "nothing was decided; check the folder's permissions and the free space".into()
+            }
+            Self::Store(error) => error.hint().into(),
+        })
+    }
+}
+
+/// A memory that is decided about.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its scope.
+    pub scope: Arc<Scope>,
+    /// The memory as it was read.
+    pub curated: Curated,
+}
+
+impl Candidate {
+    /// The memory.
+    pub const fn memory(&self) -> &Memory {
+        &self.curated.memory
+    }
+}
+
+/// Who decides, in one command or sitting.
+#[derive(Debug, Clone)]
+pub struct Sitting {
+    /// `human:NAME` or `process:NAME`.
+    pub actor: String,
+    /// Why, if that was said.
+    pub reason: Option<String>,
+    /// The name of the batch, for `undo`.
+    pub batch: String,
+    /// When.
+    pub now: jiff::Timestamp,
+}
+
+impl Sitting {
+    /// Begins a sitting. The batch is named by the time, so that later ones sort behind it.
+    pub fn begin(actor: String, reason: Option<String>, now: jiff::Timestamp) -> Self {
+        // Two processes may begin in the same millisecond.
+        let process = std::process::id() & 0xffff;
+        let batch = format!("{}-{process:04x}", now.strftime("%Y%m%d-%H%M%S-%3f"));
+        Self {
+            actor,
+            reason,
+            batch,
+            now,
+        }
+    }
+
+    /// A decision about a memory.
+    pub fn decision(&self, candidate: &Candidate, verdict: Verdict) -> Decision {
+        Decision {
+            id: candidate.memory().id.clone(),
+            digest: candidate.curated.digest.clone(),
+            verdict,
+            was: candidate.memory().status,
+            edit: None,
+            into: None,
+            reason: self.reason.clone(),
+            actor: self.actor.clone(),
+            batch: Some(self.batch.clone()),
+            time: ack_api::time::show(self.now),
+        }
+    }
+
+    /// The decisions that put `into` in the place of another memory. A merge also adds the facts,
+    /// tags and files that only the other one has.
+    ///
+    /// # Errors
+    /// `into` is in another scope, is the memory itself, or was rejected.
+    pub fn replacement(
+        &self,
+        candidate: &Candidate,
+        into: &Candidate,
+        verdict: Verdict,
+    ) -> Result<Vec<Decision>, CurateError> {
+        let refuse = |reason| CurateError::Successor {
+            id: candidate.memory().id.clone(),
+            into: into.memory().id.clone(),
+            reason,
+        };
+        if candidate.scope.name != into.scope.name {
+            return Err(refuse("it is in another scope"));
+        }
+        if candidate.memory().id == into.memory().id {
+            return Err(refuse("it is the same memory"));
+        }
+        if into.memory().status == ack_api::memory::Status::Rejected {
+            return Err(refuse("it was rejected"));
+        }
+        if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
+            return Err(refuse("it is itself replaced by that memory"));
+        }
+        let mut gone = self.decision(candidate, verdict);
+        gone.into = Some(into.memory().id.clone());
+        let mut decisions = vec![gone];
+        if verdict == Verdict::Merge
+            && let Some(edit) = union(into, candidate.memory())
+        {
+            let mut united = self.decision(into, Verdict::Edit);
+            united.edit = Some(edit);
+            decisions.push(united);
+        }
+        Ok(decisions)
+    }
+}
+
+/// The lists of a memory with what another one adds; `None` if it adds nothing. What was edited
+/// before stays edited.
+fn union(into: &Candidate, other: &Memory) -> Option<Edit> {
+    let memory = into.memory();
+    let with = |own: &[String], added: &[String]| {
+        let folded: Vec<String> = own.iter().map(|entry| fold(entry)).collect();
+        let new = added.iter().filter(|entry| !folded.contains(&fold(entry)));
+        let all: Vec<String> = own.iter().chain(new).cloned().collect();
+        (all.len() > own.len()).then_some(all)
+    };
+    let facts = with(&memory.facts, &other.facts);
+    let concepts = with(&memory.concepts, &other.concepts);
+    let files = with(&memory.files, &other.files);
+    if facts.is_none() && concepts.is_none() && files.is_none() {
+        return None;
+    }
+    let mut edit = into.previous_edit();
+    edit.facts = facts.or(edit.facts);
+    edit.concepts = concepts.or(edit.concepts);
+    edit.files = files.or(edit.files);
+    Some(edit)
+}
+
+/// A text without differences that do not matter.
+fn fold(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.').to_lowercase();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Candidate {
+    /// What was edited in it before, if that counts.
+    fn previous_edit(&self) -> Edit {
+        if !self.curated.is_decided {
+            return Edit::default();
+        }
+        let decisions = self.scope.store.decisions().unwrap_or_default();
+        let last = decisions.about(&self.memory().id).last().cloned();
+        last.and_then(|last| last.edit).unwrap_or_default()
+    }
+}

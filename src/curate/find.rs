@@ -1,0 +1,145 @@
+//! Finds the memories that a decision is about: by id, by the beginning of one, or by what they
+//! are.
+
+use std::sync::Arc;
+
+use ack_api::memory::{Status, fold_name, nearest};
+use ack_store::READ_TIMEOUT;
+use ack_store::read::Curated;
+
+use super::{Candidate, CurateError};
+use crate::scope::Scope;
+
+/// How many memories an ambiguous prefix names.
+const MAX_LISTED: usize = 8;
+
+/// Which memories a command is about, if it names no ids.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only of this type.
+    pub kind: Option<String>,
+    /// Only of this project.
+    pub project: Option<String>,
+    /// Only with this tag.
+    pub tag: Option<String>,
+    /// Only of the session with this name or id.
+    pub session: Option<String>,
+}
+
+impl Filter {
+    /// Whether it lets everything through.
+    pub const fn is_empty(&self) -> bool {
+        self.kind.is_none()
+            && self.project.is_none()
+            && self.tag.is_none()
+            && self.session.is_none()
+    }
+
+    fn allows(&self, curated: &Curated) -> bool {
+        let memory = &curated.memory;
+        let same = |wanted: &Option<String>, values: &[Option<&String>]| {
+            wanted.as_ref().is_none_or(|wanted| {
+                let wanted = fold_name(wanted);
+                values
+                    .iter()
+                    .flatten()
+                    .any(|value| fold_name(value) == wanted)
+            })
+        };
+        let tags: Vec<Option<&String>> = memory.concepts.iter().map(Some).collect();
+        same(&self.kind, &[memory.kind.as_ref()])
+            && same(
+                &self.project,
+                &[memory.project.as_ref(), memory.project_alias.as_ref()],
+            )
+            && same(&self.tag, &tags)
+            && same(
+                &self.session,
+                &[memory.session.as_ref(), memory.session_id.as_ref()],
+            )
+    }
+}
+
+/// The memory with an id, or the only one whose id begins so.
+///
+/// # Errors
+/// There is none, or there are several; or a store cannot be read.
+pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
+    let mut found = Vec::new();
+    for scope in scopes {
+        if let Some(curated) = scope.store.snapshot(|snapshot| snapshot.curated(id))? {
+            found.push(Candidate {
+                scope: Arc::clone(scope),
+                curated,
+            });
+        }
+    }
+    let mut known = Vec::new();
+    if found.is_empty() {
+        each(scopes, &mut |scope, curated| {
+            if !id.is_empty() && curated.memory.id.starts_with(id) {
+                found.push(Candidate {
+                    scope: Arc::clone(scope),
+                    curated,
+                });
+            } else {
+                known.push(curated.memory.id);
+            }
+        })?;
+    }
+    match found.len() {
+        0 => Err(CurateError::NotFound {
+            id: id.to_owned(),
+            nearest: nearest(id, known.iter().map(String::as_str), 3),
+        }),
+        1 => Ok(found.remove(0)),
+        _ => Err(CurateError::Ambiguous {
+            id: id.to_owned(),
+            found: found
+                .iter()
+                .take(MAX_LISTED)
+                .map(|candidate| format!("{} in {}", candidate.memory().id, candidate.scope.name))
+                .collect(),
+        }),
+    }
+}
+
+/// The memories that wait for review, oldest first.
+///
+/// # Errors
+/// A store cannot be read.
+pub fn waiting(scopes: &[Arc<Scope>], filter: &Filter) -> Result<Vec<Candidate>, CurateError> {
+    let mut found = Vec::new();
+    each(scopes, &mut |scope, curated| {
+        if curated.memory.status == Status::Staging && filter.allows(&curated) {
+            found.push(Candidate {
+                scope: Arc::clone(scope),
+                curated,
+            });
+        }
+    })?;
+    // Memories without a date come last; equals stay in stored order.
+    found.sort_by_key(|candidate| {
+        let created = candidate.memory().created_at;
+        (created.is_none(), created)
+    });
+    Ok(found)
+}
+
+fn each(
+    scopes: &[Arc<Scope>],
+    visit: &mut dyn FnMut(&Arc<Scope>, Curated),
+) -> Result<(), CurateError> {
+    for scope in scopes {
+        // A snapshot that was disturbed is read again, so nothing is passed on before its end.
+        let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+            let mut read = Vec::new();
+            snapshot.curate(&mut |curated| read.push(curated))?;
+            Ok(read)
+        })?;
+        for curated in read {
+            visit(scope, curated);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! The commands that decide: what they write, who may run them, and that nothing of it is ever lost or half there.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ack_memory::api::decision::Decision;
+use serde_json::{Value, json};
+
+use crate::cli::{Outcome, ack, binary, run};
+use crate::support::{Root, fingerprint, memory};
+
+const TOKEN: &str = "a-token-of-the-owner";
+
+/// The binary over a root, with the owner's token.
+fn with_token(root: &Path, arguments: &[&str]) -> Command {
+    let file = root.join("curator-token");
+    if !file.exists() {
+        fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    }
+    let mut command = binary();
+    command
+        .env("ACK_MEM_CURATOR_TOKEN", TOKEN)
+        .env("USER", "ana")
+        .arg("--root")
+        .arg(root)
+        .args(arguments);
+    command
+}
+
+fn decide(root: &Path, arguments: &[&str]) -> Outcome {
+    run(&mut with_token(root, arguments))
+}
+
+fn staged(root: &Root, scope: &str, count: usize) {
+    let memories: Vec<Value> = (0..count)
+        .map(|n| {
+            let kind = ["gotcha", "decision"][n % 2];
+            memory(
+                &format!("{scope}-{n:04}"),
+                &format!("Lesson {n} of {scope}"),
+                json!({ "status": "staging", "type": kind, "project": "shop" }),
+            )
+        })
+        .collect();
+    root.store(scope, &memories);
+}
+
+/// The lines of a scope's log; each must be a decision.
+fn log(root: &Root, scope: &str) -> Vec<Decision> {
+    let path = root.scope_folder(scope).join("decisions.jsonl");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .map(|line| Decision::parse(line).unwrap())
+        .collect()
+}
+
+/// The ids that agents may see.
+fn approved(root: &Path) -> Vec<String> {
+    let answer = ack(root, &["query", "--limit", "50", "--json"]).ok();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let mut ids: Vec<String> = answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn nobody_decides_without_a_terminal_or_the_owners_token() {
+    let root = Root::new();
+    staged(&root, "alpha", 3);
+    let refused = |command: &mut Command| {
+        let outcome = run(command);
+        assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+        assert!(
+            outcome.err.contains("nothing was decided"),
+            "{}",
+            outcome.err
+        );
+    };
+    for arguments in [
+        &["approve", "alpha-0001"][..],
+        &["reject", "--waiting", "--yes"],
+        &["promote", "alpha-0001"],
+        &["stage", "alpha-0001"],
+        &["merge", "alpha-0001", "--into", "alpha-0002"],
+        &["supersede", "alpha-0001", "--by", "alpha-0002"],
+        &["undo"],
+    ] {
+        refused(binary().arg("--root").arg(root.path()).args(arguments));
+        // The file alone is not enough, nor is another token, nor a short one.
+        refused(with_token(root.path(), arguments).env_remove("ACK_MEM_CURATOR_TOKEN"));
+        refused(with_token(root.path(), arguments).env("ACK_MEM_CURATOR_TOKEN", "another"));
+        let mut short = with_token(root.path(), arguments);
+        fs::write(root.path().join("curator-token"), "short").unwrap();
+        refused(short.env("ACK_MEM_CURATOR_TOKEN", "short"));
+        fs::remove_file(root.path().join("curator-token")).unwrap();
+        refused(
+            binary()
+                .arg("--root")
+                .arg(root.path())
+                .args(arguments)
+                .env("ACK_MEM_CURATOR_TOKEN", ""),
+        );
+    }
+    assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
+    // What would be decided may be seen by anybody.
+    let seen = ack(root.path(), &["approve", "alpha-0001", "--dry-run"]).ok();
+    assert!(
+        seen.contains("would write 1 decision") && seen.contains("Lesson 1"),
+        "{seen}"
+    );
+    assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
+}
+
+#[test]
+fn memories_are_decided_about_by_id_by_prefix_and_by_what_they_are() {
+    let root = Root::new();
+    staged(&root, "alpha", 12);
+    staged(&root, "beta", 2);
+    let stores = fingerprint(root.path());
+    let told = decide(
+        root.path(),
+        &["approve", "alpha-0003", "beta-0001", "--because", "read it"],
+    )
+    .ok();
+    assert!(
+        told.contains("2 decisions") && told.contains("undo: ack-memory undo"),
+        "{told}"
+    );
+    assert_eq!(approved(root.path()), ["alpha-0003", "beta-0001"]);
+    let line = &log(&root, "alpha")[0];
+    assert_eq!(line.actor, "process:ana");
+    assert_eq!(line.reason.as_deref(), Some("read it"));
+    // `alpha-001` begins two ids.
+    let ambiguous = decide(root.path(), &["reject", "alpha-001"]);
+    assert_eq!(ambiguous.code, Some(1));
+    assert!(
+        ambiguous.err.contains("alpha-0010 in alpha"),
+        "{}",
+        ambiguous.err
+    );
+    let unknown = decide(root.path(), &["reject", "alpha-9"]);
+    assert_eq!(unknown.code, Some(1));
+    decide(root.path(), &["reject", "beta-0000"]).ok();
+    decide(
+        root.path(),
+        &[
+            "promote",
+            "--type",
+            "decision",
+            "--project",
+            "shop",
+            "--yes",
+        ],
+    )
+    .ok();
+    assert_eq!(
+        approved(root.path()),
+        [
+            "alpha-0001",
+            "alpha-0003",
+            "alpha-0005",
+            "alpha-0007",
+            "alpha-0009",
+            "alpha-0011",
+            "beta-0001"
+        ]
+    );
+    let nothing = decide(root.path(), &["approve"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.err);
+    for (path, before) in stores {
+        if path.extension().is_some_and(|extension| extension == "db") {
+            assert_eq!(fingerprint(root.path()).get(&path), Some(&before));
+        }
+    }
+}
+
+#[test]
+fn the_newest_batch_is_taken_back_and_then_the_one_before() {
+    let root = Root::new();
+    staged(&root, "alpha", 4);
+    decide(root.path(), &["approve", "alpha-0000", "alpha-0001"]).ok();
+    decide(root.path(), &["reject", "alpha-0001", "alpha-0002"]).ok();
+    assert_eq!(approved(root.path()), ["alpha-0000"]);
+    let dry = ack(root.path(), &["undo", "--dry-run"]).ok();
+    assert!(dry.contains("would take back 2 decisions"), "{dry}");
+    decide(root.path(), &["undo"]).ok();
+    assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0001"]);
+    decide(root.path(), &["undo"]).ok();
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+    let nothing = decide(root.path(), &["undo"]);
+    assert_eq!(nothing.code, Some(1));
+    assert!(nothing.err.contains("nothing to undo"), "{}", nothing.err);
+    assert_eq!(log(&root, "alpha").len(), 8, "nothing is removed");
+}
+
+#[test]
+fn a_merged_memory_leaves_its_facts_tags_and_files() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("old", "Retry twice", json!({ "status": "staging", "facts": ["Once is too few.", "The proxy drops the first"], "concepts": ["proxy"], "files": ["src/a.rs"] })),
+            memory("new", "Retry thrice", json!({ "facts": ["once is  too few"], "concepts": ["retry"] })),
+        ],
+    );
+    decide(root.path(), &["merge", "old", "--into", "new"]).ok();
+    let got = ack(root.path(), &["get", "new", "--json"]).ok();
+    let got: Value = serde_json::from_str(&got).unwrap();
+    assert_eq!(
+        got["facts"],
+        json!(["once is too few", "The proxy drops the first"])
+    );
+    assert_eq!(got["concepts"], json!(["retry", "proxy"]));
+    assert_eq!(approved(root.path()), ["new"]);
+    // The other way round would leave neither.
+    let circle = decide(root.path(), &["supersede", "new", "--by", "old"]);
+    assert_eq!(circle.code, Some(1), "{}", circle.out);
+    for (id, into) in [("new", "new"), ("new", "nobody")] {
+        assert_eq!(
+            decide(root.path(), &["merge", id, "--into", into]).code,
+            Some(1)
+        );
+    }
+}
+
+#[test]
+fn two_writers_at_once_lose_nothing() {
+    let root = Root::new();
+    staged(&root, "alpha", 120);
+    let children: Vec<_> = (0..12)
+        .map(|writer| {
+            let ids: Vec<String> = (0..10)
+                .map(|n| format!("alpha-{:04}", writer * 10 + n))
+                .collect();
+            let mut arguments = vec!["approve"];
+            arguments.extend(ids.iter().map(String::as_str));
+            let mut command = with_token(root.path(), &arguments);
+            command.stdout(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(log(&root, "alpha").len(), 120);
+}
+
+#[test]
+fn a_writer_that_is_killed_at_any_moment_leaves_a_log_that_reads() {
+    let root = Root::new();
+    staged(&root, "alpha", 300);
+    let path = root.scope_folder("alpha").join("decisions.jsonl");
+    let mut lengths = Vec::new();
+    for moment in 0..50_u64 {
+        let mut child = with_token(root.path(), &["approve", "--waiting", "--yes"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(moment * 4));
+        let _ = child.kill();
+        child.wait().unwrap();
+        lengths.push(fs::metadata(&path).map_or(0, |metadata| metadata.len()));
+        // Whatever is there reads, and the next decision counts.
+        decide(root.path(), &["reject", "alpha-0299"]).ok();
+        assert!(!approved(root.path()).contains(&"alpha-0299".to_owned()));
+        decide(root.path(), &["stage", "--because", "again", "alpha-0000"]).ok();
+    }
+    lengths.dedup();
+    assert!(
+        lengths.len() > 2,
+        "no kill came while it wrote, or all came too late: {lengths:?}"
+    );
+}
