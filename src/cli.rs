@@ -22,6 +22,7 @@ mod prompt;
 mod query;
 mod recall;
 mod render;
+mod review;
 mod scopes;
 mod screen;
 mod serve;
@@ -263,6 +264,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Merge(args) => at_desk(&cli.global, |desk| curate::merge(desk, &args)),
         Command::Supersede(args) => at_desk(&cli.global, |desk| curate::supersede(desk, &args)),
         Command::Undo(args) => at_desk(&cli.global, |desk| curate::undo(desk, &args)),
+        Command::Review(args) => at_desk(&cli.global, |desk| review::run(desk, args)),
         Command::Import(args) => {
             import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now())
         }

@@ -8,6 +8,7 @@
 pub mod find;
 pub mod log;
 pub mod undo;
+pub mod warnings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -219,11 +220,12 @@ fn union(into: &Candidate, other: &Memory) -> Option<Edit> {
     if facts.is_none() && concepts.is_none() && files.is_none() {
         return None;
     }
-    let mut edit = into.previous_edit();
-    edit.facts = facts.or(edit.facts);
-    edit.concepts = concepts.or(edit.concepts);
-    edit.files = files.or(edit.files);
-    Some(edit)
+    Some(into.with_previous_edit(Edit {
+        facts,
+        concepts,
+        files,
+        ..Edit::default()
+    }))
 }
 
 /// A text without differences that do not matter.
@@ -233,6 +235,21 @@ fn fold(text: &str) -> String {
 }
 
 impl Candidate {
+    /// An edit of its present text, together with what was edited before and stays.
+    pub fn with_previous_edit(&self, edit: Edit) -> Edit {
+        let before = self.previous_edit();
+        Edit {
+            title: edit.title.or(before.title),
+            subtitle: edit.subtitle.or(before.subtitle),
+            facts: edit.facts.or(before.facts),
+            concepts: edit.concepts.or(before.concepts),
+            files: edit.files.or(before.files),
+            narrative: edit.narrative.or(before.narrative),
+            kind: edit.kind.or(before.kind),
+            project: edit.project.or(before.project),
+        }
+    }
+
     /// What was edited in it before, if that counts.
     fn previous_edit(&self) -> Edit {
         if !self.curated.is_decided {

@@ -191,6 +191,8 @@ pub enum Command {
     Connect(ConnectArgs),
     /// Take it out again
     Disconnect(DisconnectArgs),
+    /// Go through the memories that wait for review, and decide about each
+    Review(ReviewArgs),
     /// Decide that agents may see memories
     Approve(ChosenArgs),
     /// Decide that nobody sees memories

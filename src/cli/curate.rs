@@ -73,8 +73,11 @@ impl Desk<'_> {
     /// # Errors
     /// There is neither a terminal nor the owner's token.
     fn actor(&self) -> Result<String, CliError> {
-        let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-        let name = text::line(&name.unwrap_or_else(|_| "unknown".to_owned()), 100);
+        let name = ["USER", "LOGNAME"]
+            .into_iter()
+            .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+        let name = name.unwrap_or_else(|| "unknown".into());
+        let name = text::line(&name.to_string_lossy(), 100);
         if let Some(given) = std::env::var_os(ENV_TOKEN).filter(|given| !given.is_empty()) {
             let path = self.config.root.value.join(TOKEN_FILE);
             let token = ack_sys::files::read(&path, 4_096).unwrap_or_default();
@@ -136,7 +139,7 @@ pub fn decide(desk: Desk<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), 
     let decisions = candidates
         .iter()
         .map(|candidate| (candidate, vec![sitting.decision(candidate, verdict)]));
-    carry_out(desk, &sitting, decisions.collect(), dry_run)
+    carry_out(desk, &sitting, &decisions.collect::<Vec<_>>(), dry_run)
 }
 
 /// Runs `merge`.
@@ -160,7 +163,7 @@ fn replace(
     let (gone, stays) = (by_id(&scopes, id)?, by_id(&scopes, into)?);
     let sitting = prepare(desk, args)?;
     let decisions = sitting.replacement(&gone, &stays, verdict)?;
-    carry_out(desk, &sitting, vec![(&gone, decisions)], args.dry_run)
+    carry_out(desk, &sitting, &[(&gone, decisions)], args.dry_run)
 }
 
 /// Runs `undo`.
@@ -210,15 +213,15 @@ fn rehearsal(desk: Desk<'_>) -> Sitting {
 }
 
 /// Writes the decisions, scope by scope, and says what was done.
-fn carry_out(
+pub fn carry_out(
     desk: Desk<'_>,
     sitting: &Sitting,
-    decisions: Vec<(&Candidate, Vec<Decision>)>,
+    decisions: &[(&Candidate, Vec<Decision>)],
     dry_run: bool,
 ) -> Result<(), CliError> {
     let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
     let mut told = String::new();
-    for (candidate, decisions) in &decisions {
+    for (candidate, decisions) in decisions {
         let _ = writeln!(told, "  {}", summary(candidate));
         let entry = by_scope
             .entry(candidate.scope.name.as_str())
@@ -300,7 +303,7 @@ fn capitalised(verdict: Verdict) -> String {
     first.to_uppercase() + rest
 }
 
-fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
+pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
     write_plain(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
 }
 

@@ -1,6 +1,7 @@
 //! The commands that decide: what they write, who may run them, and that nothing of it is ever lost or half there.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -277,4 +278,165 @@ fn a_writer_that_is_killed_at_any_moment_leaves_a_log_that_reads() {
         lengths.len() > 2,
         "no kill came while it wrote, or all came too late: {lengths:?}"
     );
+}
+
+/// Runs a command at a real terminal where all of this is typed: its exit code, and what it shows.
+fn at_terminal(command: &mut Command, typed: &str) -> (Option<i32>, String) {
+    let pair = nix::pty::openpty(None, None).unwrap();
+    let stream = || Stdio::from(pair.slave.try_clone().unwrap());
+    let mut child = command
+        .stdin(stream())
+        .stdout(stream())
+        .stderr(stream())
+        .spawn()
+        .unwrap();
+    drop(pair.slave);
+    // The command holds copies of its streams, which would keep the terminal open.
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut terminal = File::from(pair.master);
+    terminal.write_all(typed.as_bytes()).unwrap();
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4_096]);
+    while let Ok(length @ 1..) = terminal.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..length]);
+    }
+    let code = child.wait().unwrap().code();
+    (code, String::from_utf8_lossy(&shown).replace("\r\n", "\n"))
+}
+
+fn person(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = binary();
+    command
+        .env("USER", "ana")
+        .arg("--root")
+        .arg(root)
+        .args(arguments);
+    command
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_about_what_was_not_named() {
+    let root = Root::new();
+    staged(&root, "alpha", 25);
+    let command = ["approve", "--type", "gotcha"];
+    let (code, shown) = at_terminal(&mut person(root.path(), &command), "n\n");
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("Approve 13 memories? [y/N]"), "{shown}");
+    assert_eq!(log(&root, "alpha").len(), 0);
+    let (code, shown) = at_terminal(&mut person(root.path(), &command), "y\n");
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(log(&root, "alpha").len(), 13);
+    assert_eq!(log(&root, "alpha")[0].actor, "human:ana");
+}
+
+#[test]
+fn a_queue_is_gone_through_with_keys_alone() {
+    let root = Root::new();
+    let narrative = (0..40)
+        .map(|n| format!("Line {n} of the text"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    root.store(
+        "alpha",
+        &[
+            memory("keep", "Retry with jitter", json!({ "facts": ["Jitter spreads the load"] })),
+            memory("w1", "Retry with jitter too", json!({ "status": "staging", "facts": ["Once more"], "created_at": "2026-01-01T00:00:00Z" })),
+            memory("w2", "Wrong", json!({ "status": "staging", "narrative": narrative, "created_at": "2026-01-02T00:00:00Z" })),
+            memory("w3", "Use password = hunter2hunter2", json!({ "status": "staging", "created_at": "2026-01-03T00:00:00Z" })),
+            memory("w4", "Edit \u{1b}[31mme", json!({ "status": "staging", "created_at": "2026-01-04T00:00:00Z" })),
+            memory("w5", "Leave me", json!({ "status": "staging", "created_at": "2026-01-05T00:00:00Z" })),
+        ],
+    );
+    let editor = root.path().join("editor");
+    fs::write(
+        &editor,
+        "sed -i 's/^title = .*/title = \"Edited by hand\"/' \"$1\"\n",
+    )
+    .unwrap();
+    let mut command = person(root.path(), &["review"]);
+    command
+        .env("EDITOR", format!("/bin/sh {}", editor.display()))
+        .env_remove("VISUAL");
+    // Help; merge; a wrong target; the whole text; rejected, taken back, rejected again; skipped; edited; left.
+    let typed = "?\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
+    let (code, shown) = at_terminal(&mut command, typed);
+    assert_eq!(code, Some(0), "{shown}");
+    for expected in [
+        "5 memories wait for review",
+        "1/5",
+        "approved: keep  Retry with jitter",
+        "no memory has the id `nobody`",
+        "28 more lines: n",
+        "Line 39 of the text",
+        "looks like it holds a password",
+        "3 decisions: write? [y/n]",
+        "undo: ack-memory undo",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert!(!shown.contains("\u{1b}[31m"), "{shown}");
+    let log = log(&root, "alpha");
+    let told: Vec<(&str, &str)> = log
+        .iter()
+        .map(|line| (line.id.as_str(), line.verdict.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("w1", "merge"),
+            ("keep", "edit"),
+            ("w2", "reject"),
+            ("w4", "edit")
+        ]
+    );
+    assert_eq!(log[2].reason.as_deref(), Some("not true"));
+    assert_eq!(approved(root.path()), ["keep", "w4"]);
+    let got = ack(root.path(), &["get", "w4"]).ok();
+    assert!(got.contains("Edited by hand"), "{got}");
+}
+
+#[test]
+fn decisions_are_applied_from_a_list() {
+    let root = Root::new();
+    staged(&root, "alpha", 4);
+    let listed = ack(root.path(), &["review", "--list", "--json"]).ok();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["total"], 4);
+    let line = |position: usize, verdict: &str| {
+        let mut entry = listed["waiting"][position].clone();
+        entry["verdict"] = json!(verdict);
+        entry.to_string() + "\n"
+    };
+    let file = root.path().join("decisions.txt");
+    let apply = |text: String| {
+        fs::write(&file, text).unwrap();
+        decide(root.path(), &["review", "--apply", file.to_str().unwrap()])
+    };
+    let wrong = apply(line(0, "approve") + &line(1, "bless"));
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+    assert!(wrong.err.contains("line 2"), "{}", wrong.err);
+    assert_eq!(
+        log(&root, "alpha").len(),
+        0,
+        "nothing is written if one line is wrong"
+    );
+    apply(line(0, "approve") + "\n" + &line(1, "reject")).ok();
+    assert_eq!(approved(root.path()), ["alpha-0000"]);
+    // What changed since it was listed is not decided about.
+    let database = root.scope_folder("alpha").join("memory.db");
+    rusqlite::Connection::open(database)
+        .unwrap()
+        .execute_batch("UPDATE memories SET narrative = 'other' WHERE id = 'alpha-0002'")
+        .unwrap();
+    let stale = apply(line(2, "approve"));
+    assert!(
+        stale.err.contains("changed since it was listed"),
+        "{}",
+        stale.err
+    );
+    assert_eq!(approved(root.path()), ["alpha-0000"]);
+    let refused = ack(root.path(), &["review", "--apply", file.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(1), "{}", refused.err);
 }

@@ -501,14 +501,14 @@ fn an_update_erases_nothing_that_the_line_does_not_give() {
     // Approving by import, with keys that say nothing.
     let approved = json!({ "id": "a", "title": "Whole", "status": "approved", "narrative": null, "facts": null });
     assert_eq!(
-        counts(&case.report(&lines(&[approved.clone()]), &["--update"])),
+        counts(&case.report(lines(std::slice::from_ref(&approved)), &["--update"])),
         (0, 1, 0, 0)
     );
     let after = row();
     assert_eq!(after[..14], before[..14]);
     assert_eq!(after[14], "approved".to_owned().into());
     assert_eq!(
-        counts(&case.report(&lines(&[approved]), &["--update"])),
+        counts(&case.report(lines(&[approved]), &["--update"])),
         (0, 0, 1, 0)
     );
     // What a line gives counts, an empty list too.
