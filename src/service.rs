@@ -18,6 +18,7 @@ mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
 mod short_id;
+pub mod standing;
 pub(crate) mod validate;
 
 use std::collections::HashSet;

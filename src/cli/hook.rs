@@ -17,6 +17,7 @@ use crate::hook;
 use crate::hook::wire::{Event, Host, Moment, Output};
 use crate::service::Service;
 use ack_api::text;
+use jiff::Timestamp;
 
 /// How long a host may take to send what it has to say.
 const SENDING: Duration = Duration::from_secs(2);
@@ -105,7 +106,9 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     let surface = named.and_then(Result::ok).map(|offer| offer.toolset);
     let service = Service::for_the_process(config);
     let output = match event.moment {
-        Moment::SessionStart => hook::session_start(service, surface.as_ref(), &event),
+        Moment::SessionStart => {
+            hook::session_start(service, surface.as_ref(), &event, Timestamp::now())
+        }
         Moment::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
     };
     service.close();

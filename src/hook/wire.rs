@@ -1,7 +1,7 @@
 //! What hosts send to a hook and what they accept from it, and nothing of what it means.
 //!
 //! Claude Code, Codex and Gemini CLI share one shape: `cwd` and `source` come in, `hookSpecificOutput` with
-//! `additionalContext` goes out, and any other key on the way out is refused by Codex. Gemini CLI and what was made from it
+//! `additionalContext` goes out, with `systemMessage` for the person; any unknown key on the way out is refused by Codex. Gemini CLI and what was made from it
 //! send a `timestamp` too. Cursor names its events in camel case, sends `workspace_roots`, and reads `additional_context`.
 //! Copilot CLI names no event, says `sessionId`, and reads `additionalContext` alone.
 
@@ -170,6 +170,19 @@ impl Event {
                 json!({ "hookSpecificOutput": { "hookEventName": self.name, "additionalContext": text } })
             }
         })
+    }
+
+    /// The output with a line for the person, who sees it instead of the model; `None` where the host has no place for one.
+    /// Read in the published packages: Claude Code 2.1.330, Codex 0.169, Gemini CLI 0.61.
+    pub fn with_message(&self, output: Option<Output>, message: &str) -> Option<Output> {
+        if !matches!(self.host, Host::ClaudeCode | Host::Codex | Host::Gemini) {
+            return output;
+        }
+        let mut value = output.map_or_else(|| json!({}), |output| output.0);
+        if let Some(members) = value.as_object_mut() {
+            members.insert("systemMessage".to_owned(), json!(message));
+        }
+        Some(Output(value))
     }
 
     /// The output that adds nothing; `None` where that is no output at all.

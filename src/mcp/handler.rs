@@ -10,10 +10,16 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
+use std::time::Duration;
+
 use super::client::Ways;
-use super::{INSTRUCTIONS, Server, prompts, raw, refusal, resources, tools, until_cancelled};
+use super::{Server, prompts, raw, refusal, resources, tools, until_cancelled};
+use crate::service::standing::Standing;
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
+
+/// How long a client that connects waits for what the stores say about themselves.
+const STANDING_BUDGET: Duration = Duration::from_millis(25);
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -29,10 +35,8 @@ impl ServerHandler for Server {
         if let Some(tools) = capabilities.tools.as_mut().filter(|_| self.tells) {
             tools.list_changed = Some(true);
         }
-        let mut instructions = self
-            .surface
-            .instructions()
-            .unwrap_or_else(|| INSTRUCTIONS.to_owned());
+        let standing = Standing::within(self.service, STANDING_BUDGET);
+        let mut instructions = self.surface.instructions(&standing);
         let others = self.upstreams.names().join(", ");
         if !others.is_empty() {
             let others = text::line(&others, 300);

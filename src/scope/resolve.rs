@@ -249,7 +249,7 @@ pub fn select(
 }
 
 /// Whether a scope is searched without being named.
-fn is_visible(scope: &Scope, current: &Current) -> bool {
+pub fn is_visible(scope: &Scope, current: &Current) -> bool {
     let own = current
         .scope
         .as_ref()

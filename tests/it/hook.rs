@@ -34,7 +34,8 @@ fn added(outcome: Outcome) -> String {
         return out;
     }
     let answer: Value = serde_json::from_str(&out).unwrap();
-    let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
+    let mut keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
+    keys.retain(|key| *key != "systemMessage");
     assert_eq!(keys, ["hookSpecificOutput"], "Codex refuses any other key");
     let inner = answer["hookSpecificOutput"].as_object().unwrap();
     assert_eq!(
@@ -116,7 +117,78 @@ fn what_others_learned_about_the_dependencies_is_told_and_nothing_private() {
         assert!(!text.contains(hidden), "{hidden} is in {text}");
     }
     assert!(
-        text.contains("Waiting for review and not shown: 1."),
+        !text.contains("for review"),
+        "the model cannot review: {text}"
+    );
+}
+
+/// The line that the person sees, of a host of the common shape.
+fn message(outcome: Outcome) -> Option<String> {
+    let out = outcome.ok();
+    let answer: Value = serde_json::from_str(&out).unwrap_or_default();
+    answer["systemMessage"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn the_person_and_not_the_model_reads_what_waits_for_review() {
+    let root = Root::new();
+    let at = |id: &str, status: &str, created: &str| {
+        memory(
+            id,
+            id,
+            json!({ "status": status, "project": "p", "created_at": created }),
+        )
+    };
+    let old = "2026-01-01T00:00:00Z";
+    root.store("p", &[at("a", "staging", old), at("b", "staging", old)]);
+    let folder = project(&root, "p", "main");
+    let outcome = start(root.path(), &event(&folder, "startup"));
+    assert!(!outcome.out.contains("hookSpecificOutput"), "{outcome:?}");
+    let line = message(outcome).unwrap();
+    assert!(
+        line.contains("no memory is approved yet") && line.contains("2 wait for review"),
+        "{line}"
+    );
+    assert_eq!(message(start(root.path(), &event(&folder, "resume"))), None);
+    // Cursor and Copilot CLI have no place for such a line.
+    let cursor = json!({ "hook_event_name": "sessionStart", "workspace_roots": [folder] });
+    assert_eq!(start(root.path(), &cursor).out, "{}\n");
+    let copilot = json!({ "sessionId": "s", "cwd": folder, "source": "new" });
+    assert_eq!(start(root.path(), &copilot).out, "");
+
+    // Of a queue that is young, nothing is said.
+    let root = Root::new();
+    let now = jiff::Timestamp::now().to_string();
+    root.store("p", &[at("a", "approved", old), at("b", "staging", &now)]);
+    let folder = project(&root, "p", "main");
+    assert_eq!(
+        message(start(root.path(), &event(&folder, "startup"))),
+        None
+    );
+    let root = Root::new();
+    root.store("p", &[at("a", "approved", old), at("b", "staging", old)]);
+    let folder = project(&root, "p", "main");
+    let line = message(start(root.path(), &event(&folder, "startup"))).unwrap();
+    assert!(
+        line.contains("1 of this project waits for review, the oldest since"),
+        "{line}"
+    );
+}
+
+#[test]
+fn nothing_is_called_reviewed_that_only_counts_as_approved() {
+    let root = Root::new();
+    let store = crate::cli::claude_mem(&root.scope_folder("p").join("claude-mem.db"));
+    store
+        .execute_batch("INSERT INTO observations (id, project, title) VALUES (2, 'p', 'Anything')")
+        .unwrap();
+    root.manifest("p", "unreviewed = \"approved\"");
+    let folder = project(&root, "p", "main");
+    let text = added(start(root.path(), &event(&folder, "startup")));
+    assert!(
+        text.starts_with(
+            "ack-memory: stored notes, not individually reviewed, about the project p."
+        ),
         "{text}"
     );
 }

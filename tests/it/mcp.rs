@@ -507,6 +507,52 @@ fn the_instructions_say_when_to_search_and_fit_where_clients_cut() {
     filters().bind(|| insta::assert_snapshot!("instructions", instructions));
 }
 
+#[test]
+fn the_instructions_are_those_of_the_configuration() {
+    let hello = |root: &Root| {
+        let hello = Server::start(root.path()).initialize("2025-11-25");
+        hello["instructions"].as_str().unwrap().to_owned()
+    };
+    let root = Root::new();
+    let staged = json!({ "status": "staging" });
+    root.store(
+        "diary",
+        &[
+            memory("a", "Anything", staged.clone()),
+            memory("b", "Else", staged),
+        ],
+    );
+    let text = hello(&root);
+    assert!(
+        text.starts_with("No memory is approved yet: 2 wait"),
+        "{text}"
+    );
+    root.manifest("diary", "unreviewed = \"approved\"");
+    root.store("two", &[memory("c", "Approved", json!({}))]);
+    let text = hello(&root);
+    assert!(
+        text.contains("learned, not individually reviewed."),
+        "{text}"
+    );
+    root.manifest(
+        "diary",
+        "visibility = \"private\"\nunreviewed = \"approved\"",
+    );
+    let text = hello(&root);
+    assert!(text.contains("learned, reviewed by people."), "{text}");
+    assert!(
+        !text.contains("diary"),
+        "a private scope that is not current is not named: {text}"
+    );
+    // A store that cannot be read delays no handshake.
+    std::fs::write(
+        root.scope_folder("broken").join("memory.db"),
+        vec![0xA5; 4096],
+    )
+    .unwrap();
+    assert!(hello(&root).starts_with("Search with query_memories"));
+}
+
 // Answers and errors.
 
 #[test]
@@ -853,7 +899,7 @@ fn a_manifest_that_is_a_pipe_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn nothing_under_the_root_is_opened_before_the_first_call() {
+fn before_the_first_call_only_manifests_and_stores_are_read() {
     let root = Root::samples();
     let log = tempfile::NamedTempFile::new().unwrap();
     let works = Command::new("strace")
@@ -892,9 +938,21 @@ fn nothing_under_the_root_is_opened_before_the_first_call() {
     let root_text = root.path().to_str().unwrap();
     let read = || std::fs::read_to_string(log.path()).unwrap();
     let before = read();
+    // The instructions say whether people reviewed the memories, and whether any is approved.
+    let allowed = |line: &&str| {
+        let is_read = line.contains("O_RDONLY");
+        let ends = ["/scopes", "/scope.toml", "/memory.db", "/config.toml"];
+        let names_scope = ["dana-private", "kiosk-web", "ledger-api", "platform"];
+        let path = line.split('"').nth(1).unwrap_or_default();
+        is_read
+            && ends
+                .iter()
+                .chain(&names_scope)
+                .any(|end| path.ends_with(end))
+    };
     let touched: Vec<&str> = before
         .lines()
-        .filter(|line| line.contains(root_text))
+        .filter(|line| line.contains(root_text) && !allowed(line))
         .collect();
     assert!(touched.is_empty(), "{touched:#?}");
     server.call("query_memories", json!({ "query": "deadlock" }));

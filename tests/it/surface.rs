@@ -181,7 +181,10 @@ fn the_set_of_the_four_is_what_there_is_without_one() {
     let mut plain = Server::start(root.path());
     let hello = plain.initialize("2025-06-18");
     assert_eq!(listed(&mut named), listed(&mut plain));
-    assert_eq!(hello["instructions"], ack_memory::mcp::INSTRUCTIONS);
+    assert_eq!(
+        hello["instructions"],
+        ack_memory::mcp::INSTRUCTIONS.as_str()
+    );
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn the_docs_say_what_a_session_costs() {
             "`tools/list`",
             cost(&json!({ "tools": tools(&Toolset::default()) }).to_string()),
         ),
-        ("the instructions", cost(INSTRUCTIONS)),
+        ("the instructions", cost(&INSTRUCTIONS)),
         (
             "`query_memories`, ten results of the samples",
             cost(

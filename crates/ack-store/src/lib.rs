@@ -35,6 +35,7 @@ pub mod projects;
 pub mod quick_state;
 pub mod read;
 pub mod record;
+pub mod review_counts;
 pub mod sessions;
 mod snapshot;
 mod store;

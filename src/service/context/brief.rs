@@ -35,6 +35,10 @@ pub struct Brief {
     pub context: ContextResponse,
     /// How many memories the scopes searched would serve.
     pub served: usize,
+    /// How many wait for review in all of them.
+    pub waiting: u64,
+    /// Some of these memories are from a store that keeps no status, whose notes count as approved unreviewed.
+    pub unreviewed: bool,
     /// Ids of the memories shown that more than one of the scopes searched holds.
     pub shared_ids: HashSet<String>,
 }
@@ -60,7 +64,9 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     };
     let choice = choose(&mut selection, signals, limits, &mut notes)?;
     Ok(Brief {
+        unreviewed: choice.unreviewed,
         served: choice.served,
+        waiting: choice.waiting,
         shared_ids: choice.shared_ids,
         context: ContextResponse {
             project: super::project_info(&selection.current),

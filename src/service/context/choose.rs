@@ -16,6 +16,7 @@ use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
 use crate::service::open::{missing_status, note_locks, unavailable};
+use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::source::RowKey;
 use ack_api::text;
@@ -50,6 +51,10 @@ pub(super) struct Choice {
     pub pending: Option<Pending>,
     /// How many memories the scopes would serve.
     pub served: usize,
+    /// How many wait for review in all of them.
+    pub waiting: u64,
+    /// Some are from a store that keeps no status, whose notes count as approved unreviewed.
+    pub unreviewed: bool,
     /// Chosen ids that more than one of the scopes holds.
     pub shared_ids: HashSet<String>,
 }
@@ -91,12 +96,22 @@ pub(super) fn choose(
     };
     let shared = own.iter().chain(&others).map(|hit| &hit.id);
     let shared_ids = shared.filter(|id| holders(id) > 1).cloned().collect();
+    let is_unreviewed = |hit: &MemoryHit| {
+        let mut read = read.iter();
+        read.any(|read| {
+            read.scope.name == hit.scope
+                && !read.outlines.has_status
+                && serves_unreviewed(&read.scope)
+        })
+    };
+    let unreviewed = own.iter().chain(&others).any(is_unreviewed);
     let pending = pending(selection, &read);
     if let (Some(pending), true) = (&pending, own.is_empty()) {
         note_pending(selection, &read, pending.count, notes);
     }
     note_locks(read.iter().map(|read| &*read.scope), notes);
     Ok(Choice {
+        waiting: read.iter().map(|read| read.outlines.pending).sum(),
         served: read.iter().map(|read| read.outlines.served.len()).sum(),
         sessions: recent(
             read.iter()
@@ -110,6 +125,7 @@ pub(super) fn choose(
         own,
         others,
         pending,
+        unreviewed,
         shared_ids,
     })
 }

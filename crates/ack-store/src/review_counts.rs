@@ -1,0 +1,52 @@
+//! Whether anything of a store was approved, and how much waits for review.
+
+use super::layout::Field;
+use super::{Snapshot, record};
+use crate::StoreError;
+use ack_api::memory::{Status, StatusFilter};
+
+/// How many rows are looked at.
+const MAX_ROWS: usize = 20_000;
+
+/// What the first rows of a store say about review.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReviewCounts {
+    /// A memory may be served. Rows after it were not looked at.
+    pub has_approved: bool,
+    /// How many memories wait for review.
+    pub waiting: u64,
+    /// Not all rows were looked at.
+    pub is_cut: bool,
+}
+
+impl Snapshot<'_> {
+    /// Looks for an approved memory and counts those that wait for review until there is one. This
+    /// reads the status of a row alone, and of a bounded number of rows.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn review_counts(&self) -> Result<ReviewCounts, StoreError> {
+        let mut counts = ReviewCounts::default();
+        let mut rest = MAX_ROWS;
+        for source in &self.layout.sources {
+            let columns = source.select_with_status(&[Field::Status], self.rule());
+            let sql = format!("SELECT {columns} FROM {} LIMIT {}", source.table, rest + 1);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                if rest == 0 {
+                    counts.is_cut = true;
+                    return Ok(counts);
+                }
+                rest -= 1;
+                let status = self.fail(record::status(row, source, self.rule()))?;
+                if StatusFilter::Approved.allows(status) {
+                    counts.has_approved = true;
+                    return Ok(counts);
+                }
+                counts.waiting += u64::from(status == Status::Staging);
+            }
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,133 @@
+//! What can be promised about the memories that a server or a hook answers with, by the configuration in force.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use super::engine::Service;
+use crate::scope::Scope;
+use crate::scope::resolve::{current_by_manifests, is_visible};
+use ack_api::memory::{StatusFilter, Visibility};
+use ack_api::text;
+
+/// How long a locked store is waited for.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
+/// The largest store whose memories are counted for a greeting.
+const MAX_STORE_BYTES: u64 = 64 << 20;
+
+/// Whether people reviewed what is served.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReviewState {
+    /// They did.
+    #[default]
+    Reviewed,
+    /// Notes that nobody reviewed count as approved in a scope that is searched.
+    Assumed,
+    /// It was not found out in time.
+    Unknown,
+}
+
+/// What can be promised about the memories that are searched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether people reviewed what is served.
+    pub review: ReviewState,
+    /// The scope that this server is pinned to.
+    pub pinned: Option<String>,
+    /// The current scope, if it is private.
+    pub private: Option<String>,
+    /// How many memories wait for review, if none is approved.
+    pub waiting: Option<u64>,
+}
+
+impl Standing {
+    /// What the manifests and the stores say within `budget`. A client that connects waits for it.
+    pub fn within(service: &'static Service, budget: Duration) -> Self {
+        let end = Instant::now() + budget;
+        let (send, receive) = channel();
+        std::thread::spawn(move || {
+            let (mut standing, scopes) = Self::by_manifests(service);
+            let _ = send.send(standing.clone());
+            standing.waiting = waiting(&scopes);
+            let _ = send.send(standing);
+        });
+        let mut standing = Self {
+            review: ReviewState::Unknown,
+            ..Self::default()
+        };
+        while let Ok(known) = receive.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            standing = known;
+        }
+        standing
+    }
+
+    /// What the manifests say, with the scopes that are searched. Opens no store.
+    fn by_manifests(service: &Service) -> (Self, Vec<Arc<Scope>>) {
+        let scopes = service.registry.discover().scopes;
+        let folder = &service.config.project.value;
+        let Ok(current) = current_by_manifests(&service.config, &scopes, folder) else {
+            return (Self::default(), Vec::new());
+        };
+        let is_pinned = service.config.pinned.is_some();
+        let own = current.scope.as_ref();
+        let name = |scope: &Arc<Scope>| text::line(&scope.name, 100);
+        let is_own = |scope: &Arc<Scope>| own.is_some_and(|own| own.name == scope.name);
+        let searched: Vec<Arc<Scope>> = scopes
+            .iter()
+            .filter(|scope| scope.problem.is_none())
+            .filter(|scope| is_own(scope) || (!is_pinned && is_visible(scope, &current)))
+            .cloned()
+            .collect();
+        let standing = Self {
+            review: if searched.iter().any(|scope| serves_unreviewed(scope)) {
+                ReviewState::Assumed
+            } else {
+                ReviewState::Reviewed
+            },
+            pinned: own.filter(|_| is_pinned).map(name),
+            private: own
+                .filter(|own| !is_pinned && own.manifest.visibility == Visibility::Private)
+                .map(name),
+            waiting: None,
+        };
+        (standing, searched)
+    }
+}
+
+impl Service {
+    /// Whether notes that nobody reviewed count as approved in one of these scopes.
+    pub fn serves_unreviewed<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
+        let scopes = self.registry.discover().scopes;
+        let found = |name: &str| {
+            let mut scopes = scopes.iter();
+            scopes.any(|scope| scope.name == name && serves_unreviewed(scope))
+        };
+        names.into_iter().any(found)
+    }
+}
+
+/// Whether notes that nobody reviewed count as approved in a scope.
+pub(crate) fn serves_unreviewed(scope: &Scope) -> bool {
+    StatusFilter::Approved.allows(scope.store.unreviewed().status())
+}
+
+/// How many memories wait for review, if none is approved. `None` if that is not certain.
+fn waiting(scopes: &[Arc<Scope>]) -> Option<u64> {
+    let mut waiting = 0;
+    for scope in scopes {
+        let path: &Path = scope.store.path();
+        let is_large = |size: u64| size > MAX_STORE_BYTES;
+        if std::fs::metadata(path).map_or(true, |metadata| is_large(metadata.len())) {
+            return None;
+        }
+        let counts = scope
+            .store
+            .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts());
+        let counts = counts
+            .ok()
+            .filter(|counts| !counts.has_approved && !counts.is_cut)?;
+        waiting += counts.waiting;
+    }
+    (waiting > 0).then_some(waiting)
+}
