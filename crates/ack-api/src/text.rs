@@ -8,6 +8,7 @@
 
 mod tags;
 mod tokens;
+pub mod vocabulary;
 
 use std::borrow::Cow;
 

@@ -1,0 +1,65 @@
+//! Which pieces of text are one token in both byte-pair vocabularies in wide use (`o200k_base` and
+//! `cl100k_base`), as two Bloom filters: common words, with one wrong yes in a hundred, and runs of
+//! signs, with one in a thousand. `tests/it/tokens.rs` writes them (`UPDATE_VOCABULARY=1`) and
+//! checks them.
+
+use std::ops::Range;
+
+/// Both filters: bits, eight to a byte.
+static FILTERS: &[u8] = include_bytes!("vocabulary.bin");
+
+/// Where the filter of words lies.
+pub const WORDS: Range<usize> = 0..44 << 10;
+/// Where the filter of signs lies.
+pub const SIGNS: Range<usize> = 44 << 10..48 << 10;
+/// The longest word that a filter knows, with what stands before it, in bytes.
+pub const LONGEST_WORD: usize = 16;
+/// The longest run of signs, with the blank before it, in bytes.
+pub const LONGEST_SIGNS: usize = 8;
+/// How many bits each piece has.
+const HASHES: u64 = 6;
+
+/// Whether a word with what stands before it is one token.
+pub(super) fn holds_word(lead: &str, word: &str) -> bool {
+    lead.len() + word.len() <= LONGEST_WORD && holds(WORDS, lead, word)
+}
+
+/// Whether a run of signs with the blank before it is one token.
+pub(super) fn holds_signs(lead: &str, signs: &str) -> bool {
+    lead.len() + signs.len() <= LONGEST_SIGNS && holds(SIGNS, lead, signs)
+}
+
+fn holds(place: Range<usize>, lead: &str, piece: &str) -> bool {
+    let filter = FILTERS.get(place).unwrap_or_default();
+    bits(lead.bytes().chain(piece.bytes()), filter.len()).all(|bit| {
+        filter
+            .get(bit / 8)
+            .is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+    })
+}
+
+/// The filter of some pieces, with so many bytes.
+pub fn filter<'a>(pieces: impl Iterator<Item = &'a [u8]>, length: usize) -> Vec<u8> {
+    let mut filter = vec![0u8; length];
+    for piece in pieces {
+        for bit in bits(piece.iter().copied(), length) {
+            if let Some(byte) = filter.get_mut(bit / 8) {
+                *byte |= 1 << (bit % 8);
+            }
+        }
+    }
+    filter
+}
+
+/// The bits of a piece in a filter of so many bytes (Kirsch and Mitzenmacher, "Less Hashing, Same
+/// Performance", 2006; the hash is 64-bit FNV-1a).
+fn bits(piece: impl Iterator<Item = u8>, length: usize) -> impl Iterator<Item = usize> {
+    let hash = piece.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let (first, second) = (hash >> 32, hash & 0xffff_ffff | 1);
+    let count = length as u64 * 8;
+    (0..HASHES).map(move |number| {
+        usize::try_from(first.wrapping_add(number.wrapping_mul(second)) % count.max(1)).unwrap_or(0)
+    })
+}
