@@ -351,6 +351,7 @@ fn context_request(args: &ContextArgs) -> ContextRequest {
         max_memories: args.max_memories,
         max_tokens: args.max_tokens,
         focus: (!args.focus.is_empty()).then(|| args.focus.join(" ")),
+        by_agent: false,
     }
 }
 

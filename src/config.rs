@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use ack_api::memory::Unreviewed;
+use ack_api::memory::{StatusFilter, Unreviewed};
 use ack_api::settings::{bounded, keys};
 use ack_gateway::settings::UpstreamEntry;
 use ack_sys::files::expand_home;
@@ -82,6 +82,8 @@ pub struct ConfigFile {
     pub default_scope: Option<String>,
     /// Limits where a request names none.
     pub limits: Limits,
+    /// What agents may ask for.
+    pub serve: Serve,
     /// Which tools agents see.
     pub tools: ToolsTable,
     /// Other MCP servers whose tools are offered too, by name.
@@ -96,10 +98,48 @@ pub struct ConfigFile {
 struct Basics {
     default_scope: Option<String>,
     limits: Limits,
+    serve: Serve,
     #[serde(rename = "tools")]
     _tools: IgnoredAny,
     #[serde(rename = "upstream")]
     _upstream: IgnoredAny,
+}
+
+/// `[serve]` of `config.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Serve {
+    /// Which memories agents may ask for: `approved` (the default), or `all`, which adds those that wait for review. The
+    /// command line shows them either way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_status: Option<MaxStatus>,
+}
+
+/// Which memories agents may ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MaxStatus {
+    /// Approved and promoted ones.
+    #[default]
+    Approved,
+    /// Those that wait for review too, where a request asks for them.
+    All,
+}
+
+impl MaxStatus {
+    /// What of a filter is left for a caller; agents alone are bound. `None` where nothing is.
+    pub const fn allowed(self, by_agent: bool, asked: StatusFilter) -> Option<StatusFilter> {
+        match (self, asked) {
+            (Self::Approved, StatusFilter::Staging) if by_agent => None,
+            (Self::Approved, StatusFilter::All) if by_agent => Some(StatusFilter::Approved),
+            _ => Some(asked),
+        }
+    }
+
+    /// Whether a caller may not read what waits for review.
+    pub const fn withholds(self, by_agent: bool) -> bool {
+        by_agent && matches!(self, Self::Approved)
+    }
 }
 
 /// `[limits]` of `config.toml`.
@@ -253,6 +293,8 @@ pub struct Config {
     pub resident: Setting<u32>,
     /// Seconds that a request of a client may take.
     pub seconds: Setting<u32>,
+    /// Which memories agents may ask for.
+    pub max_status: Setting<MaxStatus>,
     /// The home folder, for `~`.
     pub home: Option<PathBuf>,
     /// Whether `config.toml` was there.
@@ -341,6 +383,13 @@ impl Config {
             memory: number(settings.limits.memory, DEFAULT_MEMORY),
             resident: number(settings.limits.resident, DEFAULT_RESIDENT),
             seconds: number(settings.limits.seconds, DEFAULT_SECONDS),
+            max_status: Setting {
+                value: settings.serve.max_status.unwrap_or_default(),
+                source: match settings.serve.max_status {
+                    Some(_) => Source::File,
+                    None => Source::Default,
+                },
+            },
             home: inputs.home,
             file,
         })

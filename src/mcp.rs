@@ -1,14 +1,15 @@
 //! The Model Context Protocol: the only module that names rmcp.
 //!
 //! The tools are those of a [`crate::toolset`], which is the four unless the owner says otherwise. A call is translated and
-//! decoded here, handed to [`crate::service`] on a blocking thread, and answered with structured content and the same JSON as
-//! text (a line instead where the client shows its model both, see `client.rs`); a failure is an error result whose text is the error body. A panic is caught and answered, because rmcp would leave the
-//! client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) go the same way; there a failure is an error
+//! decoded here, handed to [`crate::service`] on a blocking thread, and answered with structured content and the same as
+//! Markdown (`markdown.rs`; a line instead where the client shows its model both, see `client.rs`). A failure is an error
+//! result whose text is the error body. A panic is caught and answered, because rmcp would leave the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) go the same way; there a failure is an error
 //! of the protocol. The tools of other servers (`ack_gateway`) are called there and answered as they answer (`raw.rs`).
 
 mod client;
 mod handler;
 pub mod http;
+mod markdown;
 mod message;
 mod owed;
 mod prompts;
@@ -42,7 +43,7 @@ use crate::toolset::call::Call;
 use crate::toolset::{OfferedTool as Own, Tool, Toolset};
 use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
 use ack_api::text;
-use ack_api::{ErrorBody, QueryRequest};
+use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
 
 /// Requests that are worked on at the same time; further ones wait.
@@ -209,10 +210,12 @@ impl Server {
             Ok(answer) => {
                 let mut answer = tool.answer(&self.surface, &call, answer);
                 text::clean_json(&mut answer);
+                shorten_days(&mut answer);
                 let text = if ways.prints_both {
                     client::summary(tool.operation, &answer)
                 } else {
-                    answer.to_string()
+                    let text = markdown::of(tool.operation, &answer);
+                    self.surface.renamed(&text).into_owned()
                 };
                 success(answer, text)
             }
@@ -269,7 +272,8 @@ impl Server {
                     .map(|value| (name.to_owned(), value.clone())),
             );
         }
-        let request: QueryRequest = arguments("query_memories", values)?;
+        let mut request: QueryRequest = arguments("query_memories", values)?;
+        request.by_agent = true;
         let found = self
             .work("query_memories", move |service| {
                 service.query_memories(&request)
@@ -307,10 +311,11 @@ impl Server {
         operation: fn(&Service, &Q) -> Result<A, Error>,
     ) -> Result<Value, Error>
     where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        Q: AskedByAgent + DeserializeOwned + JsonSchema + Send + 'static,
         A: Serialize + Send + 'static,
     {
-        let request: Q = arguments(name, values)?;
+        let mut request: Q = arguments(name, values)?;
+        *request.by_agent() = true;
         self.work(name, move |service| {
             let answer = operation(service, &request)?;
             serde_json::to_value(&answer).map_err(|error| Error::Internal {
@@ -368,6 +373,54 @@ impl Server {
             Ok(Err(error)) => Err(internal(error.to_string())),
             Err(_) => Err(Stopped::DeadlineExceeded { timeout: patience }.into()),
         }
+    }
+}
+
+/// A request that says whether an agent makes it.
+trait AskedByAgent {
+    fn by_agent(&mut self) -> &mut bool;
+}
+
+macro_rules! asked_by_agent {
+    ($($request:ty),*) => {
+        $(impl AskedByAgent for $request {
+            fn by_agent(&mut self) -> &mut bool {
+                &mut self.by_agent
+            }
+        })*
+    };
+}
+
+asked_by_agent!(QueryRequest, GetRequest, ListScopesRequest, ContextRequest);
+
+/// The fields of answers that hold a point in time.
+const TIMES: [&str; 7] = [
+    "created_at",
+    "updated_at",
+    "reviewed_at",
+    "started_at",
+    "built_at",
+    "last_updated",
+    "oldest",
+];
+
+/// Cuts points in time to days: a model needs no seconds, and they cost as much as a line of text.
+fn shorten_days(answer: &mut Value) {
+    match answer {
+        Value::Array(entries) => entries.iter_mut().for_each(shorten_days),
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(instant) if TIMES.contains(&name.as_str()) => {
+                        if let Some((day, _)) = instant.split_once('T') {
+                            *instant = day.to_owned();
+                        }
+                    }
+                    other => shorten_days(other),
+                }
+            }
+        }
+        _ => {}
     }
 }
 

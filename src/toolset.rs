@@ -21,7 +21,7 @@ use crate::service::Error;
 use crate::service::arguments;
 use ack_api::{
     ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
-    ListScopesResponse, QueryRequest, QueryResponse,
+    ListScopesResponse, QueryRequest, QueryResponse, UNLISTED,
 };
 
 /// One of the four tools.
@@ -226,15 +226,16 @@ impl OfferedTool {
             && self.arguments.len() == self.operation.properties().len()
     }
 
-    /// The schema of its arguments.
+    /// The schema of its arguments, without those that only measure the search, unless the owner chose the arguments.
     pub fn input(&self) -> Map<String, Value> {
-        if self.is_plain() {
-            return self.operation.input().clone();
-        }
         let known = self.operation.properties();
+        let is_chosen = self.arguments.len() < known.len();
+        let is_listed = |argument: &&Argument| {
+            is_chosen || !argument.is_plain() || !UNLISTED.contains(&argument.name.as_str())
+        };
         let mut properties = Map::new();
         let mut required = Vec::new();
-        for argument in &self.arguments {
+        for argument in self.arguments.iter().filter(is_listed) {
             properties.insert(argument.name.clone(), argument.schema(known));
             if argument.required {
                 required.push(Value::from(argument.name.clone()));

@@ -149,5 +149,6 @@ fn request(args: QueryArgs) -> QueryRequest {
         cursor: args.cursor,
         explain: args.explain.then_some(true),
         expect: args.expect,
+        by_agent: false,
     }
 }

@@ -154,7 +154,10 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::listed(Ways::of(context.client_info().as_ref())))
+        Ok(prompts::listed(
+            Ways::of(context.client_info().as_ref()),
+            self.service.config.max_status.value,
+        ))
     }
 
     async fn get_prompt(

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::Server;
 use super::client::Ways;
 use super::resources::unknown;
+use crate::config::MaxStatus;
 use crate::service::Error;
 use crate::service::Service;
 use crate::service::validate::short;
@@ -69,8 +70,11 @@ Say which of them matter here, by id, and what follows from them; get_memory sho
 const WORDS: usize = 24;
 
 /// The list of prompts, with the arguments that suit the client.
-pub fn listed(ways: Ways) -> ListPromptsResult {
-    let prompts = PROMPTS.map(|offered| {
+pub fn listed(ways: Ways, max_status: MaxStatus) -> ListPromptsResult {
+    let offered = PROMPTS
+        .iter()
+        .filter(|offered| offered.name == RECALL_NAME || !max_status.withholds(true));
+    let prompts = offered.map(|offered| {
         let mut arguments: Vec<PromptArgument> = Vec::new();
         let split = offered.name == RECALL_NAME && ways.splits_words;
         for name in offered
@@ -97,7 +101,7 @@ pub fn listed(ways: Ways) -> ListPromptsResult {
         Prompt::new(offered.name, Some(offered.description), Some(arguments))
             .with_title(offered.title)
     });
-    ListPromptsResult::with_all_items(prompts.into())
+    ListPromptsResult::with_all_items(prompts.collect())
 }
 
 impl Offered {
@@ -134,6 +138,9 @@ impl Server {
         let (mut named, rest) = taken(offered, arguments)?;
         let scope = named.remove("scope");
         if offered.name != RECALL_NAME {
+            if self.service.config.max_status.value.withholds(true) {
+                return Err(Error::ReviewWithheld);
+            }
             let found = self.work(offered.name, move |service| {
                 service.pending_review(scope.as_deref())
             });
@@ -179,6 +186,7 @@ impl Server {
         let request = QueryRequest {
             query: Some(query.to_owned()),
             scope,
+            by_agent: true,
             ..QueryRequest::default()
         };
         self.work(RECALL_NAME, move |service| service.query_memories(&request))

@@ -144,6 +144,7 @@ impl Server {
             Error::Scope(_)
                 | Error::MemoryNotFound { .. }
                 | Error::MemoryNotServed { .. }
+                | Error::MemoryWithheld { .. }
                 | Error::UnknownStatus { .. }
                 | Error::InvalidArgument { .. }
         );
@@ -254,6 +255,7 @@ fn encoded(surface: &Toolset, answer: &impl Serialize) -> Result<String, Error> 
         message: error.to_string(),
     })?;
     text::clean_json(&mut answer);
+    super::shorten_days(&mut answer);
     let mut told = surface.answer(Tool::GetMemory, answer);
     // Hosts put a resource into a conversation as it is.
     text::untag(&mut told);

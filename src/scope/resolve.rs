@@ -60,6 +60,8 @@ pub struct Selection {
     pub current: Current,
     /// Says which scopes were meant, where `scope` is the name of a project.
     pub meant: Option<Note>,
+    /// Whether a scope was named, or the process is pinned to one.
+    pub is_narrowed: bool,
     /// The scopes whose manifests say what else a project is called.
     namers: Vec<Arc<Scope>>,
 }
@@ -86,7 +88,13 @@ impl Selection {
     pub fn searched(&self, status: StatusFilter) -> Searched {
         Searched {
             scopes: self.scopes.iter().map(|scope| scope.name.clone()).collect(),
-            skipped: self.skipped.clone(),
+            skipped: self
+                .skipped
+                .iter()
+                // The names of private scopes are told only where nothing else says why.
+                .filter(|skipped| skipped.reason != PRIVATE || self.scopes.is_empty())
+                .cloned()
+                .collect(),
             more_scopes: 0,
             more_skipped: 0,
             status,
@@ -244,6 +252,7 @@ pub fn select(
         broken,
         current,
         meant: None,
+        is_narrowed: false,
         namers,
     })
 }
@@ -408,6 +417,7 @@ fn only(
         broken: Vec::new(),
         current,
         meant: meant.note,
+        is_narrowed: true,
         namers,
     })
 }

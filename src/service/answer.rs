@@ -16,11 +16,15 @@ const FACTS: usize = 5;
 const FACT_CAP: usize = 240;
 /// Tags of a concise result.
 const TAGS: usize = 8;
+/// Characters of a title on a page for an agent.
+const TITLE_CAP: usize = 200;
+/// Characters of the fact that each result of such a page has.
+const FIRST_FACT_CAP: usize = 160;
 
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     let full = detail == Detail::Full;
-    let facts = if full {
+    let facts: Vec<String> = if full {
         memory.facts.clone()
     } else {
         memory
@@ -50,7 +54,6 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
                 text::line(subtitle, FACT_CAP)
             }
         }),
-        facts,
         concepts,
         project: memory.project.clone(),
         created_at: memory.created_at.map(time::show),
@@ -60,6 +63,9 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         score: None,
         also: Vec::new(),
         more_also: 0,
+        more_facts: (memory.facts.len() - facts.len()) as u64,
+        facts,
+        contradicts: Vec::new(),
         why: None,
         narrative: memory
             .narrative
@@ -75,6 +81,41 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         confidence: memory.confidence.filter(|_| full),
         superseded_by: memory.superseded_by.clone(),
         explanation: None,
+    }
+}
+
+/// Keeps the subtitles and facts of a page that fit into `budget` tokens together: one fact of each result, and what more
+/// there is room for of the best ones.
+pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
+    let mut used = 0;
+    let mut waiting = Vec::new();
+    for hit in hits {
+        let subtitle = hit.subtitle.take();
+        let mut facts = std::mem::take(&mut hit.facts).into_iter();
+        // What says nothing else is told in one line.
+        hit.title = text::line(&hit.title, TITLE_CAP);
+        match (facts.next(), &subtitle) {
+            (Some(fact), _) => hit.facts = vec![text::line(&fact, FIRST_FACT_CAP)],
+            (None, Some(subtitle)) => hit.subtitle = Some(text::line(subtitle, FIRST_FACT_CAP)),
+            (None, None) => {}
+        }
+        used += cost(hit);
+        let subtitle = subtitle.filter(|_| hit.subtitle.is_none());
+        waiting.push((hit, subtitle, facts));
+    }
+    for (hit, subtitle, facts) in waiting {
+        let mut fits = |text: &String| {
+            let price = text::tokens(text) + 1;
+            let fits = used + price <= budget;
+            used += if fits { price } else { 0 };
+            fits
+        };
+        hit.subtitle = hit.subtitle.take().or(subtitle.filter(&mut fits));
+        let mut facts = facts.peekable();
+        while let Some(fact) = facts.next_if(&mut fits) {
+            hit.facts.push(fact);
+        }
+        hit.more_facts += facts.count() as u64;
     }
 }
 

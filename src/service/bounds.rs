@@ -17,6 +17,17 @@ pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
     keep_skipped(searched, MAX_SKIPPED);
 }
 
+/// Takes out what an agent knows or does not need, where nothing is missing: the names of the scopes that are always
+/// searched, and which one is current.
+pub fn forget_the_usual(searched: &mut Searched) {
+    if searched.skipped.is_empty() && searched.more_skipped == 0 && !searched.scopes.is_empty() {
+        *searched = Searched {
+            status: searched.status,
+            ..Searched::default()
+        };
+    }
+}
+
 fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> bool) {
     if searched.scopes.len() <= max {
         return;

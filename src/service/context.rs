@@ -102,6 +102,14 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let from = |name: &str| own.iter().chain(&cross).any(|hit| hit.scope == name);
     bounds::limit_searched(&mut response.searched, from);
     bounds::limit_notes(&mut response.notes);
+    if service.config.max_status.value.withholds(request.by_agent) {
+        let hidden = |note: &&mut Note| note.kind == NoteKind::HiddenByStatus;
+        for note in response.notes.iter_mut().filter(hidden) {
+            // How they are asked for is no use to whoever may not.
+            let told = note.message.split(';').next().unwrap_or_default();
+            note.message = told.to_owned();
+        }
+    }
     pack(&mut response, &mut own, &mut cross, &mut sessions, budget);
     Ok(response)
 }

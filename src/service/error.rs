@@ -65,6 +65,17 @@ pub enum Error {
         /// Its status.
         status: Status,
     },
+    /// The memory waits for review, and the owner keeps such memories from agents.
+    #[error("memory `{id}` in scope `{scope}` waits for review")]
+    MemoryWithheld {
+        /// The id asked for.
+        id: String,
+        /// The scope that holds it.
+        scope: String,
+    },
+    /// The owner keeps what waits for review from agents.
+    #[error("memories that wait for review are not shown to agents here")]
+    ReviewWithheld,
     /// The memory's status is a word this program does not know.
     #[error("memory `{id}` in scope `{scope}` has the status `{word}`, which is no known one")]
     UnknownStatus {
@@ -135,7 +146,10 @@ impl Diagnostic for Error {
             Self::InvalidCursor(_) => ErrorCode::InvalidCursor,
             Self::Scope(error) => error.code(),
             Self::MemoryNotFound { .. } => ErrorCode::MemoryNotFound,
-            Self::MemoryNotServed { .. } | Self::UnknownStatus { .. } => ErrorCode::MemoryNotServed,
+            Self::MemoryNotServed { .. }
+            | Self::MemoryWithheld { .. }
+            | Self::ReviewWithheld
+            | Self::UnknownStatus { .. } => ErrorCode::MemoryNotServed,
             Self::Store(error) => error.code(),
             Self::Table { .. } => ErrorCode::IndexFailed,
             Self::Internal { .. } => ErrorCode::InternalError,
@@ -159,6 +173,12 @@ impl Diagnostic for Error {
                 status: Status::Rejected,
                 ..
             } => "its curator rejected it, and rejected memories are never served",
+            Self::ReviewWithheld => {
+                "`max_status = \"all\"` under `[serve]` in config.toml lets agents read them"
+            }
+            Self::MemoryWithheld { .. } => {
+                "agents are shown approved memories only; a person decides about the others"
+            }
             Self::UnknownStatus { .. } => {
                 "such memories are never served; known words are staging, approved, promoted and rejected"
             }

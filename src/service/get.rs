@@ -12,6 +12,7 @@ use super::open::OpenScopes;
 use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::validate::{QuerySpec, number, short};
+use crate::config::MaxStatus;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
@@ -40,6 +41,8 @@ const BUDGET: usize = 11_000;
 /// What to tell of each memory, after every check.
 struct Asked {
     filter: StatusFilter,
+    /// Whether the caller may not ask for what waits for review.
+    withholds: bool,
     /// Neighbours before and after it, and what holds them.
     timeline: Option<(usize, usize, Option<Within>)>,
     /// Steps along links, and the kinds of links, none meaning all.
@@ -50,7 +53,7 @@ struct Asked {
 
 impl Asked {
     /// Checks the arguments. Those about a timeline or links ask for it by themselves.
-    fn new(request: &GetRequest) -> Result<Self, Error> {
+    fn new(request: &GetRequest, max_status: MaxStatus) -> Result<Self, Error> {
         let includes = |what: Include| request.include.iter().flatten().any(|known| *known == what);
         let before = number("before", request.before, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
         let after = number("after", request.after, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
@@ -62,7 +65,10 @@ impl Asked {
             || request.timeline_within.is_some();
         let links = includes(Include::Links) || request.depth.is_some() || !kinds.is_empty();
         Ok(Self {
-            filter: request.status.unwrap_or_default(),
+            filter: max_status
+                .allowed(request.by_agent, request.status.unwrap_or_default())
+                .unwrap_or_default(),
+            withholds: max_status.withholds(request.by_agent),
             timeline: timeline.then_some((before, after, request.timeline_within)),
             links: links.then(|| (u32::try_from(depth).unwrap_or(LINK_DEPTH), kinds)),
             related: includes(Include::Related),
@@ -130,7 +136,7 @@ struct Told {
 }
 
 pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
-    let asked = Asked::new(request)?;
+    let asked = Asked::new(request, service.config.max_status.value)?;
     let filter = asked.filter;
     let ids = match (&request.id, &request.ids) {
         (Some(id), None) => vec![id.trim().to_owned()],
@@ -352,6 +358,9 @@ fn one(
                 let (id, scope) = (text::line(id, 200), scope.name.clone());
                 refused.get_or_insert(match word {
                     Some(word) => Error::UnknownStatus { id, scope, word },
+                    None if asked.withholds && status == Status::Staging => {
+                        Error::MemoryWithheld { id, scope }
+                    }
                     None => Error::MemoryNotServed { id, scope, status },
                 });
             }
@@ -493,6 +502,11 @@ fn told(
         history: Vec::new(),
     };
     answer::hide_successor(&mut detail.memory, index, filter);
+    let contradicted = snapshot.contradictions(std::iter::once(memory.id.as_str()), filter)?;
+    detail.memory.contradicts = contradicted
+        .into_iter()
+        .flat_map(|(_, others)| others)
+        .collect();
     if asked.timeline.is_some() {
         detail.timeline = timeline(snapshot, index, &memory.id, asked)?;
         let alone = detail

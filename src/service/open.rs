@@ -61,6 +61,8 @@ pub(crate) struct Records {
     /// The records, by the number of their scope and their id. What is gone, or has a status that the filter does not allow
     /// now, is missing.
     pub found: HashMap<(usize, String), Memory>,
+    /// The ids of memories that contradict a record, by the same.
+    pub contradicted: HashMap<(usize, String), Vec<String>>,
     /// The scopes that could not be read.
     pub failed: Vec<(usize, StoreError)>,
 }
@@ -167,12 +169,17 @@ impl OpenScopes {
             .enumerate()
             .filter(|(_, (_, keys))| !keys.is_empty())
         {
-            match open
-                .scope
-                .store
-                .snapshot(|snapshot| snapshot.memories(&keys, filter))
-            {
-                Ok(found) => {
+            match open.scope.store.snapshot(|snapshot| {
+                let found = snapshot.memories(&keys, filter)?;
+                let ids = found.keys().map(String::as_str);
+                let contradicted = snapshot.contradictions(ids, filter)?;
+                Ok((found, contradicted))
+            }) {
+                Ok((found, contradicted)) => {
+                    let contradicted = contradicted
+                        .into_iter()
+                        .map(|(id, others)| ((number, id), others));
+                    records.contradicted.extend(contradicted);
                     let found = found.into_iter().map(|(id, memory)| ((number, id), memory));
                     records.found.extend(found);
                 }

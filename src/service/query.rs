@@ -4,15 +4,21 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::engine::Service;
 use super::open::OpenScopes;
-use super::search::{Page, Search};
+use super::search::{Hit, NEAREST, Page, Search};
 use super::validate::QuerySpec;
 use super::{answer, bounds};
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
-use ack_api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use ack_api::{Detail, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use ack_search::cursor::Cursor;
+use ack_search::lexical::Matcher;
+
+/// Tokens of a page for an agent beside its results.
+const PAGE_TOKENS: usize = 30;
+/// Tokens of each of its results, on average.
+const RESULT_TOKENS: usize = 135;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -38,7 +44,10 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     search.check_like()?;
     search.note_legs(&mut notes);
     notes.extend(search.note_same_id());
-    let page = search.page(cursor.as_ref(), spec.limit)?;
+    let mut page = search.page(cursor.as_ref(), spec.limit)?;
+    if spec.withheld == Some(StatusFilter::Staging) {
+        page.clear();
+    }
     let mut response = QueryResponse {
         total: page.total,
         hidden: (page.hidden != ack_api::Hidden::default()).then_some(page.hidden),
@@ -81,6 +90,15 @@ fn finish(
 ) -> QueryResponse {
     let bound = search.spec.tokens;
     let wanted = page.hits.len();
+    if search.spec.by_agent {
+        if search.spec.detail == Detail::Concise && !search.spec.explain {
+            let budget = PAGE_TOKENS + wanted * RESULT_TOKENS;
+            answer::thin(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
+        }
+        if !search.is_narrowed {
+            bounds::forget_the_usual(&mut response.searched);
+        }
+    }
     bounds::limit_searched(&mut response.searched, |name| {
         page.hits.iter().any(|hit| hit.hit.scope == name)
     });
@@ -122,6 +140,14 @@ fn finish(
     }
     answer::squeeze(&mut response, bound);
     response
+}
+
+/// What is said of matches that agents may not ask for.
+fn waiting(count: u64) -> String {
+    match count {
+        1 => "1 matching memory waits for review".to_owned(),
+        _ => format!("{count} matching memories wait for review"),
+    }
 }
 
 impl Search<'_> {
@@ -170,6 +196,9 @@ impl Search<'_> {
                 ),
             ));
         }
+        if page.lacks_words && !page.only_stop_words {
+            notes.insert(0, Note::new(NoteKind::NoWordMatches, self.no_words(hits)));
+        }
         if page.only_stop_words {
             notes.push(Note::new(
                 NoteKind::OnlyStopWords,
@@ -188,7 +217,19 @@ impl Search<'_> {
             notes.push(Note::about(NoteKind::BestMatchesOnly, name, message));
         }
         let status = self.spec.filters.status;
-        if page.hidden.by_status > 0
+        if self.spec.withholds {
+            if page.hidden.by_status > 0 && (hits.is_empty() || self.spec.withheld.is_some()) {
+                notes.push(Note::new(
+                    NoteKind::HiddenByStatus,
+                    waiting(page.hidden.by_status),
+                ));
+            } else if self.spec.withheld.is_some() {
+                notes.push(Note::new(
+                    NoteKind::HiddenByStatus,
+                    "only approved memories are shown to agents here",
+                ));
+            }
+        } else if page.hidden.by_status > 0
             && (hits.is_empty() || page.hidden.by_status >= 10)
             && status == StatusFilter::Approved
         {
@@ -229,10 +270,58 @@ impl Search<'_> {
         }
     }
 
+    /// What is said where no memory holds a word of the query.
+    fn no_words(&self, hits: &[Hit]) -> String {
+        let which = match self.spec.filters.restricts() {
+            true => " that passes the filters",
+            false => "",
+        };
+        let status = match self.spec.filters.status {
+            StatusFilter::Approved => "approved ",
+            StatusFilter::Staging => "waiting ",
+            StatusFilter::All => "",
+        };
+        let words = format!("no {status}memory{which} contains a word of the query");
+        let similar = self.similar_words(hits);
+        match (hits.is_empty(), similar.is_empty()) {
+            (true, _) => words,
+            (false, true) => format!("{words}; these are the nearest in meaning"),
+            (false, false) => {
+                format!(
+                    "{words}; these are the nearest (similar: {})",
+                    similar.join(", ")
+                )
+            }
+        }
+    }
+
+    /// Words of the results that look like those of the query.
+    fn similar_words(&self, hits: &[Hit]) -> Vec<String> {
+        let mut similar = Vec::new();
+        let Some(bm25) = self.bm25().filter(|bm25| !bm25.expansions.is_empty()) else {
+            return similar;
+        };
+        let mut matcher = Matcher::new(bm25);
+        for Hit { memory, .. } in hits {
+            let lists = memory.facts.iter().chain(&memory.concepts);
+            let texts = lists.chain(&memory.subtitle).chain(&memory.narrative);
+            for text in std::iter::once(&memory.title).chain(texts) {
+                for (_, word) in matcher.matching_words(text) {
+                    let word = format!("`{}`", ack_api::text::line(&word, 40));
+                    if similar.len() < NEAREST && !similar.contains(&word) {
+                        similar.push(word);
+                    }
+                }
+            }
+        }
+        similar
+    }
+
     /// What to try when nothing was found.
     fn suggestions(&self, request: &QueryRequest, page: &Page) -> Vec<String> {
         let mut suggestions = Vec::new();
-        if page.hidden.by_status > 0 {
+        // Where they may not be asked for, a note says that they wait.
+        if page.hidden.by_status > 0 && !self.spec.withholds {
             suggestions.push(format!(
                 "{} matches are hidden by their status: pass status \"all\"",
                 page.hidden.by_status
@@ -267,7 +356,6 @@ impl Search<'_> {
             suggestions.push("Leave `scope` out to search every shared scope".to_owned());
         }
         suggestions.push("Use list_scopes to check available scopes".to_owned());
-        suggestions.push("Recent sessions may not be indexed yet".to_owned());
         suggestions
     }
 

@@ -64,6 +64,7 @@ pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
 pub fn scopes(service: &Service) -> Result<ListScopesResponse, Error> {
     let mut response = service.list_scopes(&ListScopesRequest {
         max_tokens: Some(MAX_TOKENS),
+        by_agent: true,
         ..ListScopesRequest::default()
     })?;
     let own = response.current_scope.clone();
@@ -78,6 +79,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
     let request = ListScopesRequest {
         scope: Some(name.to_owned()),
         max_tokens: Some(MAX_TOKENS),
+        by_agent: true,
         ..ListScopesRequest::default()
     };
     let response = service.list_scopes(&request)?;

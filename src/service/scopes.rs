@@ -89,7 +89,10 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             (false, ..=40) => 3,
             (false, _) => 0,
         };
-        let info = describe(service, scope, told, most);
+        let mut info = describe(service, scope, told, most);
+        if request.by_agent {
+            for_agent(&mut info, service);
+        }
         used += answer::cost(&info) + 1;
         if used > budget && place > start {
             response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
@@ -137,6 +140,21 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         bounds::shorten_notes(&mut response.notes);
     }
     Ok(response)
+}
+
+/// Leaves out what an operator needs, whom `doctor` tells: files, formats and tables. What waits for review is told in
+/// numbers where agents may not read it.
+fn for_agent(info: &mut ScopeInfo, service: &Service) {
+    (info.store, info.index, info.profile) = (None, None, None);
+    info.health.opened = None;
+    if matches!(info.health.state, HealthState::Ok) {
+        info.health.problems.clear();
+    }
+    if let Some(pending) = &mut info.pending
+        && service.config.max_status.value.withholds(true)
+    {
+        pending.ids.clear();
+    }
 }
 
 /// Where a page of scopes ended, as it travels.

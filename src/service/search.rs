@@ -3,20 +3,21 @@
 mod page;
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use self::page::Place;
 pub(crate) use self::page::{Hit, Page};
 use super::answer;
 use super::evidence::{self, Evidence};
 use super::open;
-use super::open::OpenScopes;
+use super::open::{OpenScopes, Records};
 use super::same_id::{self, Holder};
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::time;
 use ack_api::{Also, MemoryHit, Mode, Note};
 use ack_search::cursor::Cursor;
 use ack_search::dedup::{self, Signature};
@@ -25,11 +26,23 @@ use ack_search::filter::ResolvedFilters;
 use ack_search::inverted::DocId;
 use ack_search::inverted::docs::Doc;
 use ack_search::lexical::{self, Bm25Weights, Matcher, QueryTerms};
-use ack_search::ranking::{OrderOptions, Ranked, order, resume};
+use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
-use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
+use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, MIN_COSINE, Query, retrieve};
 use ack_search::semantic::QuantizedVector;
 use ack_search::view::View;
+
+/// Memories that are told where none holds a word of the query: the nearest in meaning, or by words that look alike.
+pub(super) const NEAREST: usize = 3;
+
+/// Keeps the nearest.
+fn keep_nearest(candidates: &mut Vec<Candidate>) {
+    let mut scores: Vec<f32> = candidates.iter().map(|near| near.score).collect();
+    scores.sort_unstable_by(|a, b| b.total_cmp(a));
+    if let Some(least) = scores.get(NEAREST - 1) {
+        candidates.retain(|near| near.score >= *least);
+    }
+}
 
 /// One search over opened scopes.
 pub(crate) struct Search<'a> {
@@ -41,6 +54,8 @@ pub(crate) struct Search<'a> {
     /// The current scope.
     own_scope: Option<String>,
     pub(super) spec: &'a QuerySpec,
+    /// Whether a scope was named, or the process is pinned to one.
+    pub(super) is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
     /// The vector of what is asked for.
     code: Option<QuantizedVector>,
@@ -147,6 +162,7 @@ impl<'a> Search<'a> {
             asked: asked_for,
             own_scope,
             spec,
+            is_narrowed: selection.is_narrowed,
             terms,
             code,
             like,
@@ -261,7 +277,42 @@ impl<'a> Search<'a> {
             self.like != Some((candidate.scope, candidate.doc))
                 && floor.is_none_or(|floor| candidate.reaches(floor))
         });
+        if self.lacks_words(&found) {
+            keep_nearest(&mut found.candidates);
+        } else {
+            found
+                .candidates
+                .retain(|candidate| self.has_evidence(candidate));
+        }
         found
+    }
+
+    /// Whether something speaks for a candidate beside words that only look like those of the query.
+    fn has_evidence(&self, candidate: &Candidate) -> bool {
+        candidate.cosine >= MIN_COSINE || self.holds_words(candidate)
+    }
+
+    /// Whether a candidate, or its session, holds a word of the query.
+    fn holds_words(&self, candidate: &Candidate) -> bool {
+        let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
+            return true;
+        };
+        let is_held = || {
+            let terms = bm25.terms.iter();
+            let mut own = terms.filter(|term| !bm25.expansions.contains(&term.key));
+            own.any(|term| view.frequency(&term.key, candidate.doc).is_some())
+        };
+        candidate.lexical > 0.0
+            && (bm25.expansions.is_empty() || self.session_words(candidate).is_some() || is_held())
+    }
+
+    /// Whether words were searched for and no candidate holds one.
+    pub(super) fn lacks_words(&self, found: &CandidateSet) -> bool {
+        self.terms.is_some()
+            && !found
+                .candidates
+                .iter()
+                .any(|candidate| self.holds_words(candidate))
     }
 
     /// Retrieves, orders and reads one page.
@@ -297,6 +348,7 @@ impl<'a> Search<'a> {
         page.total = total as u64;
         page.top = found.score_norm;
         page.hidden = found.hidden;
+        page.lacks_words = self.lacks_words(&found);
         page.only_stop_words = self
             .terms
             .as_ref()
@@ -338,11 +390,16 @@ impl<'a> Search<'a> {
             cancel::check()?;
             let (batch, behind) = rest.split_at(rest.len().min(limit + 2));
             rest = behind;
-            let mut records = self.records(batch, &mut page.failed)?;
+            let Records {
+                found: mut records,
+                mut contradicted,
+                ..
+            } = self.records(batch, &mut page.failed)?;
             for place in batch {
                 let (scope, id) = self.identity(place);
                 rank += 1;
-                let Some(memory) = records.remove(&(place.candidate.scope, id)) else {
+                let key = (place.candidate.scope, id);
+                let Some(memory) = records.remove(&key) else {
                     page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
@@ -369,6 +426,7 @@ impl<'a> Search<'a> {
                     scope: scope.clone(),
                     id: memory.id.clone(),
                     ranked: *place,
+                    tie: tie_number(ranked, rank - 1),
                 });
                 if let Some(hit) = same.and_then(|position| page.hits.get_mut(position)) {
                     hit.also_places.push(number);
@@ -379,7 +437,8 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 known.push(own);
-                let hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
+                let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
+                hit.contradicts = contradicted.remove(&key).unwrap_or_default();
                 page.hits.push(Hit {
                     hit,
                     memory,
@@ -420,7 +479,7 @@ impl<'a> Search<'a> {
         &self,
         places: &[Ranked],
         failed: &mut Vec<(String, String)>,
-    ) -> Result<HashMap<(usize, String), Memory>, Error> {
+    ) -> Result<Records, Error> {
         let name = |number: usize| {
             self.names
                 .get(number)
@@ -436,15 +495,15 @@ impl<'a> Search<'a> {
             scope: place.candidate.scope,
             doc: place.candidate.doc,
         });
-        let records = self.opened.read(wanted, self.spec.filters.status);
-        for (number, error) in records.failed {
+        let mut records = self.opened.read(wanted, self.spec.filters.status);
+        for (number, error) in std::mem::take(&mut records.failed) {
             if self.opened.len() == 1 {
                 return Err(error.into());
             }
             let reason = ack_api::text::line(&format!("{error}; {}", error.hint()), 500);
             failed.push((name(number).to_owned(), reason));
         }
-        Ok(records.found)
+        Ok(records)
     }
 
     /// The words of the question that the session of a memory holds, where its own text holds none.
@@ -468,7 +527,10 @@ impl<'a> Search<'a> {
             return hit;
         };
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
-        if self.searches() {
+        if self.spec.by_agent {
+            hit.created_at = memory.created_at.map(time::day);
+        }
+        if self.searches() && (self.spec.explain || !self.spec.by_agent) {
             hit.score = Some(f64::from((place.candidate.score * 1000.0).round()) / 1000.0);
             let words = matcher
                 .as_mut()

@@ -68,6 +68,12 @@ pub struct QuerySpec {
     pub oldest: bool,
     /// Whether words that no memory holds are looked for in what sessions were about.
     pub sessions: bool,
+    /// Whether an agent asks, who is told what it can use, in few tokens.
+    pub by_agent: bool,
+    /// Whether the caller may not ask for what waits for review.
+    pub withholds: bool,
+    /// The status that was asked for, where the owner keeps such memories from agents.
+    pub withheld: Option<StatusFilter>,
 }
 
 /// A memory whose neighbours are asked for.
@@ -100,6 +106,9 @@ impl QuerySpec {
             floor: None,
             oldest: false,
             sessions: false,
+            by_agent: false,
+            withholds: false,
+            withheld: None,
         }
     }
 
@@ -166,6 +175,8 @@ impl QuerySpec {
                 })
             })
             .collect::<Result<_, _>>()?;
+        let asked = request.status.unwrap_or_default();
+        let allowed = config.max_status.value.allowed(request.by_agent, asked);
         let mut seen = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
@@ -192,7 +203,7 @@ impl QuerySpec {
                 since,
                 until,
                 current_project: None,
-                status: request.status.unwrap_or_default(),
+                status: allowed.unwrap_or_default(),
             },
             limit: number(
                 "limit",
@@ -218,6 +229,9 @@ impl QuerySpec {
             floor: None,
             oldest: request.order == Some(Order::Oldest),
             sessions: true,
+            by_agent: request.by_agent,
+            withholds: config.max_status.value.withholds(request.by_agent),
+            withheld: (allowed != Some(asked)).then_some(asked),
         })
     }
 }

@@ -880,20 +880,25 @@ fn an_empty_result_says_what_to_try() {
     "Leave out filters (tags, project, type, files, since, until, session)",
     "Try broader search terms",
     "Leave `scope` out to search every shared scope",
-    "Use list_scopes to check available scopes",
-    "Recent sessions may not be indexed yet"
+    "Use list_scopes to check available scopes"
   ],
   "searched": {
     "scopes": [
       "alpha"
-    ],
-    "status": "approved"
-  }
+    ]
+  },
+  "notes": [
+    {
+      "kind": "no_word_matches",
+      "message": "no approved memory that passes the filters contains a word of the query"
+    }
+  ]
 }
 "#);
     let hidden = query(&service, json!({ "query": "zeppelin" }));
     assert_eq!(hidden["hidden"], json!({ "by_status": 1 }));
-    assert_eq!(hidden["notes"][0]["kind"], "hidden_by_status");
+    assert_eq!(hidden["notes"][0]["kind"], "no_word_matches");
+    assert_eq!(hidden["notes"][1]["kind"], "hidden_by_status");
     assert!(
         hidden["suggestions"][0]
             .as_str()

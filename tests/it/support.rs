@@ -33,6 +33,14 @@ impl Root {
         root
     }
 
+    /// Lets agents ask for what waits for review.
+    pub fn let_agents_review(self) -> Self {
+        let path = self.path().join("config.toml");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        std::fs::write(&path, format!("{text}[serve]\nmax_status = \"all\"\n")).unwrap();
+        self
+    }
+
     /// The root's folder.
     pub fn path(&self) -> &Path {
         self.folder.path()

@@ -314,7 +314,7 @@ fn a_set_has_its_own_defaults_and_says_the_limits_of_its_arguments() {
 
 #[test]
 fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page() {
-    let root = Root::new();
+    let root = Root::new().let_agents_review();
     let mut memories: Vec<Value> = (0..40)
         .map(|n| {
             let created = format!("2026-01-{:02}T00:00:00Z", 28 - n % 28);
@@ -584,7 +584,7 @@ fn what_an_alias_does_not_offer_is_said_where_it_would_help() {
     );
     configured(
         &root,
-        "[tools]\nhide = [\"query_memories\"]\n[tools.find]\ncalls = \"query_memories\"\narguments = { q = \"query\" }\n[tools.get_memory]\nname = \"open\"\n",
+        "[serve]\nmax_status = \"all\"\n[tools]\nhide = [\"query_memories\"]\n[tools.find]\ncalls = \"query_memories\"\narguments = { q = \"query\" }\n[tools.get_memory]\nname = \"open\"\n",
     );
     let mut server = Server::initialized(root.path());
     let found = server.call("find", json!({ "q": "redis" }));

@@ -27,8 +27,8 @@ pub use code::ErrorCode;
 pub use diagnostic::Diagnostic;
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
-    ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT,
-    MAX_NEIGHBOURS, MatchTags, Mode, Order, QueryRequest, Within,
+    ALIASES, ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS,
+    MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order, QueryRequest, UNLISTED, Within,
 };
 pub use resource::{Completions, ResourceEntry, Review, ReviewItem, ScopeResource};
 pub use response::{

@@ -66,6 +66,8 @@ pub enum NoteKind {
     EmptyQuery,
     /// The query has only very common words; they were searched as they are.
     OnlyStopWords,
+    /// No memory contains a word of the query; the results are the nearest in meaning.
+    NoWordMatches,
     /// The server is pinned to one scope.
     Pinned,
     /// `scope` names a project; the note says which scope claims it.

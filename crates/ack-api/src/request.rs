@@ -14,6 +14,13 @@ pub const MAX_NEIGHBOURS: i64 = 20;
 /// The largest number of steps along links.
 pub const MAX_DEPTH: i64 = 8;
 
+/// Other names of arguments, after the fields of answers that hold the same: the name, and the
+/// argument that it stands for.
+pub const ALIASES: [(&str, &str); 2] = [("concepts", "tags"), ("session_id", "session")];
+/// Arguments that measure the search. They are taken, and not listed for agents, who would pay for
+/// their schemas in every session.
+pub const UNLISTED: [&str; 3] = ["mode", "explain", "expect"];
+
 /// Arguments of `query_memories`. Without `query`, the newest memories that match the filters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -21,7 +28,7 @@ pub struct QueryRequest {
     /// Words, error or question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// With these tags.
+    /// With these tags (`concepts`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Default all.
@@ -33,14 +40,14 @@ pub struct QueryRequest {
     /// Default: current and all shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// staging: unreviewed. Default approved.
+    /// Default approved, promoted too. staging: unreviewed. all: both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
     /// Default 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<i64>,
-    /// Type, or several: decision,bugfix.
+    /// One or more: decision,bugfix.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Part of a path, or a glob.
@@ -80,6 +87,10 @@ pub struct QueryRequest {
     /// Id you miss: shows why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
+    /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
+    /// made short.
+    #[serde(skip)]
+    pub by_agent: bool,
 }
 
 /// How to combine several tags.
@@ -164,6 +175,10 @@ pub struct GetRequest {
     /// Only these kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Vec<String>>,
+    /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
+    /// made short.
+    #[serde(skip)]
+    pub by_agent: bool,
 }
 
 /// Where the neighbours of a timeline come from.
@@ -206,6 +221,10 @@ pub struct ListScopesRequest {
     /// would add to the schemas that every session reads.
     #[serde(skip)]
     pub max_tokens: Option<i64>,
+    /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
+    /// made short.
+    #[serde(skip)]
+    pub by_agent: bool,
 }
 
 /// Arguments of `get_context`.
@@ -229,4 +248,8 @@ pub struct ContextRequest {
     /// What the session is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
+    /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
+    /// made short.
+    #[serde(skip)]
+    pub by_agent: bool,
 }

@@ -14,7 +14,9 @@ use crate::memory::{Status, StatusFilter};
 /// Which scopes were searched, and with which filter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
-    /// Names of the searched scopes.
+    /// Names of the searched scopes. Absent in an answer to an agent: every shared scope, and the
+    /// current one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// How many more scopes were searched.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -25,7 +27,8 @@ pub struct Searched {
     /// How many more scopes were not searched.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_skipped: u64,
-    /// The status filter that applied.
+    /// The status filter that applied; absent where it is `approved`.
+    #[serde(default, skip_serializing_if = "is_approved")]
     pub status: StatusFilter,
     /// The scope of the current project, if one was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,6 +36,17 @@ pub struct Searched {
     /// The rule that found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected_by: Option<String>,
+}
+
+impl Searched {
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_approved(status: &StatusFilter) -> bool {
+    *status == StatusFilter::Approved
 }
 
 /// A scope that was not searched.
@@ -85,13 +99,16 @@ pub struct MemoryHit {
     /// Short statements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
-    /// Tags.
+    /// How many more facts it has; `get_memory` shows all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_facts: u64,
+    /// Its tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub concepts: Vec<String>,
     /// The project it was learned in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// When it was written, UTC.
+    /// When it was written, UTC; for an agent, the day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// The scope that holds it.
@@ -128,6 +145,9 @@ pub struct MemoryHit {
     /// The id of the memory that replaces this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
+    /// Ids of memories that are known to contradict this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradicts: Vec<String>,
     /// How it was ranked (`explain`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
@@ -216,7 +236,8 @@ pub struct QueryResponse {
     /// Pass as `cursor`, with the same arguments, for the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Which scopes were searched.
+    /// Which scopes were searched, where that is not every shared one and the current one.
+    #[serde(default, skip_serializing_if = "Searched::is_empty")]
     pub searched: Searched,
     /// Matches that are not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,12 +1,11 @@
 //! Cursors of result pages. A cursor names the last result of a page, so the next page continues
 //! after it even if the store changed in between.
 
-use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::ranking::Ranked;
 use ack_api::QueryRequest;
@@ -23,19 +22,19 @@ pub struct InvalidCursor {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cursor {
     /// Fingerprint of the request's other arguments.
-    request: u64,
-    /// Scope of the last result.
-    pub scope: String,
-    /// Id of the last result.
-    pub id: String,
+    request: u32,
+    /// Hash of the last result's scope and id.
+    identity: u32,
     /// As in [`Ranked`], of the last result; likewise the next two.
     pub rank: i64,
     /// Whether it belongs to the current project.
     pub current_project: bool,
     /// When it was written.
     pub created: i64,
+    /// Its number, from 1, among the results that differ from it only by scope or id.
+    pub tie: u64,
     /// The first page's weights, see [`Bm25Weights::freeze`](crate::lexical::Bm25Weights::freeze).
-    pub weights: Option<String>,
+    pub weights: Option<Vec<u8>>,
 }
 
 /// The last result of a page.
@@ -47,46 +46,55 @@ pub struct LastResult<'a> {
     pub scope: &'a str,
     /// Its id.
     pub id: &'a str,
+    /// As in [`Cursor::tie`].
+    pub tie: u64,
 }
 
-/// The serialized form: the fields of [`Cursor`], in the same order.
-type Parts<'a> = (
-    u64,
-    Cow<'a, str>,
-    Cow<'a, str>,
-    i64,
-    bool,
-    i64,
-    Option<Cow<'a, str>>,
-);
+const BELONGS_TO_PROJECT: u8 = 1;
+const HAS_WEIGHTS: u8 = 2;
 
 impl Cursor {
     /// The cursor after a page. `weights` are those of the first page.
-    pub fn after(request: &QueryRequest, last: LastResult<'_>, weights: Option<String>) -> Self {
-        let LastResult { ranked, scope, id } = last;
+    pub fn after(request: &QueryRequest, last: LastResult<'_>, weights: Option<Vec<u8>>) -> Self {
+        let ranked = last.ranked;
         Self {
             request: fingerprint(request),
-            scope: scope.to_owned(),
-            id: id.to_owned(),
+            identity: identity(last.scope, last.id),
             rank: ranked.rank,
             current_project: ranked.current_project,
             created: ranked.created,
+            tie: last.tie,
             weights,
         }
     }
 
-    /// Encodes the cursor as URL-safe base64 of a JSON array.
+    /// Whether this is the result that the page ended with.
+    pub fn names(&self, scope: &str, id: &str) -> bool {
+        self.identity == identity(scope, id)
+    }
+
+    /// Encodes the cursor as URL-safe base64, short because a model reads and repeats it: flags,
+    /// numbers, hashes, weights, and a check sum.
     pub fn encode(&self) -> String {
-        let parts: Parts<'_> = (
-            self.request,
-            self.scope.as_str().into(),
-            self.id.as_str().into(),
-            self.rank,
-            self.current_project,
-            self.created,
-            self.weights.as_deref().map(Cow::Borrowed),
-        );
-        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&parts).unwrap_or_default())
+        let flags = if self.current_project {
+            BELONGS_TO_PROJECT
+        } else {
+            0
+        } | if self.weights.is_some() {
+            HAS_WEIGHTS
+        } else {
+            0
+        };
+        let mut bytes = vec![flags];
+        for number in [zigzag(self.rank), zigzag(self.created), self.tie] {
+            write_number(&mut bytes, number);
+        }
+        bytes.extend(self.identity.to_be_bytes());
+        bytes.extend(self.request.to_be_bytes());
+        bytes.extend(self.weights.iter().flatten());
+        let sum = check_sum(&bytes);
+        bytes.extend(sum);
+        URL_SAFE_NO_PAD.encode(bytes)
     }
 
     /// Decodes the cursor of a request, if it has one.
@@ -105,27 +113,84 @@ impl Cursor {
             return Ok(None);
         };
         let bytes = URL_SAFE_NO_PAD.decode(text.trim()).map_err(|_| damaged)?;
-        let parts: Parts<'_> = serde_json::from_slice(&bytes).map_err(|_| damaged)?;
-        let (hash, scope, id, rank, current_project, created, weights) = parts;
-        if hash != fingerprint(request) {
+        let cursor = Self::read(&bytes).ok_or(damaged)?;
+        if cursor.request != fingerprint(request) {
             let reason = "it was made for other arguments";
             return Err(InvalidCursor { reason });
         }
-        Ok(Some(Self {
-            request: hash,
-            scope: scope.into_owned(),
-            id: id.into_owned(),
-            rank,
-            current_project,
-            created,
-            weights: weights.map(Cow::into_owned),
-        }))
+        Ok(Some(cursor))
     }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (body, sum) = bytes.split_last_chunk::<2>()?;
+        if *sum != check_sum(body) {
+            return None;
+        }
+        let (flags, mut rest) = body.split_first()?;
+        let rank = unzigzag(read_number(&mut rest)?);
+        let created = unzigzag(read_number(&mut rest)?);
+        let tie = read_number(&mut rest)?;
+        let (identity, rest) = rest.split_first_chunk::<4>()?;
+        let (request, weights) = rest.split_first_chunk::<4>()?;
+        Some(Self {
+            request: u32::from_be_bytes(*request),
+            identity: u32::from_be_bytes(*identity),
+            rank,
+            current_project: flags & BELONGS_TO_PROJECT != 0,
+            created,
+            tie,
+            weights: (flags & HAS_WEIGHTS != 0).then(|| weights.to_vec()),
+        })
+    }
+}
+
+/// Maps a number to one without a sign, small ones to small ones.
+const fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)).cast_unsigned()
+}
+
+const fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
+}
+
+/// Writes a number, seven bits to a byte, the lowest first (LEB128).
+fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a part of a hash")]
+fn check_sum(bytes: &[u8]) -> [u8; 2] {
+    (xxh3_64(bytes) as u16).to_be_bytes()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a part of a hash")]
+fn identity(scope: &str, id: &str) -> u32 {
+    let mut hash = Xxh3::new();
+    (scope, id).hash(&mut hash);
+    hash.finish() as u32
 }
 
 /// Hash of the arguments that determine order and filters. The others (`cursor`, `limit`, `detail`,
 /// `max_tokens` and `explain`) may change from page to page.
-fn fingerprint(request: &QueryRequest) -> u64 {
+#[expect(clippy::cast_possible_truncation, reason = "a part of a hash")]
+fn fingerprint(request: &QueryRequest) -> u32 {
     let mut request = request.clone();
     request.cursor = None;
     request.limit = None;
@@ -136,6 +201,60 @@ fn fingerprint(request: &QueryRequest) -> u64 {
     serde_json::to_string(&request)
         .unwrap_or_default()
         .hash(&mut hash);
-    // 53 bits, which every JSON parser reads exactly.
-    hash.finish() >> 11
+    hash.finish() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(request: &QueryRequest) -> Cursor {
+        Cursor {
+            request: fingerprint(request),
+            identity: identity("scope", "id"),
+            rank: -3,
+            current_project: true,
+            created: i64::MIN,
+            tie: 300,
+            weights: Some(vec![1, 2, 3, 4]),
+        }
+    }
+
+    fn with(request: &QueryRequest, text: String) -> QueryRequest {
+        QueryRequest {
+            cursor: Some(text),
+            ..request.clone()
+        }
+    }
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written() {
+        let request = QueryRequest::default();
+        for weights in [None, Some(Vec::new()), Some(vec![9; 40])] {
+            let cursor = Cursor {
+                weights,
+                ..cursor(&request)
+            };
+            let read = Cursor::decode(&with(&request, cursor.encode()));
+            assert_eq!(read.unwrap(), Some(cursor));
+        }
+    }
+
+    #[test]
+    fn every_changed_or_missing_byte_is_noticed() {
+        let request = QueryRequest::default();
+        let bytes = URL_SAFE_NO_PAD.decode(cursor(&request).encode()).unwrap();
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 0x10;
+            for wrong in [&changed[..], &bytes[..place]] {
+                let wrong = with(&request, URL_SAFE_NO_PAD.encode(wrong));
+                assert!(
+                    Cursor::decode(&wrong).is_err()
+                        || place == 0 && wrong.cursor == Some(String::new()),
+                    "{place}"
+                );
+            }
+        }
+    }
 }

@@ -12,8 +12,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, TextRole, TokenKind};
@@ -327,9 +325,9 @@ fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
 }
 
 impl Bm25Weights {
-    /// Encodes the weights, the mean length and the score norm for a cursor: base64 of big-endian
-    /// 16-bit numbers.
-    pub fn freeze(&self, score_norm: f32) -> String {
+    /// Encodes the mean length, the score norm and the weights for a cursor, as big-endian 16-bit
+    /// numbers.
+    pub fn freeze(&self, score_norm: f32) -> Vec<u8> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -342,24 +340,19 @@ impl Bm25Weights {
             .map(|term| units((term.weight / WEIGHT_UNIT).round()));
         let norm = units((score_norm / NORM_UNIT).round());
         let numbers = [units(self.mean_length), norm].into_iter().chain(weights);
-        STANDARD_NO_PAD.encode(numbers.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
+        numbers.flat_map(u16::to_be_bytes).collect()
     }
 
     /// Restores the weights that [`Bm25Weights::freeze`] encoded, so that a later page ranks like
     /// the first one. Weights of another number of terms are ignored.
-    pub fn restore(&mut self, frozen: &str) {
-        let Ok(bytes) = STANDARD_NO_PAD.decode(frozen) else {
-            return;
-        };
-        let mut numbers = bytes.chunks_exact(2).map(|pair| {
-            f32::from(u16::from_be_bytes([
-                pair.first().copied().unwrap_or(0),
-                pair.last().copied().unwrap_or(0),
-            ]))
-        });
-        if bytes.len() != 4 + 2 * self.terms.len() {
+    pub fn restore(&mut self, frozen: &[u8]) {
+        if frozen.len() != 4 + 2 * self.terms.len() {
             return;
         }
+        let (pairs, _) = frozen.as_chunks::<2>();
+        let mut numbers = pairs
+            .iter()
+            .map(|pair| f32::from(u16::from_be_bytes(*pair)));
         self.mean_length = numbers.next().unwrap_or(1.0).max(1.0);
         self.frozen_norm = numbers
             .next()

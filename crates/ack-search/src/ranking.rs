@@ -147,9 +147,25 @@ pub fn resume(
     identity: impl Fn(&Ranked) -> (String, String),
 ) -> usize {
     let last = (cursor.rank, cursor.current_project, cursor.created);
-    ranked.partition_point(|ranked| match ranked.sort_key().cmp(&last) {
-        Ordering::Greater => true,
-        Ordering::Less => false,
-        Ordering::Equal => identity(ranked) <= (cursor.scope.clone(), cursor.id.clone()),
-    })
+    let start = ranked.partition_point(|ranked| ranked.sort_key() > last);
+    let ties = ranked.get(start..).unwrap_or_default();
+    let ties = ties.partition_point(|ranked| ranked.sort_key() >= last);
+    let before = ranked.get(start..start + ties).unwrap_or_default();
+    let named = before.iter().position(|ranked| {
+        let (scope, id) = identity(ranked);
+        cursor.names(&scope, &id)
+    });
+    // Without it, those that came before it have moved up to its place.
+    let gone = usize::try_from(cursor.tie)
+        .unwrap_or(ties)
+        .saturating_sub(1);
+    start + named.map_or(gone.min(ties), |place| place + 1)
+}
+
+/// The number, from 1, of a place among those before it that only scope or id tell apart.
+pub fn tie_number(ranked: &[Ranked], place: usize) -> u64 {
+    let before = ranked.get(..=place).unwrap_or_default();
+    let key = before.last().map(Ranked::sort_key);
+    let same = |ranked: &&Ranked| Some(ranked.sort_key()) == key;
+    before.iter().rev().take_while(same).count() as u64
 }

@@ -33,7 +33,7 @@ use ack_api::cancel;
 /// How many memories the semantic leg admits.
 pub const MAX_NEAREST: usize = 200;
 /// In hybrid retrieval, a memory that shares no term with the query needs this cosine.
-const MIN_COSINE: f32 = 0.3;
+pub const MIN_COSINE: f32 = 0.3;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 1.5;
 /// From this many documents on, work is spread over several threads.

@@ -11,8 +11,13 @@ use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 
+/// The kind of a link between two memories that cannot both be right.
+const CONTRADICTS: &str = "contradicts";
+/// The most contradictions that are told of a memory.
+const MAX_CONTRADICTIONS: usize = 5;
+
 /// The kinds of links in the native schema. Stores may hold others.
-pub const KINDS: [&str; 4] = ["contradicts", "derived_from", "related", "supersedes"];
+pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", "supersedes"];
 
 /// The largest number of links in an answer.
 const MAX_LINKS: usize = 100;
@@ -134,6 +139,41 @@ impl Snapshot<'_> {
             }
         }
         Ok(walk)
+    }
+
+    /// The ids of allowed memories that are known to contradict each of some memories, whichever of
+    /// the two names the other.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn contradictions<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a str>,
+        filter: StatusFilter,
+    ) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+        let mut found = Vec::new();
+        if self.layout.links.is_none() {
+            return Ok(found);
+        }
+        let mut titles = Titles::new();
+        let kinds = [CONTRADICTS.to_owned()];
+        for id in ids {
+            let mut others: Vec<String> = Vec::new();
+            for link in self.links_of(id, &kinds)?.0 {
+                let other = link.other_end(id);
+                if others.len() < MAX_CONTRADICTIONS
+                    && other != id
+                    && !others.iter().any(|known| known == other)
+                    && self.title(other, filter, &mut titles)?.is_some()
+                {
+                    others.push(other.to_owned());
+                }
+            }
+            if !others.is_empty() {
+                found.push((id.to_owned(), others));
+            }
+        }
+        Ok(found)
     }
 
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.

@@ -109,6 +109,9 @@ impl<'a> FocusSearch<'a> {
             floor: Some(FOCUS_FLOOR),
             oldest: false,
             sessions: true,
+            by_agent: false,
+            withholds: false,
+            withheld: None,
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;
         // As many more as may be there already, in either list or under another id.

@@ -23,6 +23,8 @@ pub(super) struct Place {
     pub(super) scope: String,
     pub(super) id: String,
     pub(super) ranked: Ranked,
+    /// As in [`Cursor::tie`].
+    pub(super) tie: u64,
 }
 
 /// A page: results, and the places of the order that they and what is folded into them take.
@@ -41,6 +43,8 @@ pub(crate) struct Page {
     pub gone: usize,
     /// Scopes whose records could not be read, with the reason.
     pub failed: Vec<(String, String)>,
+    /// No memory holds a word of the query.
+    pub lacks_words: bool,
     /// The query was nothing but stop words.
     pub only_stop_words: bool,
     /// The best lexical score of the first page.
@@ -68,6 +72,14 @@ impl Page {
         }
     }
 
+    /// Takes everything out but what is counted as hidden.
+    pub fn clear(&mut self) {
+        *self = Self {
+            hidden: self.hidden,
+            ..Self::default()
+        };
+    }
+
     fn end_at(&mut self, end: usize) {
         self.hits.retain(|hit| hit.place < end);
         self.places.truncate(end);
@@ -87,6 +99,7 @@ impl Page {
             ranked: &last.ranked,
             scope: &last.scope,
             id: &last.id,
+            tie: last.tie,
         };
         Some(Cursor::after(request, last, weights))
     }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::service::error::Error;
 use crate::service::same_id::address;
-use ack_api::MAX_LIMIT;
 use ack_api::memory::nearest;
+use ack_api::{ALIASES, MAX_LIMIT};
 
 /// Longest query text, in bytes.
 const LONGEST_QUERY: usize = 8_000;
@@ -53,6 +53,21 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
         .get("properties")
         .and_then(Value::as_object)
         .unwrap_or(&empty);
+    for (alias, argument) in ALIASES {
+        if !properties.contains_key(argument) || properties.contains_key(alias) {
+            continue;
+        }
+        let Some(value) = values.shift_remove(alias) else {
+            continue;
+        };
+        if values.insert(argument.to_owned(), value).is_some() {
+            return Err(Error::invalid(
+                alias,
+                format!("given together with `{argument}`"),
+                format!("one of the two; `{alias}` is another name of `{argument}`"),
+            ));
+        }
+    }
     for argument in values.keys() {
         if !properties.contains_key(argument) {
             return Err(Error::UnknownArgument {
