@@ -26,6 +26,7 @@ mod review;
 mod scopes;
 mod screen;
 mod serve;
+mod setup;
 mod show;
 mod signals;
 mod words;
@@ -214,6 +215,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             })
         }
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
+        Command::Setup(args) => setup::run(&config(&cli.global)?, &args, json),
         Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
         Command::Query(args) => return query::run(&cli.global, args),
         Command::Get(args) => return get::run(&cli.global, &args),

@@ -36,6 +36,26 @@ pub enum Client {
     Gemini,
     /// GitHub's Copilot CLI.
     Copilot,
+    /// OpenCode.
+    OpenCode,
+    /// Qwen Code.
+    Qwen,
+    /// Cline.
+    Cline,
+    /// Roo Code.
+    Roo,
+    /// Windsurf.
+    Windsurf,
+    /// Zed.
+    Zed,
+    /// Amp.
+    Amp,
+    /// Kiro.
+    Kiro,
+    /// JetBrains Junie.
+    Junie,
+    /// Factory's Droid.
+    Droid,
 }
 
 /// How a file is written.
@@ -94,6 +114,8 @@ pub struct ConfigFile {
     pub format: Format,
     /// What belongs into it.
     pub parts: Vec<Part>,
+    /// Folders that stay, even if nothing is left in them.
+    pub stays: Vec<PathBuf>,
 }
 
 /// Where clients keep their files.
@@ -118,6 +140,8 @@ pub struct Places {
 pub struct Launch {
     /// This program.
     pub binary: PathBuf,
+    /// Whether it is the one that its name starts, by the PATH of the shell.
+    pub is_on_path: bool,
     /// Flags before the command that name places of this machine: root or database.
     pub places: Vec<String>,
     /// Further flags: the scope.
@@ -189,6 +213,20 @@ impl Launch {
             .chain(surface)
             .collect();
         (self.binary.display().to_string(), arguments)
+    }
+
+    /// The same for one client. What runs in a terminal finds the program by its name, also after a
+    /// package manager has put the next version elsewhere; other programs may have another PATH.
+    #[must_use]
+    pub fn for_client(&self, client: Client) -> Self {
+        if self.is_on_path && client.runs_in_a_terminal() {
+            Self {
+                binary: NAME.into(),
+                ..self.clone()
+            }
+        } else {
+            self.clone()
+        }
     }
 
     fn before(&self) -> impl Iterator<Item = String> + '_ {

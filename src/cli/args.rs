@@ -6,12 +6,14 @@ mod day;
 mod old;
 mod read;
 mod scopes;
+mod setup;
 mod stores;
 
 pub use clients::*;
 pub use curate::*;
 pub use read::*;
 pub use scopes::*;
+pub use setup::*;
 pub use stores::*;
 
 use std::path::PathBuf;
@@ -171,6 +173,8 @@ fn scope_name() -> impl TypedValueParser<Value = String> {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Find stores and clients on this machine, ask what to do with each, try a query
+    Setup(SetupArgs),
     /// Serve MCP on standard input and output, or over HTTP
     Serve(ServeArgs),
     /// Search memories, or list the newest
@@ -186,8 +190,8 @@ pub enum Command {
     /// Answer a coding agent's hook: its JSON on standard input, memories on standard output; always exits with 0
     Hook(HookArgs),
     /// Show what a client's configuration has to hold to use this server
-    PrintConfig(EntryArgs),
-    /// Write it there: shows the change, asks, keeps what was there
+    PrintConfig(PrintConfigArgs),
+    /// Write it there: shows the change, asks, keeps what was there; without a client each that is installed
     Connect(ConnectArgs),
     /// Take it out again
     Disconnect(DisconnectArgs),

@@ -1,6 +1,6 @@
 //! The clients: where each keeps its files, and what it has to find there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const HOOK_SECONDS: u32 = 10;
 
 impl Client {
     /// Every client.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 17] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
         Self::Codex,
@@ -22,6 +22,16 @@ impl Client {
         Self::VsCode,
         Self::Gemini,
         Self::Copilot,
+        Self::OpenCode,
+        Self::Qwen,
+        Self::Cline,
+        Self::Roo,
+        Self::Windsurf,
+        Self::Zed,
+        Self::Amp,
+        Self::Kiro,
+        Self::Junie,
+        Self::Droid,
     ];
 
     /// Its name on the command line.
@@ -34,7 +44,80 @@ impl Client {
             Self::VsCode => "vscode",
             Self::Gemini => "gemini",
             Self::Copilot => "copilot",
+            Self::OpenCode => "opencode",
+            Self::Qwen => "qwen",
+            Self::Cline => "cline",
+            Self::Roo => "roo",
+            Self::Windsurf => "windsurf",
+            Self::Zed => "zed",
+            Self::Amp => "amp",
+            Self::Kiro => "kiro",
+            Self::Junie => "junie",
+            Self::Droid => "droid",
         }
+    }
+
+    /// Whether it is started in a terminal, with the PATH of a shell.
+    pub const fn runs_in_a_terminal(self) -> bool {
+        matches!(
+            self,
+            Self::ClaudeCode
+                | Self::Codex
+                | Self::Gemini
+                | Self::Copilot
+                | Self::OpenCode
+                | Self::Qwen
+                | Self::Amp
+                | Self::Droid
+        )
+    }
+
+    /// Whether it reads settings of a project's own.
+    pub const fn has_project_settings(self) -> bool {
+        !matches!(self, Self::ClaudeDesktop | Self::Cline | Self::Windsurf)
+    }
+
+    /// Programs that start it, as they are called on the PATH.
+    pub const fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &["claude"],
+            Self::Codex => &["codex"],
+            Self::Cursor => &["cursor", "cursor-agent"],
+            Self::VsCode => &["code"],
+            Self::Gemini => &["gemini"],
+            Self::Copilot => &["copilot"],
+            Self::OpenCode => &["opencode"],
+            Self::Qwen => &["qwen"],
+            Self::Cline => &["cline"],
+            Self::Windsurf => &["windsurf"],
+            Self::Zed => &["zed", "zeditor"],
+            Self::Amp => &["amp"],
+            Self::Kiro => &["kiro", "kiro-cli"],
+            Self::Junie => &["junie"],
+            Self::Droid => &["droid"],
+            Self::ClaudeDesktop | Self::Roo => &[],
+        }
+    }
+
+    /// Whether it has left files of its own: the folder in which it keeps its settings is there.
+    pub fn left_files(self, places: &Places) -> bool {
+        let user = Places {
+            project: None,
+            ..places.clone()
+        };
+        let Some((server, _)) = self.paths(&user) else {
+            return false;
+        };
+        let folder = match self {
+            // Its folder is the home folder.
+            Self::ClaudeCode if places.claude.is_none() => {
+                return server.is_file() || places.home.join(".claude").is_dir();
+            }
+            Self::Kiro | Self::Junie | Self::Roo => server.parent().and_then(Path::parent),
+            Self::Cline => return places.home.join(".cline").is_dir(),
+            _ => server.parent(),
+        };
+        folder.is_some_and(Path::is_dir)
     }
 
     /// Which hooks it can call: when a session starts, and on a prompt. Cursor's hook on prompts adds nothing to them.
@@ -42,7 +125,7 @@ impl Client {
         let (session_start, user_prompt) = match self {
             Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot => (true, true),
             Self::Cursor => (true, false),
-            Self::ClaudeDesktop | Self::VsCode => (false, false),
+            _ => (false, false),
         };
         Hooks {
             session_start,
@@ -83,6 +166,9 @@ impl Client {
             Self::ClaudeDesktop => {
                 Some("Claude Desktop may write to this file while it runs: end it first.")
             }
+            Self::Cline | Self::Roo if !here => Some(
+                "Its editor extension may write to this file while it runs: end the editor first.",
+            ),
             _ => None,
         }
     }
@@ -95,6 +181,7 @@ impl Client {
                  shows it. Until then sessions start without memories.",
             ),
             Self::ClaudeDesktop => Some("Claude Desktop reads this file when it starts."),
+            Self::Windsurf | Self::Kiro | Self::Junie => Some("It reads this file when it starts."),
             _ => None,
         }
     }
@@ -105,6 +192,9 @@ impl Client {
             Self::ClaudeCode => Some(
                 "`permissions.allow` lets Claude Code call the tools without asking; without it `claude -p` refuses each call. They \
                  only read. --no-allow leaves it out.",
+            ),
+            Self::Qwen => Some(
+                "`trust` lets Qwen Code call the tools without asking. They only read. --no-allow leaves it out.",
             ),
             Self::Gemini => Some(
                 "`trust` lets Gemini CLI call the tools without asking; without it `gemini -p` offers none. They only read. \
@@ -122,6 +212,12 @@ impl Client {
         wanted: &Wanted,
     ) -> Option<Vec<ConfigFile>> {
         let (server, settings) = self.paths(places)?;
+        let launch = &launch.for_client(self);
+        let stays = || {
+            let project = places.project.iter().cloned();
+            let stays = [places.home.clone(), places.settings.clone()];
+            stays.into_iter().chain(project).collect()
+        };
         // What lies in a project may be committed, but for Claude Code's local settings.
         let shared = places.project.as_ref().map(|_| launch.shared());
         let local = if self == Self::ClaudeCode {
@@ -141,6 +237,7 @@ impl Client {
                 &wanted.allowed,
                 shared.is_some(),
             )],
+            stays: stays(),
         }];
         let mut parts = self.words(&wanted.allowed, shared.is_some());
         let able = self.hooks();
@@ -167,6 +264,7 @@ impl Client {
                 path,
                 format: Format::Json,
                 parts,
+                stays: stays(),
             }),
         }
         Some(files)
@@ -214,14 +312,27 @@ impl Client {
             Self::Codex if here => {
                 json!({ "command": command, "args": arguments, "env_vars": [ENV_ROOT, ENV_DB] })
             }
-            Self::Gemini if *allowed == Allowed::Server => {
+            Self::Gemini | Self::Qwen if *allowed == Allowed::Server => {
                 json!({ "command": command, "args": arguments, "trust": true })
+            }
+            Self::OpenCode => {
+                let words: Vec<String> = [command].into_iter().chain(arguments).collect();
+                json!({ "type": "local", "command": words, "enabled": true })
+            }
+            Self::Zed => {
+                json!({ "source": "custom", "command": command, "args": arguments, "env": {} })
+            }
+            Self::Droid => {
+                json!({ "type": "stdio", "command": command, "args": arguments, "disabled": false })
             }
             _ => json!({ "command": command, "args": arguments }),
         };
         let key = match self {
             Self::Codex => "mcp_servers",
             Self::VsCode => "servers",
+            Self::OpenCode => "mcp",
+            Self::Zed => "context_servers",
+            Self::Amp => "amp.mcpServers",
             _ => "mcpServers",
         };
         Part::Member {
@@ -291,6 +402,9 @@ impl Client {
     /// The file that names the server, and the one for hooks and permissions.
     fn paths(self, places: &Places) -> Option<(PathBuf, Option<PathBuf>)> {
         let home = |path: &str| places.home.join(path);
+        let inside = |project: &Option<PathBuf>, path: &str| {
+            project.as_ref().unwrap_or(&places.home).join(path)
+        };
         Some(match (self, &places.project) {
             (Self::ClaudeCode, Some(project)) => (
                 project.join(".mcp.json"),
@@ -329,6 +443,41 @@ impl Client {
                     .join(".gemini/settings.json");
                 (file.clone(), Some(file))
             }
+            (Self::OpenCode, project) => {
+                let folder = match project {
+                    Some(project) => project.clone(),
+                    None => dot_config(places).join("opencode"),
+                };
+                // It reads either; comments need the second.
+                let commented = folder.join("opencode.jsonc");
+                let plain = folder.join("opencode.json");
+                (
+                    if commented.is_file() {
+                        commented
+                    } else {
+                        plain
+                    },
+                    None,
+                )
+            }
+            (Self::Qwen, project) => (inside(project, ".qwen/settings.json"), None),
+            (Self::Kiro, project) => (inside(project, ".kiro/settings/mcp.json"), None),
+            (Self::Junie, project) => (inside(project, ".junie/mcp/mcp.json"), None),
+            (Self::Droid, project) => (inside(project, ".factory/mcp.json"), None),
+            (Self::Cline, None) => (home(".cline/data/settings/cline_mcp_settings.json"), None),
+            (Self::Windsurf, None) => (home(".codeium/windsurf/mcp_config.json"), None),
+            (Self::Cline | Self::Windsurf, Some(_)) => return None,
+            (Self::Roo, Some(project)) => (project.join(".roo/mcp.json"), None),
+            (Self::Roo, None) => (
+                places.settings.join(
+                    "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+                ),
+                None,
+            ),
+            (Self::Zed, Some(project)) => (project.join(".zed/settings.json"), None),
+            (Self::Zed, None) => (dot_config(places).join("zed/settings.json"), None),
+            (Self::Amp, Some(project)) => (project.join(".amp/settings.json"), None),
+            (Self::Amp, None) => (dot_config(places).join("amp/settings.json"), None),
             (Self::Copilot, Some(project)) => (
                 project.join(".mcp.json"),
                 Some(project.join(".github/hooks/ack-memory.json")),
@@ -341,6 +490,15 @@ impl Client {
                 )
             }
         })
+    }
+}
+
+/// `~/.config`, where some programs keep their settings on every system.
+fn dot_config(places: &Places) -> PathBuf {
+    if cfg!(target_os = "macos") {
+        places.home.join(".config")
+    } else {
+        places.settings.clone()
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Change {
     after: After,
     /// The present content is kept before it is changed.
     keep: bool,
+    /// Folders that stay, even if nothing is left in them.
+    stays: Vec<PathBuf>,
 }
 
 /// Plans a change. Nothing is written.
@@ -109,6 +111,7 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
         before,
         after,
         keep,
+        stays: file.stays.clone(),
     })
 }
 
@@ -239,6 +242,17 @@ impl Change {
             .collect()
     }
 
+    /// Removes the folders that were made for the file, as far as nothing else is in them.
+    fn remove_empty_folders(&self) {
+        let above = self.path.ancestors().skip(1);
+        for folder in above.take_while(|folder| !self.stays.iter().any(|stays| stays == folder)) {
+            // The system refuses to remove a folder that is not empty.
+            if std::fs::remove_dir(folder).is_err() {
+                return;
+            }
+        }
+    }
+
     /// Where the present content is kept, if it is.
     pub fn kept(&self) -> Option<PathBuf> {
         (self.keep && self.is_needed()).then(|| kept_path(&self.path))
@@ -293,7 +307,8 @@ impl Prepared<'_> {
         }
         match (&self.change.after, self.next) {
             (After::Gone, _) => {
-                std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?
+                std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?;
+                self.change.remove_empty_folders();
             }
             (After::Text(text), Some(next)) => {
                 next.persist(&self.real)

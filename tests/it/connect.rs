@@ -8,8 +8,9 @@ use tempfile::TempDir;
 
 use crate::cli::{Outcome, binary, run};
 use crate::support::fingerprint;
+use crate::terminal::Terminal;
 
-pub const CLIENTS: [&str; 7] = [
+pub const CLIENTS: [&str; 17] = [
     "claude-code",
     "claude-desktop",
     "codex",
@@ -17,6 +18,16 @@ pub const CLIENTS: [&str; 7] = [
     "vscode",
     "gemini",
     "copilot",
+    "opencode",
+    "qwen",
+    "cline",
+    "roo",
+    "windsurf",
+    "zed",
+    "amp",
+    "kiro",
+    "junie",
+    "droid",
 ];
 
 /// A home of its own for the program and its clients.
@@ -86,6 +97,21 @@ impl Home {
             "vscode" if mac => "Library/Application Support/Code/User/mcp.json",
             "vscode" => ".config/Code/User/mcp.json",
             "copilot" => ".copilot/mcp-config.json",
+            "opencode" => ".config/opencode/opencode.json",
+            "qwen" => ".qwen/settings.json",
+            "cline" => ".cline/data/settings/cline_mcp_settings.json",
+            "roo" if mac => {
+                "Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"
+            }
+            "roo" => {
+                ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"
+            }
+            "windsurf" => ".codeium/windsurf/mcp_config.json",
+            "zed" => ".config/zed/settings.json",
+            "amp" => ".config/amp/settings.json",
+            "kiro" => ".kiro/settings/mcp.json",
+            "junie" => ".junie/mcp/mcp.json",
+            "droid" => ".factory/mcp.json",
             _ => ".gemini/settings.json",
         }
     }
@@ -131,6 +157,14 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
         assert_eq!(contents(home.0.path()), connected, "{client}");
 
         home.run(&["disconnect", client, "--yes"]).ok();
+        let left: Vec<_> = fingerprint(home.0.path()).into_keys().collect();
+        // `~/.config` is everybody's.
+        let config = home.path(".config");
+        assert!(
+            left.iter()
+                .all(|path| path == home.0.path() || *path == config),
+            "{client}: {left:?}"
+        );
         assert!(
             contents(home.0.path()).is_empty(),
             "{client}: {:?}",
@@ -566,7 +600,7 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_on_the_path_is_named_by_its_place_there() {
+fn a_program_on_the_path_is_named_as_it_is_found_there() {
     let home = Home::new();
     let (root, inside) = repository(&home);
     std::fs::create_dir(home.path("bin")).unwrap();
@@ -578,18 +612,20 @@ fn a_program_on_the_path_is_named_by_its_place_there() {
             .env("PATH", home.path("bin"))
             .args(arguments))
     };
-    connect(&["connect", "gemini", "--yes"]).ok();
-    assert_eq!(
-        home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]["command"],
-        link.to_str().unwrap()
-    );
+    let command = |client: &str| {
+        connect(&["connect", client, "--yes"]).ok();
+        home.json(home.settings(client))["mcpServers"]["ack-memory"]["command"].clone()
+    };
+    // A terminal has the PATH of the shell, where the name stays right when the program moves; a window may have another.
+    assert_eq!(command("gemini"), "ack-memory");
+    assert_eq!(command("cursor"), link.to_str().unwrap());
     let here = connect(&["-C", &inside, "connect", "claude-code", "--here", "--yes"]);
     assert!(!here.err.contains("PATH"), "{here:?}");
     let server: Value =
         serde_json::from_str(&std::fs::read_to_string(root.join(".mcp.json")).unwrap()).unwrap();
     let expected = json!({ "type": "stdio", "command": "ack-memory", "args": ["serve"] });
     assert_eq!(server["mcpServers"]["ack-memory"], expected);
-    // What only this machine reads names it in full, and agrees to the project's server.
+    // What only this machine reads names its root, and agrees to the project's server.
     let local: Value = serde_json::from_str(
         &std::fs::read_to_string(root.join(".claude/settings.local.json")).unwrap(),
     )
@@ -598,7 +634,7 @@ fn a_program_on_the_path_is_named_by_its_place_there() {
         local["hooks"]["SessionStart"][0]["hooks"][0]["command"]
             .as_str()
             .unwrap()
-            .starts_with(link.to_str().unwrap())
+            .starts_with("ack-memory --root ")
     );
     assert_eq!(local["enabledMcpjsonServers"], json!(["ack-memory"]));
     assert_eq!(local["permissions"]["allow"], json!(["mcp__ack-memory"]));
@@ -657,55 +693,96 @@ fn codex_is_said_to_ask_for_trust_when_its_hook_is_new() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn the_question_is_asked_before_it_is_answered() {
-    use std::io::{Read, Write};
-    use std::sync::mpsc::channel;
-    use std::time::{Duration, Instant};
-
     let home = Home::new();
-    let terminal = nix::pty::openpty(None, None).unwrap();
-    let out = home.path("out");
-    let mut command = home.prepared(binary());
-    command
-        .args(["connect", "gemini"])
-        .stdin(terminal.slave.try_clone().unwrap())
-        .stdout(std::fs::File::create(&out).unwrap())
-        .stderr(terminal.slave);
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut keyboard = std::fs::File::from(terminal.master.try_clone().unwrap());
-    let mut screen = std::fs::File::from(terminal.master);
-    let (send, shown) = channel();
-    std::thread::spawn(move || {
-        let mut bytes = [0; 512];
-        while let Ok(length @ 1..) = screen.read(&mut bytes) {
-            let _ = send.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
-        }
-    });
-    let (mut text, began) = (String::new(), Instant::now());
-    while !text.contains("[y/N]") {
-        assert!(
-            began.elapsed() < Duration::from_secs(20),
-            "no question: {text}"
-        );
-        text += &shown
-            .recv_timeout(Duration::from_secs(20))
-            .unwrap_or_default();
-    }
-    assert!(
-        text.contains("trust"),
-        "what has to be known comes first: {text}"
-    );
+    let start = |out: &str| {
+        let mut command = home.prepared(binary());
+        command.args(["connect", "gemini"]);
+        let out = std::fs::File::create(home.path(out)).unwrap();
+        Terminal::with_output(command, Some(out))
+    };
+    let mut terminal = start("refused");
+    // What has to be known comes first.
+    terminal.expect("trust").expect("Write this? [n/y] ");
     assert!(!home.path(".gemini").exists());
-    keyboard.write_all(b"y\n").unwrap();
-    assert!(child.wait().unwrap().success());
+    terminal.press("\r").expect("no");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!home.path(".gemini").exists());
+    let mut terminal = start("out");
+    terminal
+        .expect("Write this? [n/y] ")
+        .press("y")
+        .expect("yes");
+    assert_eq!(terminal.end().0, Some(0));
     assert!(home.read(".gemini/settings.json").contains("ack-memory"));
     assert!(
         home.read("out").contains("gemini is connected"),
         "the question does not stand in the output"
     );
+}
+
+#[test]
+fn connect_without_a_client_offers_each_that_is_installed() {
+    let home = Home::new();
+    let none = home.run(&["connect"]).ok();
+    assert!(none.contains("no client is installed here"), "{none}");
+    home.write(".claude.json", "{}");
+    home.write(".codex/config.toml", "model = \"x\"\n");
+    home.write(".kiro/steering/a.md", "x");
+    home.write("bin/opencode", "");
+    let command = |arguments: &[&str]| {
+        let mut command = home.prepared(binary());
+        command.env("PATH", home.path("bin")).args(arguments);
+        command
+    };
+    let before = contents(home.0.path());
+    let shown = run(&mut command(&["connect"])).ok();
+    assert!(
+        shown.starts_with("installed: claude-code, codex, opencode, kiro\n"),
+        "{shown}"
+    );
+    assert_eq!(contents(home.0.path()), before);
+    let mut terminal = Terminal::start(command(&["connect"]));
+    terminal.expect("end it first").expect("[n/y] ").press("y");
+    // One that cannot be changed does not keep the others from it.
+    terminal.expect("claude-code is connected");
+    terminal
+        .expect("[n/y] ")
+        .press("n")
+        .expect("nothing was written");
+    terminal
+        .expect("[n/y] ")
+        .press("y")
+        .expect("opencode is connected");
+    terminal
+        .expect("[n/y] ")
+        .press("y")
+        .expect("kiro is connected");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(home.read(".codex/config.toml"), "model = \"x\"\n");
+    home.write(".codex/config.toml", "model = \n");
+    let all = run(&mut command(&["connect", "--yes"]));
+    assert!(all.err.contains("config.toml"), "{all:?}");
+    assert_eq!(all.code, Some(1));
+    assert!(all.out.contains("kiro is connected already"), "{all:?}");
+}
+
+#[test]
+fn settings_of_every_client_come_back_byte_by_byte() {
+    let before = "// mine\n{\n\t\"theme\": \"dark\", /* kept */\n\t\"list\": [1, 2,],\n}\n";
+    for client in CLIENTS.into_iter().filter(|client| *client != "codex") {
+        let home = Home::new();
+        let path = home.write(home.settings(client), before);
+        home.run(&["connect", client, "--yes"]).ok();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("// mine") && text.contains("/* kept */"),
+            "{client}: {text}"
+        );
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}");
+    }
 }
 
 #[test]

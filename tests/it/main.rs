@@ -54,6 +54,7 @@ mod scopes;
 mod screen;
 mod semantic;
 mod sessions;
+mod setup;
 mod soak;
 mod store_live_writer;
 mod store_opening;

@@ -85,12 +85,20 @@ pub enum HostArg {
     Copilot,
 }
 
-/// What is put into a client's configuration; the arguments of `print-config`.
+/// Arguments of `print-config`.
 #[derive(Debug, Clone, Args)]
-pub struct EntryArgs {
+pub struct PrintConfigArgs {
     /// The client
     #[arg(value_parser = client())]
     pub client: Client,
+    /// What is shown
+    #[command(flatten)]
+    pub entry: EntryArgs,
+}
+
+/// What is put into a client's configuration.
+#[derive(Debug, Clone, Default, Args)]
+pub struct EntryArgs {
     /// In the project's repository, for this project alone
     #[arg(long)]
     pub here: bool,
@@ -121,6 +129,9 @@ impl EntryArgs {
 /// Arguments of `connect`.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectArgs {
+    /// The clients [default: each that is installed]
+    #[arg(value_name = "CLIENT", value_parser = client())]
+    pub clients: Vec<Client>,
     /// What is written
     #[command(flatten)]
     pub entry: EntryArgs,

@@ -1,0 +1,367 @@
+//! What connecting a client would change, and what its user has to know before.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::cli::args::EntryArgs;
+use crate::cli::error::CliError;
+use crate::config::SettingsError;
+use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
+use crate::connect::file::{self, Action, Change};
+use crate::connect::{Allowed, Client, ConfigFile, Launch, NAME, Places, Wanted, json, ours};
+use crate::offer::Offer;
+use crate::scope::same;
+use crate::toolset::{OfferedTool, ToolsetPreset};
+use ack_worktree::repository::Repository;
+
+/// What connecting one client changes.
+pub struct Planned {
+    /// The client.
+    pub client: Client,
+    /// The changes that are needed; none where it is connected.
+    pub changes: Vec<Change>,
+    /// What its user has to know before anything is written.
+    pub warnings: Vec<String>,
+    /// What to do afterwards.
+    pub next_step: Option<String>,
+}
+
+impl Planned {
+    /// Plans it; nothing is written.
+    pub fn new(config: &Config, client: Client, entry: &EntryArgs) -> Result<Self, CliError> {
+        let launch = launch(config, entry.surface)?;
+        let wanted = wanted(config, entry)?;
+        let places = places(config, entry.here)?;
+        let files = files(client, &places, &launch, &wanted)?;
+        let changes = plan(&files, Action::Put)?;
+        let warnings = if changes.is_empty() {
+            twice(config, client, &places, &files)
+        } else {
+            warnings(config, client, entry, &places, &files, &wanted)
+        };
+        let changed: Vec<ConfigFile> = files
+            .into_iter()
+            .filter(|file| changes.iter().any(|change| change.path == file.path))
+            .collect();
+        Ok(Self {
+            client,
+            next_step: next_step(client, &changed).filter(|_| !changes.is_empty()),
+            changes,
+            warnings,
+        })
+    }
+
+    /// Writes it. What can fail fails before the first file is replaced.
+    pub fn carry_out(&self) -> Result<(), CliError> {
+        carry_out(&self.changes)
+    }
+}
+
+/// Writes changes. What can fail fails before the first file is replaced.
+pub fn carry_out(changes: &[Change]) -> Result<(), CliError> {
+    let prepared = changes
+        .iter()
+        .map(Change::prepare)
+        .collect::<Result<Vec<_>, _>>()?;
+    for change in prepared {
+        change.carry_out()?;
+    }
+    Ok(())
+}
+
+/// The clients that are installed: their program is on the PATH, or they have left files.
+pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
+    let places = places(config, false)?;
+    let is_there = |client: &Client| {
+        client.left_files(&places)
+            || client
+                .programs()
+                .iter()
+                .any(|program| program_on_path(program).is_some())
+    };
+    Ok(Client::ALL.into_iter().filter(is_there).collect())
+}
+
+/// All changes that are needed. They are planned before any is carried out, so that a file that cannot be changed stops all.
+pub fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, CliError> {
+    let mut changes = Vec::new();
+    for file in files {
+        let change = file::plan(file, action)?;
+        if change.is_needed() {
+            changes.push(change);
+        }
+    }
+    Ok(changes)
+}
+
+/// What somebody has to know before it is written.
+pub fn warnings(
+    config: &Config,
+    client: Client,
+    args: &EntryArgs,
+    places: &Places,
+    files: &[ConfigFile],
+    wanted: &Wanted,
+) -> Vec<String> {
+    let mut warnings: Vec<String> = client
+        .warning(args.here)
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
+    if files.iter().any(ConfigFile::allows) {
+        warnings.extend(client.permission().map(str::to_owned));
+    }
+    if matches!(wanted.allowed, Allowed::Tools(_)) && client.permission().is_some() {
+        let none = if client == Client::Gemini {
+            ": `trust` would be for all of them and is left out"
+        } else {
+            ""
+        };
+        warnings.push(format!(
+            "Only this server's own tools are allowed, not those of [upstream] in config.toml{none}."
+        ));
+    }
+    warnings.extend(twice(config, client, places, files));
+    if args.here {
+        warnings.extend(shared(config, client, files));
+    }
+    warnings
+}
+
+/// What else starts the same server, or tells the same when a session starts.
+fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile]) -> Vec<String> {
+    let settings = |path: &Path| {
+        json::value(
+            ack_sys::files::read_text(path, file::LARGEST)
+                .ok()?
+                .trim_start_matches('\u{feff}'),
+        )
+    };
+    let project = Places {
+        project: Some(repository(config)),
+        ..places.clone()
+    };
+    let mut found = Vec::new();
+    for path in client.plugin_files(&project) {
+        let settings = settings(&path).unwrap_or_default();
+        if let Some(plugin) = ours::enabled_plugin(&settings) {
+            found.push(format!(
+                "The plugin {plugin} is enabled in {} and brings the server and the hook too: keep one of both \
+                 (`claude plugin disable {plugin}`).",
+                path.display()
+            ));
+        }
+    }
+    let user = Places {
+        project: None,
+        ..places.clone()
+    };
+    let other = if places.project.is_some() {
+        &user
+    } else {
+        &project
+    };
+    let calls = |path: &PathBuf| {
+        settings(path).is_some_and(|settings| ours::calls_hook(&settings, "session-start"))
+    };
+    let hooks = files.iter().any(ConfigFile::calls_hooks);
+    if let Some(path) = client.hook_file(other).filter(|path| hooks && calls(path)) {
+        found.push(format!(
+            "{} has the hook already, and a session would be told twice: --no-hook leaves it out here.",
+            path.display()
+        ));
+    }
+    found
+}
+
+/// What has to be known of files that others read too.
+fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> {
+    let names: Vec<String> = files
+        .iter()
+        .filter(|file| file.is_shared())
+        .map(|file| file.path.display().to_string())
+        .collect();
+    let mut lines = vec![format!(
+        "Teams usually commit {}: whoever works there gets the server, so no path of this machine is in it.",
+        names.join(" and ")
+    )];
+    if files.iter().any(|file| !file.is_shared()) {
+        lines.push(
+            ".claude/settings.local.json names paths of this machine and is not to be committed."
+                .to_owned(),
+        );
+    }
+    if on_path().is_none() {
+        lines.push(format!(
+            "`{NAME}` is not on the PATH: {} starts it by that name and will not find it.",
+            client.name()
+        ));
+    }
+    let elsewhere = match &config.db {
+        Some(db) => Some((ENV_DB, db.value.as_path())),
+        None if config.root.source != Source::Default => {
+            Some((ENV_ROOT, config.root.value.as_path()))
+        }
+        None => None,
+    };
+    if let Some((variable, path)) = elsewhere {
+        lines.push(format!(
+            "{} is not written there: set {variable} to it where the client starts.",
+            path.display()
+        ));
+    }
+    lines
+}
+
+pub fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
+    client
+        .next_step(files.iter().any(ConfigFile::calls_hooks))
+        .map(str::to_owned)
+}
+
+/// The hooks and permissions that are to be written.
+pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
+    // Whether a token is there is for `serve` to find out.
+    let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
+    let own = || {
+        offer
+            .toolset
+            .tools()
+            .iter()
+            .map(|tool: &OfferedTool| tool.name.clone())
+            .collect()
+    };
+    Ok(Wanted {
+        hooks: args.hooks(),
+        allowed: match (args.no_allow, offer.upstreams.is_empty()) {
+            (true, _) => Allowed::Nothing,
+            (false, true) => Allowed::Server,
+            (false, false) => Allowed::Tools(own()),
+        },
+    })
+}
+
+/// This program, with the settings in force as flags: clients pass few variables on.
+pub fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, CliError> {
+    let running = std::env::current_exe().map_err(|source| CliError::Io {
+        action: "find",
+        path: "this program".into(),
+        source,
+    })?;
+    // The path of a link stays when a package manager puts the next version elsewhere.
+    let on_path = on_path().filter(|path| same::is_same(path, &running));
+    let places = match &config.db {
+        Some(db) => {
+            let mut words = vec!["--db".to_owned(), db.value.display().to_string()];
+            if let Some(unreviewed) = config.unreviewed {
+                words.extend(["--unreviewed", unreviewed.status().as_str()].map(str::to_owned));
+            }
+            words
+        }
+        None => vec!["--root".to_owned(), config.root.value.display().to_string()],
+    };
+    let scope = config
+        .pinned
+        .as_ref()
+        .map(|pinned| ["--pin".to_owned(), pinned.value.clone()]);
+    Ok(Launch {
+        is_on_path: on_path.is_some(),
+        binary: on_path.unwrap_or(running),
+        places,
+        flags: scope.into_iter().flatten().collect(),
+        surface: surface.map(ToolsetPreset::name),
+    })
+}
+
+/// Where the program is found by its name.
+fn on_path() -> Option<PathBuf> {
+    program_on_path(NAME)
+}
+
+/// Where a program is found by its name.
+fn program_on_path(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(&name))
+        .find(|path| path.is_absolute() && path.is_file())
+}
+
+/// The root of the project's repository, or the project's folder where it has none of its own.
+pub fn repository(config: &Config) -> PathBuf {
+    let folder = &config.project.value;
+    // A home folder that is kept in git is no project.
+    let own = |root: &PathBuf| {
+        config
+            .home
+            .as_ref()
+            .and_then(|home| home.canonicalize().ok())
+            .as_ref()
+            != Some(root)
+    };
+    Repository::discover(folder, config.home.as_deref())
+        .map(|found| found.work_tree)
+        .filter(own)
+        .unwrap_or_else(|| folder.clone())
+}
+
+pub fn places(config: &Config, here: bool) -> Result<Places, CliError> {
+    if here && config.project.value.as_os_str().is_empty() {
+        return Err(CliError::invalid(
+            "--here",
+            "given in a working directory that was removed",
+            "a folder that is there, or -C",
+        ));
+    }
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let home = config.home.clone().ok_or(SettingsError::NoHome)?;
+    Ok(Places {
+        settings: directories::BaseDirs::new()
+            .map_or_else(|| home.join(".config"), |dirs| dirs.config_dir().to_owned()),
+        home,
+        project: here.then(|| repository(config)),
+        claude: variable("CLAUDE_CONFIG_DIR"),
+        codex: variable("CODEX_HOME"),
+        copilot: variable("COPILOT_HOME"),
+    })
+}
+
+/// Whether Claude Code's settings call a hook besides: then its plugin has nothing to say.
+pub fn settings_call(config: &Config, hook: &str) -> bool {
+    let Ok(places) = places(config, true) else {
+        return false;
+    };
+    let calls = |path: &PathBuf| {
+        let settings = ack_sys::files::read_text(path, file::LARGEST)
+            .ok()
+            .and_then(|text| json::value(&text));
+        settings.is_some_and(|settings| ours::calls_hook(&settings, hook))
+    };
+    Client::ClaudeCode.plugin_files(&places).iter().any(calls)
+}
+
+pub fn files(
+    client: Client,
+    places: &Places,
+    launch: &Launch,
+    wanted: &Wanted,
+) -> Result<Vec<ConfigFile>, CliError> {
+    client.files(places, launch, wanted).ok_or_else(|| {
+        let able = Client::ALL
+            .into_iter()
+            .filter(|client| client.has_project_settings());
+        let able: Vec<&str> = able.map(Client::name).collect();
+        CliError::invalid(
+            "--here",
+            format!(
+                "given for {}, which has no settings of a project's own",
+                client.name()
+            ),
+            able.join(", "),
+        )
+    })
+}

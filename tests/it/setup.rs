@@ -1,0 +1,149 @@
+//! `setup`: from a machine with stores and clients to the first answer.
+
+use std::fs;
+use std::process::Command;
+
+use crate::cli::{binary, claude_mem, run};
+use crate::connect::{Home, contents};
+use crate::terminal::Terminal;
+
+/// A home with claude-mem's database, notes of Serena and two clients.
+fn home() -> Home {
+    let home = Home::new();
+    home.write(".claude-mem/settings.json", "{}");
+    drop(claude_mem(&home.path(".claude-mem/claude-mem.db")));
+    home.write("src/shop/.serena/memories/style.md", "Two spaces.");
+    for inside in ["HEAD", "objects/x", "refs/x"] {
+        home.write(&format!("src/shop/.git/{inside}"), "ref: refs/heads/main\n");
+    }
+    home.write(".gemini/settings.json", "{}\n");
+    home.write(".codeium/windsurf/x", "");
+    home
+}
+
+fn command(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = home.prepared(binary());
+    command
+        .env("PATH", home.path("bin"))
+        .current_dir(home.path("src/shop"))
+        .args(arguments);
+    command
+}
+
+#[test]
+fn a_newcomer_gets_from_setup_to_an_answer_with_four_keys() {
+    let home = home();
+    let mut terminal = Terminal::start(command(&home, &["setup"]));
+    terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
+    terminal
+        .expect("(r)eview first, (t)rust all, (s)kip [r/t/s] ")
+        .press("t");
+    terminal.expect("added: ack-memory scopes add claude-mem --store ");
+    terminal
+        .expect("recognised, not served yet:")
+        .expect("Serena memories: 1 memory");
+    terminal.expect("gemini: ~/.gemini/settings.json");
+    // What has to be known stands before the question.
+    terminal.expect("trust").expect("[y/n/d] ").press("d");
+    terminal.expect("+").expect("[y/n/d] ").press("y");
+    terminal.expect("connected: ack-memory connect gemini --yes");
+    terminal.expect("windsurf: ").expect("[y/n/d] ").press("n");
+    terminal.expect("ack-memory query xylophone\r\n");
+    terminal.expect("1 memory, the best in scope `claude-mem`: Tune the xylophone");
+    terminal.expect("Now ask your agent");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(home.read(".gemini/settings.json").contains("ack-memory"));
+    assert!(!home.path(".codeium/windsurf/mcp_config.json").exists());
+
+    // The command that it names works, and a second run changes nothing.
+    let found = run(&mut command(&home, &["query", "xylophone"])).ok();
+    assert!(found.contains("Tune the xylophone"), "{found}");
+    let before = contents(home.0.path());
+    let mut terminal = Terminal::start(command(&home, &["setup"]));
+    terminal.expect("there already, as scope `claude-mem`");
+    terminal.expect("gemini: connected already");
+    terminal.expect("windsurf: ").expect("[y/n/d] ").press("n");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(contents(home.0.path()), before);
+}
+
+#[test]
+fn scripts_get_safe_defaults_and_one_report() {
+    let home = home();
+    let before = contents(home.0.path());
+    let error = run(&mut command(&home, &["setup"])).fails(2);
+    assert!(
+        error.contains("--yes") && error.contains("--dry-run"),
+        "{error}"
+    );
+    let plan = run(&mut command(&home, &["setup", "--dry-run"])).ok();
+    assert!(
+        plan.contains("would run: ack-memory scopes add claude-mem"),
+        "{plan}"
+    );
+    assert!(
+        plan.contains("would run: ack-memory connect gemini --yes"),
+        "{plan}"
+    );
+    assert_eq!(contents(home.0.path()), before);
+
+    let told = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    assert_eq!(told["stores"][0]["action"], "added");
+    assert_eq!(told["stores"][1]["support"], "not_yet");
+    let clients = told["clients"].to_string();
+    assert_eq!(clients.matches("\"connected\"").count(), 2, "{clients}");
+    assert_eq!(told["query"]["approved"], false, "review first: {told}");
+    assert_eq!(told["failed"].to_string(), "[]");
+    let approved = run(&mut command(&home, &["query", "xylophone", "--json"])).json();
+    assert_eq!(approved["total"], 0);
+
+    let before = contents(home.0.path());
+    let again = run(&mut command(&home, &["setup", "--yes"])).ok();
+    assert!(
+        again.contains("there already") && again.contains("connected already"),
+        "{again}"
+    );
+    // What makes them visible is said, and works.
+    let trust = again
+        .lines()
+        .find(|line| line.contains("scopes set"))
+        .unwrap();
+    assert_eq!(
+        trust.trim(),
+        "ack-memory scopes set claude-mem unreviewed=approved"
+    );
+    assert_eq!(contents(home.0.path()), before);
+}
+
+#[test]
+fn what_fails_stops_nothing_else_and_is_said() {
+    let home = home();
+    home.write(".gemini/settings.json", "{ broken");
+    fs::write(home.path(".claude-mem/claude-mem.db"), "no database").unwrap();
+    let outcome = run(&mut command(&home, &["setup", "--yes"]));
+    assert_eq!(outcome.code, Some(1));
+    assert!(
+        outcome
+            .out
+            .contains("not counted: it is not an SQLite database"),
+        "{}",
+        outcome.out
+    );
+    assert!(
+        outcome
+            .out
+            .contains("connected: ack-memory connect windsurf"),
+        "{}",
+        outcome.out
+    );
+    assert!(outcome.err.contains("settings.json"), "{}", outcome.err);
+    // Nothing to find at all is no error.
+    let empty = Home::new();
+    let mut bare = empty.prepared(binary());
+    let said = run(bare
+        .env("PATH", empty.path("bin"))
+        .current_dir(empty.0.path())
+        .args(["setup", "--yes"]))
+    .ok();
+    assert!(said.contains("none found"), "{said}");
+}
