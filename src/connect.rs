@@ -157,6 +157,8 @@ pub struct Hooks {
     pub session_start: bool,
     /// Memories that a prompt is about.
     pub user_prompt: bool,
+    /// Memories about a file before it is edited.
+    pub pre_tool_use: bool,
 }
 
 /// What a client may call without asking its user.
@@ -185,6 +187,7 @@ impl Wanted {
         hooks: Hooks {
             session_start: true,
             user_prompt: true,
+            pre_tool_use: true,
         },
         allowed: Allowed::Server,
     };

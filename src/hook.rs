@@ -1,9 +1,12 @@
-//! What a coding agent's hooks get: the memories a session starts with, and those that a prompt is about.
+//! What a coding agent's hooks get: the memories a session starts with, those that a prompt is about, and those about a file
+//! before it is edited.
 //!
 //! The text is read by a model that did not ask for it. So it states facts, never asks for anything, and every line of a
 //! memory begins with `>`: text of a memory holds no line breaks, hence nothing in it can pass for a line of ours, and tags in it
 //! are made harmless ([`text::untagged`]), so that nothing can pass for one of the host's.
 
+mod edit;
+pub mod file;
 pub mod wire;
 
 use std::borrow::Cow;

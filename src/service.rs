@@ -28,6 +28,7 @@ use ack_api::{
     ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
 };
 
+use self::context::about_files::{FilesBrief, FilesRequest};
 use self::context::brief::{Brief, BriefRequest};
 pub use self::engine::Service;
 pub use self::error::Error;
@@ -146,6 +147,14 @@ impl Service {
     /// An invalid folder, no scope at all, or no store that can be read.
     pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
         crate::service::context::brief::run(self, request)
+    }
+
+    /// The memories about files that are about to be edited. Needs no index.
+    ///
+    /// # Errors
+    /// An invalid folder, no scope at all, or no store that can be read.
+    pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
+        crate::service::context::about_files::run(self, request)
     }
 
     /// Makes a request anew where the table of a large scope was lost on the way. That table is not used again, so that the

@@ -1,10 +1,13 @@
 //! `hook`: answers a coding agent's hook. A session must never fail over it: whatever goes wrong is one line on standard
 //! error, and the exit code is 0.
 
+mod session_files;
+
+use self::session_files::SessionFiles;
 use crate::offer::Offer;
 use ack_api::Diagnostic;
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -14,7 +17,8 @@ use super::{load, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::Source;
 use crate::hook;
-use crate::hook::wire::{Event, Host, Moment, Output};
+use crate::hook::file::takes_text;
+use crate::hook::wire::{Event, Host, Moment, Origin, Output};
 use crate::service::Service;
 use ack_api::text;
 use jiff::Timestamp;
@@ -33,6 +37,7 @@ pub fn run(global: &Global, args: &HookArgs) {
     let (moment, sender) = match &args.command {
         HookCommand::SessionStart(sender) => (Moment::SessionStart, sender),
         HookCommand::UserPrompt(sender) => (Moment::UserPrompt, sender),
+        HookCommand::PreToolUse(sender) => (Moment::PreToolUse, sender),
     };
     let plugin = sender.plugin;
     let host = sender.client.map(|host| match host {
@@ -81,6 +86,10 @@ pub fn complain(trouble: &str) {
 }
 
 fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, CliError> {
+    let files = match files_to_tell(event) {
+        Some(files) => files,
+        None => return Ok(None),
+    };
     let mut config = load(global)?;
     // A folder that was named on the command line goes before what the host says.
     let mut event = event.clone();
@@ -110,9 +119,37 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
             hook::session_start(service, surface.as_ref(), &event, Timestamp::now())
         }
         Moment::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
+        Moment::PreToolUse => hook::file::pre_tool_use(service, surface.as_ref(), &event, &files),
     };
     service.close();
     Ok(output?)
+}
+
+/// The files of a tool call that the session was not told about yet; `None` if there is none, so that nothing else has to be
+/// read. A session that starts anew is told again. Without a session's id, or a place to remember it, nothing is told: it would
+/// be told at every call.
+fn files_to_tell(event: &Event) -> Option<Vec<String>> {
+    let session = || event.session.as_deref().and_then(SessionFiles::of);
+    match event.moment {
+        Moment::UserPrompt => Some(Vec::new()),
+        Moment::SessionStart => {
+            if let Some(told) = session().filter(|_| event.origin == Origin::Fresh) {
+                told.forget();
+            }
+            Some(Vec::new())
+        }
+        Moment::PreToolUse => {
+            let files = event.files.iter().filter(|_| takes_text(event.host));
+            let told = session()?;
+            let folder = event.folder.as_deref().unwrap_or_default();
+            let new = |file: &&String| {
+                let file = Path::new(folder).join(file);
+                told.claim(&file.to_string_lossy()).unwrap_or(false)
+            };
+            let files: Vec<String> = files.filter(new).cloned().collect();
+            Some(files).filter(|files| !files.is_empty())
+        }
+    }
 }
 
 /// What stands on standard input, as far as it comes in time.

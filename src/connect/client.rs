@@ -12,6 +12,9 @@ use crate::config::{ENV_DB, ENV_ROOT};
 /// Seconds a host may wait for a hook; it takes a fraction of one.
 const HOOK_SECONDS: u32 = 10;
 
+/// The tools that edit files: those of Claude Code, and the one of Codex.
+const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
+
 impl Client {
     /// Every client.
     pub const ALL: [Self; 17] = [
@@ -120,7 +123,8 @@ impl Client {
         folder.is_some_and(Path::is_dir)
     }
 
-    /// Which hooks it can call: when a session starts, and on a prompt. Cursor's hook on prompts adds nothing to them.
+    /// Which hooks it can call: when a session starts, on a prompt, and before an edit. Cursor's hook on prompts adds nothing to
+    /// them, and Gemini CLI reads no text before a tool.
     pub const fn hooks(self) -> Hooks {
         let (session_start, user_prompt) = match self {
             Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot => (true, true),
@@ -130,6 +134,7 @@ impl Client {
         Hooks {
             session_start,
             user_prompt,
+            pre_tool_use: matches!(self, Self::ClaudeCode | Self::Codex),
         }
     }
 
@@ -247,6 +252,9 @@ impl Client {
         }
         if wanted.hooks.user_prompt && able.user_prompt {
             hooks.push(self.hook("user-prompt", local.unwrap_or(launch)));
+        }
+        if wanted.hooks.pre_tool_use && able.pre_tool_use {
+            hooks.push(self.hook("pre-tool-use", local.unwrap_or(launch)));
         }
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
             parts.push(Part::Needed {
@@ -371,6 +379,7 @@ impl Client {
             (Self::Cursor, _) | (Self::Copilot, "session-start") => "sessionStart",
             (Self::Copilot, _) => "userPromptSubmitted",
             (_, "session-start") => "SessionStart",
+            (_, "pre-tool-use") => "PreToolUse",
             (Self::Gemini, _) => "BeforeAgent",
             _ => "UserPromptSubmit",
         };
@@ -390,7 +399,12 @@ impl Client {
                 json!({ "hooks": [{ "type": "command", "name": NAME, "command": command, "timeout": HOOK_SECONDS * 1_000 }] })
             }
             _ => {
-                json!({ "hooks": [{ "type": "command", "command": command, "timeout": HOOK_SECONDS }] })
+                let hooks =
+                    json!([{ "type": "command", "command": command, "timeout": HOOK_SECONDS }]);
+                match event {
+                    "PreToolUse" => json!({ "matcher": EDITING_TOOLS, "hooks": hooks }),
+                    _ => json!({ "hooks": hooks }),
+                }
             }
         };
         Part::Entry {

@@ -19,6 +19,9 @@ pub const REACHES: [&str; 8] = [
     "bearer_token_env_var",
 ];
 
+/// The hooks, as the command line names them.
+const HOOKS: [&str; 3] = ["session-start", "user-prompt", "pre-tool-use"];
+
 /// Whether a text in a list of permissions or servers names our server, or tools of it.
 pub fn is_word(word: &str) -> bool {
     word == NAME || is_server(word) || word.strip_prefix("mcp__ack-memory__").is_some()
@@ -91,7 +94,7 @@ fn runs_hook(words: &[String]) -> bool {
         .split(|word| ["&&", "||", ";", "|", "&"].contains(&word.as_str()))
         .any(|call| {
             let hook = call.windows(2).position(
-                |pair| matches!(pair, [hook, name] if hook == "hook" && ["session-start", "user-prompt"].contains(&name.as_str())),
+                |pair| matches!(pair, [hook, name] if hook == "hook" && HOOKS.contains(&name.as_str())),
             );
             let Some(at) = hook else { return false };
             let (before, after) = call.split_at(at);
@@ -163,6 +166,7 @@ mod tests {
             "/home/a/.cargo/bin/am --root /m hook session-start --client claude-code",
             "cd /x && timeout 5 ack-memory hook user-prompt",
             "FOO=1 /a\\ b/ack-memory hook session-start; true",
+            "ack-memory hook pre-tool-use --client codex",
         ] {
             assert!(runs_hook(&words(ours)), "{ours}");
         }

@@ -7,8 +7,14 @@
 
 use serde_json::{Map, Value, json};
 
+use super::edit;
+use ack_api::text;
+
 /// Longest path that is believed to be one, in bytes.
 const LONGEST_PATH: usize = 4_096;
+
+/// Most bytes of a session's id.
+const MAX_SESSION_BYTES: usize = 500;
 
 /// The programs whose hooks are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +46,8 @@ pub enum Moment {
     SessionStart,
     /// A person has written a prompt.
     UserPrompt,
+    /// A tool is about to be called.
+    PreToolUse,
 }
 
 impl Moment {
@@ -48,6 +56,7 @@ impl Moment {
         match self {
             Self::SessionStart => "session-start",
             Self::UserPrompt => "user-prompt",
+            Self::PreToolUse => "pre-tool-use",
         }
     }
 }
@@ -75,6 +84,10 @@ pub struct Event {
     pub folder: Option<String>,
     /// What the person wrote.
     pub prompt: Option<String>,
+    /// The session's id.
+    pub session: Option<String>,
+    /// The files that the tool is about to edit, as it names them.
+    pub files: Vec<String>,
     /// The event's name, as it goes back.
     name: String,
 }
@@ -121,7 +134,13 @@ impl Event {
                 let source = source.to_ascii_lowercase();
                 source == "resume" || source == "fork"
             });
-        let known = ["SessionStart", "UserPromptSubmit", "BeforeAgent"].contains(&name);
+        let known = [
+            "SessionStart",
+            "UserPromptSubmit",
+            "BeforeAgent",
+            "PreToolUse",
+        ]
+        .contains(&name);
         let unknown = Self::unknown(Some(host), moment);
         Ok(Self {
             origin: if continued && host.remembers() {
@@ -131,6 +150,12 @@ impl Event {
             },
             folder: folder(&sent),
             prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
+            session: text("session_id")
+                .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
+            files: match (text("tool_name"), sent.get("tool_input")) {
+                (Some(tool), Some(input)) => edit::files(tool, input),
+                _ => Vec::new(),
+            },
             name: if known {
                 name.to_owned()
             } else {
@@ -150,6 +175,7 @@ impl Event {
             (Moment::UserPrompt, Host::Cursor) => "beforeSubmitPrompt",
             (Moment::UserPrompt, Host::Gemini) => "BeforeAgent",
             (Moment::UserPrompt, _) => "UserPromptSubmit",
+            (Moment::PreToolUse, _) => "PreToolUse",
         };
         Self {
             host,
@@ -157,6 +183,8 @@ impl Event {
             origin: Origin::Fresh,
             folder: None,
             prompt: None,
+            session: None,
+            files: Vec::new(),
             name: name.to_owned(),
         }
     }

@@ -4,6 +4,7 @@
 //! reason by reason ([`evidence`]): the files that were changed, the name of the branch, what the manifests declare. Then come
 //! decisions and gotchas, and last what is merely recent. The session start hook chooses with the same code ([`choose`]).
 
+pub mod about_files;
 mod branch;
 pub mod brief;
 mod choose;

@@ -143,7 +143,7 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
         );
         assert!(contents(home.0.path()).is_empty(), "{client}");
 
-        home.run(&["connect", client, "--yes", "--prompt-hook"])
+        home.run(&["connect", client, "--yes", "--prompt-hook", "--edit-hook"])
             .ok();
         let text = home.read(home.settings(client));
         for part in ["ack-memory", "--root", ".ack-mem", "serve"] {
@@ -151,7 +151,7 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
         }
         let connected = contents(home.0.path());
         let again = home
-            .run(&["connect", client, "--yes", "--prompt-hook"])
+            .run(&["connect", client, "--yes", "--prompt-hook", "--edit-hook"])
             .ok();
         assert!(again.contains("connected already"), "{again}");
         assert_eq!(contents(home.0.path()), connected, "{client}");
@@ -569,7 +569,7 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
             assert!(shown.err.contains(part), "{client}: {part}: {}", shown.err);
         }
         assert_eq!(contents(home.0.path()), before);
-        home.run(&[&connect[..], &["--yes", "--prompt-hook"]].concat())
+        home.run(&[&connect[..], &["--yes", "--prompt-hook", "--edit-hook"]].concat())
             .ok();
         for name in shared {
             let text = std::fs::read_to_string(root.join(name))

@@ -185,7 +185,14 @@ fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
         assert!(std::env::var_os(variable).is_none(), "{variable} is set");
     }
     let mut program = program;
-    run(program.args(["connect", "claude-code", "--yes", "--prompt-hook"])).ok();
+    run(program.args([
+        "connect",
+        "claude-code",
+        "--yes",
+        "--prompt-hook",
+        "--edit-hook",
+    ]))
+    .ok();
     let mut settings = home.json(".claude/settings.json");
     assert_eq!(
         settings["hooks"]["SessionStart"].as_array().unwrap().len(),

@@ -31,6 +31,7 @@ mod fold;
 mod get;
 mod history;
 mod hook;
+mod hook_files;
 mod http;
 mod huge;
 mod import;

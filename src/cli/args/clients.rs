@@ -61,6 +61,8 @@ pub enum HookCommand {
     SessionStart(HostArgs),
     /// Memories that a prompt is about, if there are any that are near enough
     UserPrompt(HostArgs),
+    /// Memories about the files that a tool is about to edit, once for each file and session
+    PreToolUse(HostArgs),
 }
 
 /// Arguments of every hook.
@@ -111,6 +113,9 @@ pub struct EntryArgs {
     /// With the hook that adds the memories that a prompt is about
     #[arg(long)]
     pub prompt_hook: bool,
+    /// With the hook that adds the memories about a file before it is edited
+    #[arg(long)]
+    pub edit_hook: bool,
     /// Have the server offer a built-in set of tools
     #[arg(long, value_name = "NAME", value_parser = set())]
     pub surface: Option<ToolsetPreset>,
@@ -122,6 +127,7 @@ impl EntryArgs {
         Hooks {
             session_start: !self.no_hook,
             user_prompt: self.prompt_hook,
+            pre_tool_use: self.edit_hook,
         }
     }
 }

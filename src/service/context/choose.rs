@@ -340,10 +340,7 @@ impl<'a> Chooser<'a> {
             else {
                 continue;
             };
-            let same = |hit: &MemoryHit| {
-                hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title)
-            };
-            if hits.len() >= until || hits.iter().any(same) {
+            if hits.len() >= until || hits.iter().any(|hit| same_memory(hit, memory)) {
                 continue;
             }
             let signature = Signature::of(memory);
@@ -359,4 +356,9 @@ impl<'a> Chooser<'a> {
         }
         hits
     }
+}
+
+/// Whether a memory is shown already, by its id or its title.
+pub(super) fn same_memory(hit: &MemoryHit, memory: &Memory) -> bool {
+    hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title)
 }

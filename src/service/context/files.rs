@@ -5,7 +5,7 @@ use crate::scope::resolve::Current;
 use ack_search::file_pattern::{glob_matches, is_glob, normalize};
 
 /// Fewest letters of a glob that say which files are meant: `*.rs` says nothing.
-const MIN_GLOB_LETTERS: usize = 4;
+const MIN_GLOB_LETTERS: usize = 2;
 
 /// How a memory names a file, the most exact first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +73,17 @@ impl ProjectRoots {
             roots: self.roots.clone(),
             repository: self.name.clone(),
         }
+    }
+
+    /// A file, by any path; `None` if it is outside the project.
+    pub fn file_at(&self, path: &str) -> Option<ProjectFile> {
+        let path = normalize(path);
+        let lower = path.to_lowercase();
+        if !is_absolute(&lower) {
+            return Some(self.file(&format!("{}{path}", self.inner)));
+        }
+        let below = self.roots.iter().find_map(|root| below(&lower, root))?;
+        Some(self.file(below))
     }
 }
 

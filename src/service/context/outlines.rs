@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SESSIONS;
-use super::words::Words;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
@@ -17,7 +16,7 @@ use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::text;
 use ack_api::{Note, Skipped};
 use ack_store::StoreError;
-use ack_store::outline::Outlines;
+use ack_store::outline::{FindWords, Outlines};
 use ack_store::sessions::{RecentSession, SessionQuery};
 
 /// One scope in outline.
@@ -32,7 +31,7 @@ pub(super) struct ScopeOutline {
 /// What to read.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
-    pub words: &'a Words,
+    pub words: &'a dyn FindWords,
     /// Whether the project's recent sessions are read too.
     pub sessions: bool,
     /// How long a locked store is waited for.

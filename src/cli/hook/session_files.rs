@@ -1,0 +1,136 @@
+//! Which files a session was told about: an empty file for each, in a private folder of this program's own cache.
+//!
+//! Hooks run as processes of their own, several at once. A marker is made with `create_new`, so that of two calls for one file
+//! one tells. Nothing of a session or a path is readable from the names, which are hashes.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Result};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Most sessions that are remembered.
+const MAX_SESSIONS: usize = 64;
+/// Most files of a session.
+const MAX_FILES: usize = 1_000;
+/// A session that began longer ago is forgotten.
+const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The files that a session was told about.
+pub struct SessionFiles {
+    folder: PathBuf,
+}
+
+impl SessionFiles {
+    /// Those of a session, below this program's cache or runtime folder; `None` without a home.
+    pub fn of(session: &str) -> Option<Self> {
+        let folders = directories::ProjectDirs::from("", "", "ack-memory")?;
+        let base = folders.runtime_dir().unwrap_or(folders.cache_dir());
+        Some(Self::below(&base.join("hook-sessions"), session))
+    }
+
+    fn below(base: &Path, session: &str) -> Self {
+        Self {
+            folder: base.join(name(session)),
+        }
+    }
+
+    /// Remembers a file; whether it was new to the session.
+    ///
+    /// # Errors
+    /// The folder cannot be made or written.
+    pub fn claim(&self, file: &str) -> Result<bool> {
+        if !self.folder.is_dir() {
+            self.make()?;
+        }
+        if fs::read_dir(&self.folder)?.take(MAX_FILES).count() >= MAX_FILES {
+            return Ok(false);
+        }
+        let marker = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(self.folder.join(name(file)));
+        match marker {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Forgets the session's files: its conversation holds no text of ours any more.
+    pub fn forget(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
+    fn make(&self) -> Result<()> {
+        if let Some(base) = self.folder.parent() {
+            remove_old(base);
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+    }
+}
+
+/// Removes the sessions that are too old, and the oldest ones if there are too many.
+fn remove_old(base: &Path) {
+    let sessions = fs::read_dir(base).into_iter().flatten().flatten();
+    let mut sessions: Vec<(SystemTime, PathBuf)> = sessions
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok().filter(fs::Metadata::is_dir)?;
+            Some((metadata.modified().ok()?, entry.path()))
+        })
+        .collect();
+    sessions.sort_by(|a, b| b.cmp(a));
+    let oldest = SystemTime::now().checked_sub(MAX_AGE);
+    for (number, (written, session)) in sessions.iter().enumerate() {
+        if number >= MAX_SESSIONS || oldest.is_some_and(|oldest| *written < oldest) {
+            let _ = fs::remove_dir_all(session);
+        }
+    }
+}
+
+fn name(text: &str) -> String {
+    format!("{:032x}", xxh3_128(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_calls_for_one_file_one_tells() {
+        let base = tempfile::tempdir().unwrap();
+        let claimed = std::thread::scope(|scope| {
+            let calls: Vec<_> = (0..16)
+                .map(|_| {
+                    scope.spawn(|| {
+                        SessionFiles::below(base.path(), "s")
+                            .claim("/p/a.rs")
+                            .unwrap()
+                    })
+                })
+                .collect();
+            calls
+                .into_iter()
+                .filter_map(|call| call.join().ok())
+                .filter(|new| *new)
+                .count()
+        });
+        assert_eq!(claimed, 1);
+        let other = SessionFiles::below(base.path(), "t");
+        assert!(other.claim("/p/a.rs").unwrap());
+        other.forget();
+        assert!(other.claim("/p/a.rs").unwrap());
+        for number in 0..MAX_SESSIONS * 2 {
+            SessionFiles::below(base.path(), &number.to_string())
+                .claim("a")
+                .unwrap();
+        }
+        assert!(fs::read_dir(base.path()).unwrap().count() <= MAX_SESSIONS + 1);
+    }
+}

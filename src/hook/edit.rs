@@ -1,0 +1,111 @@
+//! Which files a tool call is about to edit, by the tools of Claude Code and Codex.
+
+use serde_json::Value;
+
+/// Most files of one call.
+const MAX_FILES: usize = 8;
+/// Most bytes of a path.
+const MAX_PATH_BYTES: usize = 4_096;
+/// Tools that edit the file that an argument names.
+const EDITING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+/// The arguments that name it.
+const ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
+/// How the lines of a patch that name a file begin.
+const PATCH_LINES: [&str; 4] = [
+    "*** Add File: ",
+    "*** Update File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+];
+
+/// The files that a call is about to edit; none if the tool edits nothing.
+pub fn files(tool: &str, input: &Value) -> Vec<String> {
+    let mut files: Vec<String> = if EDITING.contains(&tool) {
+        let named = ARGUMENTS
+            .iter()
+            .filter_map(|name| input.get(*name)?.as_str());
+        named.map(str::to_owned).collect()
+    } else if tool == "apply_patch" {
+        texts(input).into_iter().flat_map(patched).collect()
+    } else {
+        Vec::new()
+    };
+    files.retain(|path| {
+        !path.trim().is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\0')
+    });
+    files.dedup();
+    files.truncate(MAX_FILES);
+    files
+}
+
+/// The texts of a value, at any depth that an argument has.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        Value::Object(members) => members
+            .values()
+            .filter(|member| !member.is_object())
+            .flat_map(texts)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn patched(patch: &str) -> impl Iterator<Item = String> + '_ {
+    let named = patch.lines().filter_map(|line| {
+        let mut starts = PATCH_LINES.iter();
+        starts.find_map(|start| line.trim_start().strip_prefix(start))
+    });
+    named.map(|path| path.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_call_names_the_files_that_it_edits() {
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n-x\n+*** Add File: no\n*** Add File: c.md\n*** End Patch";
+        for (tool, input, expected) in [
+            (
+                "Edit",
+                json!({ "file_path": "/p/a.rs", "old_string": "x" }),
+                &["/p/a.rs"][..],
+            ),
+            (
+                "Write",
+                json!({ "file_path": "/p/a.rs", "content": "x" }),
+                &["/p/a.rs"],
+            ),
+            (
+                "NotebookEdit",
+                json!({ "notebook_path": "/p/a.ipynb" }),
+                &["/p/a.ipynb"],
+            ),
+            (
+                "apply_patch",
+                json!({ "command": patch }),
+                &["src/a.rs", "src/b.rs", "c.md"],
+            ),
+            (
+                "apply_patch",
+                json!({ "command": ["apply_patch", patch] }),
+                &["src/a.rs", "src/b.rs", "c.md"],
+            ),
+            (
+                "apply_patch",
+                json!({ "input": patch }),
+                &["src/a.rs", "src/b.rs", "c.md"],
+            ),
+            ("Read", json!({ "file_path": "/p/a.rs" }), &[]),
+            ("Bash", json!({ "command": "rm a.rs" }), &[]),
+            ("Edit", json!({ "file_path": 5 }), &[]),
+            ("Edit", json!(null), &[]),
+            ("Write", json!({ "file_path": "a\0b" }), &[]),
+        ] {
+            assert_eq!(files(tool, &input), expected, "{tool} {input}");
+        }
+    }
+}

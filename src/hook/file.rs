@@ -1,0 +1,70 @@
+//! The memories about files before they are edited: once for each file and session, and nothing that is not certain.
+
+use super::wire::{Event, Host, Output};
+use super::{FRAMING, by_what, called, kind_of_notes, tell};
+use crate::service::context::about_files::FilesRequest;
+use crate::service::{Error, Service};
+use crate::toolset::Toolset;
+use ack_api::text;
+
+/// Most memories.
+const MAX_MEMORIES: usize = 3;
+/// Most tokens of the text.
+const MAX_TOKENS: usize = 400;
+
+/// The memories about the files that a tool is about to edit, as the host reads them; `None` if there is nothing to say. It
+/// neither blocks nor permits the call. Hosts without a place for the text get nothing: Gemini CLI 0.61 reads no text before a
+/// tool, and for Cursor and Copilot CLI it is not known.
+///
+/// # Errors
+/// No scope at all, or no store that can be read.
+pub fn pre_tool_use(
+    service: &Service,
+    toolset: Option<&Toolset>,
+    event: &Event,
+    files: &[String],
+) -> Result<Option<Output>, Error> {
+    if files.is_empty() || !takes_text(event.host) {
+        return Ok(None);
+    }
+    let brief = service.about_files(&FilesRequest {
+        project_path: event.folder.clone(),
+        files: files.to_vec(),
+        max: MAX_MEMORIES,
+    })?;
+    let folder = event.folder.as_deref().unwrap_or_default();
+    let inside = |path: &String| {
+        let inside = path
+            .strip_prefix(folder)
+            .and_then(|rest| rest.strip_prefix('/'));
+        text::line(inside.unwrap_or(path), 100)
+    };
+    let names: Vec<String> = files.iter().map(inside).collect();
+    let names = match names.as_slice() {
+        [first, _, ..] => format!("{first} and {} more files", names.len() - 1),
+        names => names.concat(),
+    };
+    let notes = kind_of_notes(brief.unreviewed);
+    let compose = |count: usize, level: u32| {
+        let mut out = format!("ack-memory: {notes} about {names}. {FRAMING}\n\n");
+        for memory in brief.memories.iter().take(count) {
+            tell(&mut out, memory, false, false, level);
+        }
+        let last = format!(
+            "\nThe tool get_memory shows a memory in full {}.",
+            by_what(false)
+        );
+        out.push_str(&called(toolset, &last));
+        text::untagged(&out).into_owned()
+    };
+    let counts = (1..=brief.memories.len()).rev();
+    let mut texts = counts.flat_map(|count| (0..=2).map(move |level| (count, level)));
+    let fits = |text: &String| text::tokens(text) <= MAX_TOKENS;
+    let text = texts.find_map(|(count, level)| Some(compose(count, level)).filter(fits));
+    Ok(text.map(|text| event.output(&text)))
+}
+
+/// Whether a host gives its model a text before a tool is called.
+pub const fn takes_text(host: Host) -> bool {
+    matches!(host, Host::ClaudeCode | Host::Codex)
+}

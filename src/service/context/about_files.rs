@@ -1,0 +1,192 @@
+//! The memories about files, for the moment before they are edited.
+//!
+//! Only what is certain counts: an approved memory of the project itself whose files name the file, its folder, or a glob that
+//! it matches. What merely mentions a similar word is not shown.
+
+use std::time::Duration;
+
+use aho_corasick::AhoCorasick;
+
+use super::choose::same_memory;
+use super::files::{Naming, ProjectFile, ProjectRoots};
+use super::outlines::{self, Reading, ScopeOutline};
+use super::signals::LASTING;
+use crate::service::answer;
+use crate::service::engine::Service;
+use crate::service::error::Error;
+use crate::service::standing::serves_unreviewed;
+use ack_api::memory::{Memory, StatusFilter, fold_name};
+use ack_api::{Detail, MemoryHit};
+use ack_search::dedup::Signature;
+use ack_store::outline::{FindWords, Outline};
+
+/// An edit waits no longer than this for a store that is locked.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
+/// How many records are read for each memory that is shown.
+const READ_FACTOR: usize = 3;
+
+/// The files that are about to be edited.
+#[derive(Debug, Clone, Default)]
+pub struct FilesRequest {
+    /// The project's folder. Default: the one the process runs for.
+    pub project_path: Option<String>,
+    /// Their paths, absolute or from the project's folder.
+    pub files: Vec<String>,
+    /// Most memories.
+    pub max: usize,
+}
+
+/// What is known about files.
+#[derive(Debug, Clone, Default)]
+pub struct FilesBrief {
+    /// The memories, the most certain first.
+    pub memories: Vec<MemoryHit>,
+    /// Some are from a store that keeps no status, whose notes count as approved unreviewed.
+    pub unreviewed: bool,
+}
+
+/// Finds the memories about files. Scopes that cannot be read are passed over.
+///
+/// # Errors
+/// No scope at all, an invalid folder, or no store that can be read.
+pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Error> {
+    let mut notes = Vec::new();
+    let asked = ack_api::ContextRequest {
+        project_path: request.project_path.clone(),
+        ..Default::default()
+    };
+    let folder = super::folder(service, &asked, &mut notes)?;
+    let mut selection = service.select(None, Some(&folder))?;
+    let roots = ProjectRoots::of(&selection.current);
+    let files = request.files.iter().filter_map(|path| roots.file_at(path));
+    let finder = FileFinder::new(files.collect());
+    if finder.files.is_empty() {
+        return Ok(FilesBrief::default());
+    }
+    let reading = Reading {
+        words: &finder,
+        sessions: false,
+        timeout: LOCK_TIMEOUT,
+    };
+    let read = outlines::read(&mut selection, reading, &mut notes)?;
+    let found = best(&read, request.max * READ_FACTOR);
+    let mut brief = FilesBrief::default();
+    let mut signatures: Vec<Signature> = Vec::new();
+    for (naming, scope, outline) in found {
+        let Some(memory) = record(scope, outline) else {
+            continue;
+        };
+        let signature = Signature::of(&memory);
+        let is_known = signatures.iter().any(|known| known.is_near(&signature))
+            || brief.memories.iter().any(|hit| same_memory(hit, &memory));
+        if is_known || brief.memories.len() >= request.max {
+            continue;
+        }
+        let mut hit = answer::hit(&memory, &scope.scope.name, Detail::Concise);
+        // Its successor is one that may not be shown.
+        hit.superseded_by = None;
+        hit.why = match naming {
+            Naming::Path | Naming::Name => None,
+            Naming::Folder => Some("about its folder".to_owned()),
+            Naming::Glob => Some("about files of this kind".to_owned()),
+        };
+        brief.unreviewed |= !scope.outlines.has_status && serves_unreviewed(&scope.scope);
+        brief.memories.push(hit);
+        signatures.push(signature);
+    }
+    Ok(brief)
+}
+
+/// The memories that name one of the files: by the exactness of the naming, then what holds for long, then the newest.
+fn best(read: &[ScopeOutline], max: usize) -> Vec<(Naming, &ScopeOutline, &Outline)> {
+    let own = read.iter().flat_map(|scope| {
+        let outlines = scope.outlines.served.iter();
+        outlines
+            .filter(|outline| outline.matches.anywhere & NAMINGS != 0)
+            .filter(|outline| scope.own.hold(&outline.project, &outline.alias))
+            .map(move |outline| (scope, outline))
+    });
+    let named = own.filter_map(|(scope, outline)| {
+        let found = outline.matches.anywhere;
+        let (_, naming) = BITS.into_iter().find(|(bit, _)| found & bit != 0)?;
+        Some((naming, scope, outline))
+    });
+    let mut found: Vec<(Naming, &ScopeOutline, &Outline)> = named.collect();
+    found.sort_by(|a, b| {
+        let is_lasting = |outline: &Outline| outline.matches.type_or_tags & IS_LASTING != 0;
+        a.0.cmp(&b.0)
+            .then_with(|| is_lasting(b.2).cmp(&is_lasting(a.2)))
+            .then_with(|| b.2.created.cmp(&a.2.created))
+            .then_with(|| a.1.scope.name.cmp(&b.1.scope.name))
+            .then_with(|| a.2.id.cmp(&b.2.id))
+    });
+    found.truncate(max);
+    found
+}
+
+/// Reads a record. The store says once more whether it may be shown.
+fn record(scope: &ScopeOutline, outline: &Outline) -> Option<Memory> {
+    let wanted = [(outline.key, outline.id.as_str())];
+    let store = &scope.scope.store;
+    let found = store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| {
+        snapshot.memories(&wanted, StatusFilter::Approved)
+    });
+    found.ok()?.remove(&outline.id)
+}
+
+/// The bit of each naming, the most exact first.
+const BITS: [(u128, Naming); 4] = [
+    (1, Naming::Path),
+    (1 << 1, Naming::Name),
+    (1 << 2, Naming::Folder),
+    (1 << 3, Naming::Glob),
+];
+const NAMINGS: u128 = 0b1111;
+/// The type or a tag is one of [`LASTING`].
+const IS_LASTING: u128 = 1 << 4;
+
+/// Looks for files in the lists of memories.
+struct FileFinder {
+    files: Vec<ProjectFile>,
+    /// Names of the files and of their folders: a list without any of them, and without a glob, names none of the files.
+    names: Option<AhoCorasick>,
+}
+
+impl FileFinder {
+    fn new(files: Vec<ProjectFile>) -> Self {
+        let names = files.iter().flat_map(|file| file.path().split('/'));
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+        let names = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(&names)
+            .ok();
+        Self { files, names }
+    }
+}
+
+impl FindWords for FileFinder {
+    fn in_text(&self, text: &[u8]) -> u128 {
+        // Types and tags are short.
+        let label = str::from_utf8(text).unwrap_or_default();
+        let is_lasting = text.len() < 200
+            && label
+                .split(['"', ',', '[', ']', '|'])
+                .any(|label| LASTING.contains(&fold_name(label).as_str()));
+        if is_lasting { IS_LASTING } else { 0 }
+    }
+
+    fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
+        let names = self.names.as_ref();
+        let may_name = list.contains(&b'*') || names.is_none_or(|names| names.is_match(list));
+        if !may_name {
+            return 0;
+        }
+        let entries = entries();
+        let pairs = entries
+            .iter()
+            .flat_map(|entry| self.files.iter().map(move |file| file.named_by(entry)));
+        let bit = |naming| BITS.iter().find(|(_, other)| *other == naming);
+        let found = pairs.flatten().min().and_then(bit);
+        found.map_or(0, |(bit, _)| *bit)
+    }
+}

@@ -1,0 +1,299 @@
+//! `hook pre-tool-use`: what is known about a file before it is edited.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use ack_api::text;
+use serde_json::{Value, json};
+
+use crate::cli::{Outcome, binary};
+use crate::connect::Home;
+use crate::context::project;
+use crate::query::bulk;
+use crate::support::{Root, fingerprint, memory};
+
+/// A root, a project in it, and a home for what hooks remember.
+struct Desk {
+    root: Root,
+    top: PathBuf,
+    home: Home,
+}
+
+impl Desk {
+    fn new(memories: &[Value]) -> Self {
+        let root = Root::new();
+        bulk(&root, "ledger", memories);
+        let top = project(&root, "ledger", "main");
+        Self {
+            root,
+            top,
+            home: Home::new(),
+        }
+    }
+
+    fn spawn(&self, hook: &[&str], sent: &Value) -> std::process::Child {
+        let mut command = self.home.prepared(binary());
+        for variable in ["XDG_RUNTIME_DIR", "XDG_CACHE_HOME"] {
+            command.env_remove(variable);
+        }
+        let mut child = command
+            .arg("--root")
+            .arg(self.root.path())
+            .arg("hook")
+            .args(hook)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(sent.to_string().as_bytes()).unwrap();
+        child
+    }
+
+    fn call(&self, hook: &[&str], sent: &Value) -> Outcome {
+        outcome(self.spawn(hook, sent))
+    }
+
+    /// What is added before this file is edited in a session; empty if nothing is.
+    #[track_caller]
+    fn added(&self, session: &str, file: &str) -> String {
+        let outcome = self.call(&["pre-tool-use"], &self.edit(session, file));
+        assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
+        context(&outcome)
+    }
+
+    fn edit(&self, session: &str, file: &str) -> Value {
+        json!({ "session_id": session, "cwd": self.top, "hook_event_name": "PreToolUse", "tool_name": "Edit",
+            "tool_input": { "file_path": self.top.join(file), "old_string": "a", "new_string": "b" } })
+    }
+}
+
+fn outcome(child: std::process::Child) -> Outcome {
+    let output = child.wait_with_output().unwrap();
+    Outcome {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The text for the model, in an output that decides nothing about the tool.
+#[track_caller]
+fn context(outcome: &Outcome) -> String {
+    if outcome.out.is_empty() {
+        return String::new();
+    }
+    let answer: Value = serde_json::from_str(&outcome.out).unwrap();
+    let inner = answer["hookSpecificOutput"].as_object().unwrap();
+    let keys: Vec<&String> = inner.keys().collect();
+    assert_eq!(keys, ["hookEventName", "additionalContext"]);
+    assert_eq!(answer.as_object().unwrap().len(), 1);
+    assert_eq!(inner["hookEventName"], "PreToolUse");
+    inner["additionalContext"].as_str().unwrap().to_owned()
+}
+
+fn ids(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(">   id "));
+    lines
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
+}
+
+fn about(id: &str, file: &str, rest: Value) -> Value {
+    let mut rest = rest;
+    rest["files"] = json!(["docs/other.md", file]);
+    if rest.get("project").is_none() {
+        rest["project"] = json!("ledger");
+    }
+    memory(id, &format!("What to know of {id}"), rest)
+}
+
+#[test]
+fn a_file_is_told_about_once_in_a_session() {
+    let desk = Desk::new(&[about(
+        "rounding",
+        "src/pay/payout.rs",
+        json!({ "type": "gotcha", "facts": ["Amounts are rounded late"] }),
+    )]);
+    let before = fingerprint(desk.root.path());
+    let text = desk.added("s1", "src/pay/payout.rs");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("pre_tool_use", text));
+    assert_eq!(desk.added("s1", "src/pay/payout.rs"), "");
+    assert_eq!(desk.added("s1", "src/pay/refund.rs"), "");
+    assert_eq!(desk.added("s2", "src/pay/payout.rs"), text);
+    // A conversation that was condensed holds no text of ours any more; one that goes on does.
+    for (source, again) in [("resume", false), ("compact", true)] {
+        let start = json!({ "session_id": "s2", "cwd": desk.top, "hook_event_name": "SessionStart", "source": source });
+        desk.call(&["session-start"], &start).ok();
+        assert_eq!(
+            !desk.added("s2", "src/pay/payout.rs").is_empty(),
+            again,
+            "{source}"
+        );
+    }
+    assert_eq!(
+        fingerprint(desk.root.path()),
+        before,
+        "nothing is kept beside a store"
+    );
+    let calls: Vec<_> = (0..8)
+        .map(|_| desk.spawn(&["pre-tool-use"], &desk.edit("s3", "src/pay/payout.rs")))
+        .collect();
+    let told = calls.into_iter().map(|call| context(&outcome(call)));
+    assert_eq!(told.filter(|text| !text.is_empty()).count(), 1);
+}
+
+#[test]
+fn only_what_is_certain_and_approved_is_told() {
+    let desk = Desk::new(&[
+        about("exact", "src/pay/payout.rs", json!({})),
+        about("folder", "src/pay/", json!({})),
+        about("glob", "src/pay/*.rs", json!({})),
+        about("everything", "src/", json!({})),
+        about("any-rust", "*.rs", json!({})),
+        about("namesake", "lib/web/payout.rs", json!({})),
+        about(
+            "staged",
+            "src/pay/payout.rs",
+            json!({ "status": "staging" }),
+        ),
+        about(
+            "rejected",
+            "src/pay/payout.rs",
+            json!({ "status": "rejected" }),
+        ),
+        about(
+            "old",
+            "src/pay/payout.rs",
+            json!({ "superseded_by": "exact" }),
+        ),
+        about("theirs", "src/pay/payout.rs", json!({ "project": "kiosk" })),
+        memory(
+            "mention",
+            "The payout.rs file is long",
+            json!({ "project": "ledger" }),
+        ),
+    ]);
+    bulk(
+        &desk.root,
+        "diary",
+        &[about("private", "src/pay/payout.rs", json!({}))],
+    );
+    desk.root.manifest("diary", "visibility = \"private\"");
+    let text = desk.added("s", "src/pay/payout.rs");
+    assert_eq!(ids(&text), ["exact", "folder", "glob"], "{text}");
+    assert!(text.contains("id folder (about its folder)"), "{text}");
+    assert_eq!(desk.added("s", "src/web/routes.rs"), "");
+    assert_eq!(desk.added("s", "/etc/hosts"), "");
+}
+
+#[test]
+fn what_is_told_is_short() {
+    let long = "many words about money ".repeat(40);
+    let memories: Vec<Value> = (0..6)
+        .map(|number| {
+            let rest = json!({ "facts": [long, long, long], "subtitle": long, "narrative": long });
+            let mut one = about(&format!("m{number}"), "src/a.rs", rest);
+            one["title"] = json!(format!("{number} {long}"));
+            one
+        })
+        .collect();
+    let desk = Desk::new(&memories);
+    let text = desk.added("s", "src/a.rs");
+    assert!(
+        !ids(&text).is_empty() && text::tokens(&text) <= 400,
+        "{text}"
+    );
+}
+
+#[test]
+fn other_tools_other_hosts_and_broken_input_get_nothing() {
+    let desk = Desk::new(&[about("exact", "src/a.rs", json!({}))]);
+    let mut edit = desk.edit("s", "src/a.rs");
+    edit["tool_name"] = json!("Read");
+    let mut without_session = desk.edit("s", "src/a.rs");
+    without_session
+        .as_object_mut()
+        .unwrap()
+        .remove("session_id");
+    let mut odd = desk.edit("s", "src/a.rs");
+    odd["tool_input"] = json!([1, { "file_path": {} }]);
+    for sent in [edit, without_session, odd, json!({}), json!([])] {
+        let outcome = desk.call(&["pre-tool-use"], &sent);
+        assert_eq!(
+            (outcome.code, outcome.out.as_str()),
+            (Some(0), ""),
+            "{sent}"
+        );
+        assert!(outcome.err.lines().count() <= 1);
+    }
+    let gemini = desk.edit("s", "src/a.rs");
+    for client in ["gemini", "cursor", "copilot"] {
+        let outcome = desk.call(&["pre-tool-use", "--client", client], &gemini);
+        assert_eq!(
+            (outcome.code, outcome.out.as_str()),
+            (Some(0), ""),
+            "{client}"
+        );
+    }
+    let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n*** End Patch\n";
+    let codex = json!({ "session_id": "s", "turn_id": "t", "cwd": desk.top, "hook_event_name": "PreToolUse", "model": "m",
+        "permission_mode": "default", "tool_name": "apply_patch", "tool_input": { "command": patch }, "tool_use_id": "c" });
+    let outcome = desk.call(&["pre-tool-use", "--client", "codex"], &codex);
+    assert_eq!(ids(&context(&outcome)), ["exact"]);
+    std::fs::write(
+        desk.root.scope_folder("ledger").join("memory.db"),
+        vec![0xA5; 4096],
+    )
+    .unwrap();
+    let outcome = desk.call(&["pre-tool-use"], &desk.edit("t", "src/a.rs"));
+    assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""));
+    assert_eq!(outcome.err.lines().count(), 1, "{outcome:?}");
+}
+
+#[test]
+fn connect_adds_the_hook_where_it_is_read_and_disconnect_takes_it_out() {
+    for (client, file) in [
+        ("claude-code", ".claude/settings.json"),
+        ("codex", ".codex/hooks.json"),
+    ] {
+        let home = Home::new();
+        let own = "{\n  \"hooks\": {\n    \"PreToolUse\": [ { \"matcher\": \"Bash\", \"hooks\": [ { \"type\": \"command\", \"command\": \"mine\" } ] } ]\n  }\n}\n";
+        home.write(file, own);
+        home.run(&["connect", client, "--yes"]).ok();
+        assert!(
+            !home.read(file).contains("pre-tool-use"),
+            "{client}: it is opt-in"
+        );
+        home.run(&["connect", client, "--yes", "--edit-hook"]).ok();
+        let entries = home.json(file)["hooks"]["PreToolUse"].clone();
+        assert_eq!(entries[0]["hooks"][0]["command"], "mine");
+        assert!(
+            entries[1]["matcher"].as_str().unwrap().contains("Edit|"),
+            "{entries}"
+        );
+        let command = entries[1]["hooks"][0]["command"].as_str().unwrap();
+        assert!(
+            command.ends_with(&format!("hook pre-tool-use --client {client}")),
+            "{command}"
+        );
+        let written = home.read(file);
+        home.run(&["connect", client, "--yes", "--edit-hook"]).ok();
+        assert_eq!(home.read(file), written);
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert_eq!(home.read(file), own, "{client}");
+    }
+    for client in ["gemini", "cursor", "copilot"] {
+        let home = Home::new();
+        home.run(&["connect", client, "--yes", "--edit-hook"]).ok();
+        let any = fingerprint(home.0.path()).into_keys().any(|path: PathBuf| {
+            std::fs::read_to_string(Path::new(&path))
+                .is_ok_and(|text| text.contains("pre-tool-use"))
+        });
+        assert!(!any, "{client}");
+    }
+}
