@@ -11,6 +11,7 @@ use super::{write_err, write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::import::{Options, Refusal, check_name, run as import};
+use crate::recogniser::{self, Found, Kind, Support};
 use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::service::Error;
@@ -67,12 +68,14 @@ pub fn run(
         };
         let file = File::open(&args.file).map_err(io)?;
         let metadata = file.metadata().map_err(io)?;
-        if metadata.is_dir() {
-            return Err(CliError::invalid(
-                "FILE",
-                args.file.display().to_string(),
-                "a file of JSON lines, or `-`",
-            ));
+        let known = recogniser::at(&args.file).filter(|found| found.kind != Kind::ImportLines);
+        if metadata.is_dir() || known.is_some() {
+            let allowed = known.map_or_else(
+                || "a file of JSON lines, or `-`".to_owned(),
+                |found| instead(&found),
+            );
+            let file = args.file.display().to_string();
+            return Err(CliError::invalid("FILE", file, allowed));
         }
         (Box::new(BufReader::new(file)), Some(metadata.len()))
     };
@@ -120,6 +123,20 @@ pub fn run(
         report.refused.len(),
         report.path.display()
     ))
+}
+
+/// What can be imported, and what this is instead.
+fn instead(found: &Found) -> String {
+    let use_it = match found.kind.support() {
+        Support::Served => "is served where it lies: `ack-memory scopes add NAME --store PATH`",
+        Support::Reference => "is loaded by the hosts themselves",
+        Support::NotYet | Support::Import => "is recognised, and cannot be read yet",
+    };
+    format!(
+        "a file of JSON lines (schemas/import-line.json); this is {} ({}), which {use_it}",
+        found.kind.title(),
+        found.count()
+    )
 }
 
 fn account(refused: &[Refusal]) -> String {

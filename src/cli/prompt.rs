@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use nix::sys::signal::Signal;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
+use super::screen::Screen;
 use super::signals;
 use ack_api::text;
 
@@ -39,6 +40,18 @@ pub fn choose(question: &str, keys: &[(char, &str)]) -> Option<char> {
     let word = answer.and_then(|key| keys.iter().find(|(known, _)| *known == key));
     let _ = writeln!(error, "{}", word.map_or("", |(_, word)| word));
     answer
+}
+
+/// A text for people, indented, and wrapped where standard error is a terminal.
+pub fn indented(text: &str) -> String {
+    const INDENT: &str = "    ";
+    let Some(width) = Screen::of_errors().width else {
+        return format!("{INDENT}{text}\n");
+    };
+    let options = textwrap::Options::new(width)
+        .initial_indent(INDENT)
+        .subsequent_indent(INDENT);
+    textwrap::fill(text, options) + "\n"
 }
 
 /// Asks for yes or no; Enter is no.

@@ -215,7 +215,7 @@ impl Setup<'_> {
         self.say(&format!("  {name}: {}\n", files.join(", ")))?;
         if !self.json {
             for warning in &planned.warnings {
-                write_err(&format!("    {warning}\n"));
+                write_err(&prompt::indented(warning));
             }
         }
         if self.manner == Manner::Show {
@@ -291,8 +291,9 @@ impl Setup<'_> {
             ))?;
         }
         let ask = format!("What do our memories say about {}?", hit.word);
+        let when = if hit.approved { "Now" } else { "Then" };
         self.say(&format!(
-            "\nNow ask your agent, in a new session: \"{ask}\"\n"
+            "\n{when} ask your agent, in a new session: \"{ask}\"\n"
         ))?;
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }

@@ -8,7 +8,7 @@ use ack_memory::recogniser::{Kind, Places, Support, at, survey};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::cli::{binary, claude_mem, run};
+use crate::cli::{ack, binary, claude_mem, run};
 use crate::connect::Home;
 use crate::support::{Root, fingerprint, outside};
 
@@ -320,4 +320,42 @@ instructions that hosts load by themselves: ~/src/shop/CLAUDE.md
     assert_eq!(told["stores"][0]["scope"], "claude-mem");
     assert_eq!(told["stores"][0]["memories"], 1);
     assert_eq!(told["stores"][1]["support"], "not_yet");
+}
+
+#[test]
+fn import_and_add_name_the_store_that_they_cannot_read() {
+    let root = Root::new();
+    let person = Person::new();
+    let graph =
+        "{\"type\":\"entity\",\"name\":\"a\",\"entityType\":\"tool\",\"observations\":[]}\n";
+    let graph = person.write("memory.jsonl", graph);
+    drop(claude_mem(&person.path("claude-mem.db")));
+    let notes = person.write("notes/MEMORY.md", "# Index");
+    for (path, expected) in [
+        (
+            graph.as_path(),
+            "server-memory (1 memory), which is recognised",
+        ),
+        (
+            &person.path("claude-mem.db"),
+            "`ack-memory scopes add NAME --store PATH`",
+        ),
+        (
+            notes.parent().unwrap(),
+            "Claude Code auto-memory (0 memories)",
+        ),
+    ] {
+        let path = path.to_str().unwrap();
+        let error = ack(root.path(), &["import", path, "--scope", "new"]).fails(2);
+        assert!(error.contains(expected), "{error}");
+    }
+    for path in [graph.as_path(), notes.parent().unwrap()] {
+        let path = path.to_str().unwrap();
+        let error = ack(
+            root.path(),
+            &["scopes", "add", "new", "--store", path, "--yes"],
+        )
+        .fails(2);
+        assert!(error.contains("cannot be served yet"), "{error}");
+    }
 }
