@@ -281,7 +281,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         }),
         Command::Model(_) if cli.global.offline => Err(CliError::Offline),
         Command::Model(args) => model::run(&args),
-        Command::Doctor(args) => doctor::run(inputs(&cli.global)?, &args, &cli.global),
+        Command::Doctor(args) => {
+            return doctor::run(inputs(&cli.global)?, &args, &cli.global);
+        }
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ pub mod tools;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ack_api::memory::{StatusFilter, Unreviewed};
 use ack_api::settings::{bounded, keys};
@@ -333,6 +333,21 @@ impl Config {
     /// # Errors
     /// [`SettingsError`] when `config.toml` is wrong, or no root can be found.
     pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
+        Self::assemble(inputs, |path| load_toml(path, keys::<ConfigFile>))
+    }
+
+    /// The settings as if there were no `config.toml`, for what should find out what is wrong with it.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when no root can be found.
+    pub fn without_file(inputs: Inputs) -> Result<Self, SettingsError> {
+        Self::assemble(inputs, |_| Ok(Basics::default()))
+    }
+
+    fn assemble(
+        inputs: Inputs,
+        read: impl FnOnce(&Path) -> Result<Basics, SettingsError>,
+    ) -> Result<Self, SettingsError> {
         let home = inputs.home.as_deref();
         let absolute = |path: Setting<PathBuf>| Setting {
             value: inputs
@@ -353,7 +368,7 @@ impl Config {
         });
         let path = root.value.join("config.toml");
         let (file, settings) = if path.exists() {
-            let settings: Basics = load_toml(&path, keys::<ConfigFile>)?;
+            let settings = read(&path)?;
             (Some(path), settings)
         } else {
             (None, Basics::default())

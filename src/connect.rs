@@ -10,6 +10,7 @@ mod error;
 pub mod file;
 pub mod json;
 pub mod ours;
+pub mod status;
 pub mod toml;
 
 pub use self::error::ConnectError;

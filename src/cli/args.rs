@@ -67,7 +67,12 @@ impl Cli {
             .filter(given)
             .map(|(_, variable)| variable)
             .collect();
-        cli.read_old_spellings(std::env::args_os());
+        let whole = Self::command();
+        let own = matches.subcommand_name();
+        let own = own.and_then(|name| whole.find_subcommand(name));
+        cli.read_old_spellings(std::env::args_os(), |flag| {
+            own.is_some_and(|own| own.get_arguments().any(|one| one.get_id() == flag))
+        });
         if let Command::Scopes(args) = &cli.command
             && matches!(args.command, Some(ScopesCommand::Add(_)))
         {

@@ -11,8 +11,8 @@ use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Client, Wanted};
 
-pub use self::plan::{Planned, installed, repository, settings_call};
-use self::plan::{carry_out, files, launch, next_step, places, plan, wanted, warnings};
+pub use self::plan::{Planned, installed, places, repository, settings_call};
+use self::plan::{carry_out, files, launch, next_step, plan, wanted, warnings};
 
 /// Runs `print-config`.
 pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliError> {

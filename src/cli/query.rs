@@ -1,5 +1,6 @@
 //! `query`: a page of memories, and the next one.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
@@ -72,11 +73,22 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         long: recall.long,
         first,
         short: short_ids(service.0, &answer, request.scope.as_deref()),
+        numbers: numbers(&answer, first),
         remembered,
     };
     let text = render::query(&printable(&answer)?, &listing);
     pager::show(&text, &screen, global)?;
     Ok(code)
+}
+
+/// The number and time of each result, by its id.
+fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, (usize, Option<String>)> {
+    let results = answer.results.iter().enumerate();
+    let results = results.map(|(place, hit)| {
+        let value = (first + place, hit.created_at.clone());
+        (hit.id.clone(), value)
+    });
+    results.collect()
 }
 
 /// The query whose next page is asked for.
@@ -105,11 +117,13 @@ fn short_ids(
     service: &Service,
     answer: &QueryResponse,
     scope: Option<&str>,
-) -> std::collections::HashMap<String, String> {
+) -> HashMap<String, String> {
     let newer = answer
         .results
         .iter()
         .filter_map(|hit| hit.superseded_by.as_deref());
+    let contradicting = answer.results.iter().flat_map(|hit| &hit.contradicts);
+    let newer = newer.chain(contradicting.map(String::as_str));
     let ids: Vec<&str> = answer
         .results
         .iter()
@@ -117,7 +131,7 @@ fn short_ids(
         .chain(newer)
         .collect();
     if ids.is_empty() {
-        return std::collections::HashMap::new();
+        return HashMap::new();
     }
     service.short_ids(&ids, scope).unwrap_or_default()
 }

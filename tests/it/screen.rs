@@ -330,3 +330,71 @@ fn a_long_answer_goes_through_the_pager() {
     command.env("ACK_MEM_PAGER", "true");
     assert_eq!(terminal.run(&mut command, "").code, Some(0));
 }
+
+#[test]
+fn the_doctor_says_what_works_and_what_to_do() {
+    let root = Root::new();
+    root.store("ledger", &[memory("m-1", "Deploy rule", json!({}))]);
+    let waiting = json!({ "status": "staging" });
+    root.store(
+        "inbox",
+        &[
+            memory("m-2", "One", waiting.clone()),
+            memory("m-3", "Two", waiting),
+        ],
+    );
+    std::fs::write(
+        root.scope_folder("team").join("memory.db"),
+        vec![0xA5; 4096],
+    )
+    .unwrap();
+    let mut terminal = Terminal::new();
+    let home = terminal.home.path().to_owned();
+    let file = |path: &str, text: &str| {
+        let path = home.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let this = env!("CARGO_BIN_EXE_ack-memory");
+    let claude = json!({ "mcpServers": { "ack-memory": { "command": this, "args": ["serve"] } } });
+    file(".claude.json", &claude.to_string());
+    let hook = json!({ "hooks": { "SessionStart": [{ "hooks": [{ "type": "command", "command": format!("{this} hook session-start") }] }] } });
+    file(".claude/settings.json", &hook.to_string());
+    file(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "ack-memory": { "command": "/gone/ack-memory" } } }"#,
+    );
+    file(
+        ".cursor/mcp.json",
+        r#"{ "mcpServers": { "ack-memory": { "command": "/bin/sh" } } }"#,
+    );
+    file(".codex/config.toml", "model = \"x\"\n");
+    file(".claude-mem/x", "");
+    crate::cli::claude_mem(&home.join(".claude-mem/claude-mem.db"));
+    let before = fingerprint(&home);
+    let mut command = terminal.command(root.path(), &["doctor", "-C", "/nowhere"]);
+    // No programs of the machine that the tests run on.
+    command.env("PATH", &home).env("ACK_MEM_PAGER", "cat");
+    let said = terminal.run(&mut command, "");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let plain = anstream::adapter::strip_str(&said.out).to_string();
+    for line in plain.lines() {
+        // A path is not broken.
+        let fits = textwrap::core::display_width(line) <= 80 || line.contains('/');
+        assert!(fits, "{line}");
+    }
+    let mut settings = filters(root.path());
+    for path in [home.canonicalize().unwrap(), home.clone()] {
+        settings.add_filter(&regex_of(&path), "[HOME]");
+    }
+    settings.bind(|| insta::assert_snapshot!("doctor", plain));
+    assert_eq!(fingerprint(&home), before, "looking changes nothing");
+    // Without what is broken it ends well.
+    std::fs::remove_dir_all(root.path().join("scopes/team")).unwrap();
+    std::fs::remove_dir_all(home.join(".gemini")).unwrap();
+    assert_eq!(terminal.ack(root.path(), &["doctor"]).code, Some(0));
+}
+
+fn regex_of(path: &Path) -> String {
+    path.display().to_string().replace('.', "\\.")
+}

@@ -835,9 +835,9 @@ fn nothing_but_serve_fails_over_what_serve_offers() {
     );
     let doctor = run(&root, &["doctor"]);
     let said = String::from_utf8(doctor.stdout).unwrap();
-    assert_eq!(doctor.status.code(), Some(0));
+    assert_eq!(doctor.status.code(), Some(1));
     assert!(
-        said.contains("`serve` refuses to start") && said.contains("line 2"),
+        said.contains("✗ serve") && said.contains("refuses to start") && said.contains("line 2"),
         "{said}"
     );
     let in_json: Value = serde_json::from_slice(&run(&root, &["--json", "doctor"]).stdout).unwrap();

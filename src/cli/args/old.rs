@@ -16,7 +16,12 @@ const RENAMED: [(&str, &str); 4] = [
 
 impl Cli {
     /// Gives old spellings their meaning, and keeps what to say about them.
-    pub(super) fn read_old_spellings(&mut self, arguments: impl Iterator<Item = OsString>) {
+    /// `has` says whether the command has a flag of its own.
+    pub(super) fn read_old_spellings(
+        &mut self,
+        arguments: impl Iterator<Item = OsString>,
+        has: impl Fn(&str) -> bool,
+    ) {
         for argument in arguments.take_while(|argument| argument != "--") {
             let argument = argument.to_string_lossy();
             let flag = argument.split('=').next().unwrap_or_default();
@@ -26,7 +31,7 @@ impl Cli {
         }
         let folder = match &mut self.command {
             Command::Query(args) => args.project.take_if(|project| is_folder(project)),
-            _ => self.global.project.take(),
+            _ => self.global.project.take().filter(|_| !has("project")),
         };
         if let Some(folder) = folder {
             self.global.dir = Some(folder.into());
@@ -34,14 +39,13 @@ impl Cli {
             let said = "`--project DIR` is `-C DIR` now; `--project NAME` filters";
             self.global.old.push(said.to_owned());
         }
-        let filters = matches!(
-            self.command,
-            Command::Query(_) | Command::Get(_) | Command::Scopes(_)
-        );
-        if let Some(scope) = self.global.scope.take().filter(|_| !filters) {
+        // These take the scope that they write beside from the pin.
+        let written = matches!(self.command, Command::Import(_) | Command::Index(_));
+        let scope = self.global.scope.take();
+        if let Some(scope) = scope.filter(|_| written || !has("scope")) {
             self.global.pin = Some(scope);
             self.global.variables.retain(|name| *name != ENV_SCOPE);
-            if !matches!(self.command, Command::Import(_) | Command::Index(_)) {
+            if !written {
                 let said = "`--scope` pins no more: `--pin` does, `--scope` filters";
                 self.global.old.push(said.to_owned());
             }

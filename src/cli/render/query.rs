@@ -1,5 +1,6 @@
 //! The answer of `query`, and a memory in any list.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -12,7 +13,9 @@ use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
 use crate::cli::screen::Screen;
 use crate::cli::words::at_a_terminal;
 use ack_api::memory::StatusFilter;
-use ack_api::{Expected, Explanation, Hidden, MemoryHit, QueryResponse, Searched, Stage};
+use ack_api::{
+    Expected, Explanation, Hidden, MemoryHit, Note, NoteKind, QueryResponse, Searched, Stage,
+};
 
 /// How memories are listed.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub struct Listing<'a> {
     pub first: usize,
     /// The shortest form of each id.
     pub short: HashMap<String, String>,
+    /// The number and time of each result of the page, by its id.
+    pub numbers: HashMap<String, (usize, Option<String>)>,
     /// `get 1` and `query --next` know this answer.
     pub remembered: bool,
 }
@@ -40,6 +45,7 @@ impl<'a> Listing<'a> {
             long: false,
             first: 1,
             short: HashMap::new(),
+            numbers: HashMap::new(),
             remembered: false,
         }
     }
@@ -52,7 +58,16 @@ impl<'a> Listing<'a> {
 /// `query`.
 pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
-    let mut out = head(answer, listing);
+    // That no memory holds the words is said first.
+    let words = |note: &&Note| note.kind == NoteKind::NoWordMatches;
+    let (first, rest): (Vec<Note>, Vec<Note>) =
+        answer.notes.iter().cloned().partition(|note| words(&note));
+    let mut out = String::new();
+    for note in first {
+        let text = at_a_terminal(&note.message);
+        out += &block(screen, &text, ("", ""), WARN, &Marks::default());
+    }
+    out += &head(answer, listing);
     for (place, result) in answer.results.iter().enumerate() {
         let number = listing.first + place;
         let _ = write!(out, "\n{}", hit(result, Some(number), listing));
@@ -75,7 +90,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     if !foot.is_empty() {
         let _ = write!(out, "\n{foot}");
     }
-    out + &notes(&answer.notes, screen)
+    out + &notes(&rest, screen)
 }
 
 fn faint(text: &str, screen: &Screen) -> String {
@@ -227,11 +242,26 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
         let newer = listing.short_id(newer);
         parts.push(paint(WARN, format!("superseded by {newer}")));
     }
+    let others = hit.contradicts.iter();
+    let others = others.map(|other| paint(WARN, contradiction(hit, other, listing)));
+    parts.extend(others);
     let also = hit.also.len() as u64 + hit.more_also;
     if also > 0 && !long {
         parts.push(paint(DIM, format!("+{also} like it")));
     }
     parts
+}
+
+/// `contradicts 3 (older)` where the other one is on the page too, else its id.
+fn contradiction(hit: &MemoryHit, other: &str, listing: &Listing<'_>) -> String {
+    let Some((number, at)) = listing.numbers.get(other) else {
+        return format!("contradicts {}", listing.short_id(other));
+    };
+    match hit.created_at.cmp(at) {
+        Ordering::Greater => format!("contradicts {number} (older)"),
+        Ordering::Less => format!("contradicted by {number} (newer)"),
+        Ordering::Equal => format!("contradicts {number}"),
+    }
 }
 
 /// Painted parts side by side, as many as there is room for on a line.
@@ -266,7 +296,7 @@ fn gist(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         return String::new();
     };
     let mut out = block(screen, text, (indent, indent), PLAIN, marks);
-    let more = hit.facts.len().saturating_sub(1) as u64;
+    let more = hit.facts.len().saturating_sub(1) as u64 + hit.more_facts;
     if more > 0 {
         let more = format!("+{}", count(more, "fact"));
         let last = out.trim_end().rsplit('\n').next().unwrap_or_default();
@@ -293,6 +323,13 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     for fact in &hit.facts {
         let (first, rest) = (format!("{indent}- "), format!("{indent}  "));
         out += &block(screen, fact, (&first, &rest), PLAIN, marks);
+    }
+    if hit.more_facts > 0 {
+        let _ = writeln!(
+            out,
+            "{indent}{}",
+            paint(DIM, format!("+{}", count(hit.more_facts, "fact")))
+        );
     }
     if let Some(narrative) = &hit.narrative {
         out += &format!(

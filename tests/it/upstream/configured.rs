@@ -143,7 +143,7 @@ fn doctor_says_what_is_configured_and_how_it_fares() {
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
-    let told = doctor(&["doctor"]);
+    let told = doctor(&["doctor", "--verbose"]);
     assert!(
         told.contains("upstream servers: 1") && told.contains("page: sh with 3 arguments"),
         "{told}"

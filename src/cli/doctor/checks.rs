@@ -1,0 +1,316 @@
+//! What `doctor` finds: one line each, with the command that mends it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Report;
+use crate::cli::render::{BAD, DIM, GOOD, Marks, PLAIN, WARN, block, count, paint};
+use crate::cli::screen::Screen;
+use crate::config::Config;
+use crate::connect::status::{Start, Status, status};
+use crate::connect::{Client, Places};
+use crate::recogniser::{Found, Support};
+use crate::scope::{Scope, same};
+use ack_api::{HealthState, text};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// It works.
+    Ok,
+    /// It works, and something should be done.
+    Warning,
+    /// It does not work.
+    Error,
+    /// It could be there.
+    Note,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub level: Level,
+    /// What it is about: a scope, a client, a file. Empty where it goes on with the one before.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub subject: String,
+    /// What was found.
+    pub message: String,
+    /// Where it lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Commands, or what else to do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
+}
+
+impl Finding {
+    fn new(level: Level, subject: &str, message: impl Into<String>) -> Self {
+        Self {
+            level,
+            subject: subject.to_owned(),
+            message: text::line(&message.into(), 1_000),
+            place: None,
+            advice: Vec::new(),
+        }
+    }
+
+    fn at(mut self, place: &str) -> Self {
+        self.place = Some(text::line(place, 400));
+        self
+    }
+
+    fn advise(mut self, advice: impl Into<String>) -> Self {
+        self.advice.push(advice.into());
+        self
+    }
+}
+
+/// What was found about `config.toml` and what `serve` offers.
+pub fn settings(report: &Report<'_>) -> Vec<Finding> {
+    let broken = report.broken_settings.as_ref().map(|message| {
+        Finding::new(Level::Error, "config.toml", message.clone()).advise("ack-memory config edit")
+    });
+    let problem = report
+        .offer
+        .1
+        .pointer("/problem/message")
+        .and_then(Value::as_str);
+    let offer = problem.filter(|_| broken.is_none()).map(|message| {
+        Finding::new(
+            Level::Error,
+            "serve",
+            format!("refuses to start: {message}"),
+        )
+        .advise("ack-memory config edit")
+    });
+    let mut found: Vec<Finding> = broken.into_iter().chain(offer).collect();
+    let upstreams = report.offer.1.get("upstreams").and_then(Value::as_array);
+    for upstream in upstreams.into_iter().flatten() {
+        let name = upstream
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let problems = upstream.get("problems").and_then(Value::as_array);
+        for problem in problems.into_iter().flatten().filter_map(Value::as_str) {
+            found.push(Finding::new(Level::Warning, name, problem));
+        }
+    }
+    found
+}
+
+/// What was found about the scopes.
+pub fn scopes(report: &Report<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (scope, info, _) in &report.scopes {
+        found.extend(one_scope(scope, info, report.config.home.as_deref()));
+    }
+    for (name, reason) in &report.passed_over {
+        found.push(Finding::new(
+            Level::Warning,
+            name,
+            format!("passed over: {reason}"),
+        ));
+    }
+    if report.scopes.is_empty() {
+        let message = format!("none under {}", report.config.root.value.display());
+        found.push(
+            Finding::new(Level::Warning, "scopes", message)
+                .advise("ack-memory setup")
+                .advise("ack-memory demo"),
+        );
+    }
+    found
+}
+
+fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>) -> Vec<Finding> {
+    let name = &scope.name;
+    let state = info.pointer("/health/state").cloned().unwrap_or_default();
+    let problems = info.pointer("/health/problems").and_then(Value::as_array);
+    let problems = problems.into_iter().flatten().filter_map(Value::as_str);
+    let problems: Vec<String> = problems.map(str::to_owned).collect();
+    let place = tilde(scope.store.path(), home);
+    if state == json!(HealthState::Unavailable) {
+        // A problem ends with what to do about it.
+        let mut lines = problems.iter().flat_map(|problem| problem.split("; "));
+        let first = lines.next().unwrap_or("cannot be read");
+        let named = first.contains(&*scope.store.path().to_string_lossy());
+        let mut finding = Finding::new(Level::Error, name, first);
+        finding.place = (!named).then_some(place);
+        finding.advice = lines.map(str::to_owned).collect();
+        return vec![finding.advise(format!("ack-memory scopes remove {name}"))];
+    }
+    if state == json!(HealthState::NotRead) {
+        let message = "not read: this process is pinned to another scope";
+        return vec![Finding::new(Level::Note, name, message).at(&place)];
+    }
+    let number = |status: &str| {
+        let number = info.pointer(&format!("/counts/{status}"));
+        number.and_then(Value::as_u64).unwrap_or_default()
+    };
+    let (served, waiting) = (number("approved") + number("promoted"), number("staging"));
+    let message = match (served, waiting) {
+        (0, 0) => "no memories yet".to_owned(),
+        (0, waiting) => format!("{}, none reviewed", count(waiting, "memory")),
+        (served, 0) => count(served, "memory"),
+        (served, waiting) => format!("{}, {waiting} waiting for review", count(served, "memory")),
+    };
+    let mut found = vec![Finding::new(Level::Ok, name, message).at(&place)];
+    if served == 0 && waiting > 0 {
+        let hidden = "agents see none of them until you review or trust the store";
+        found.push(
+            Finding::new(Level::Warning, "", hidden)
+                .advise(format!("ack-memory review --scope {name}"))
+                .advise(format!("ack-memory scopes set {name} unreviewed=approved")),
+        );
+    }
+    // That rows count as unreviewed is said above.
+    let known = |problem: &String| served == 0 && problem.contains("unreviewed");
+    for problem in problems.into_iter().filter(|problem| !known(problem)) {
+        found.push(Finding::new(Level::Warning, "", problem));
+    }
+    found
+}
+
+/// What was found about the clients on this machine.
+pub fn clients(places: &Places, installed: &[Client]) -> Vec<Finding> {
+    Client::ALL
+        .into_iter()
+        .filter_map(|client| Some((client, status(client, places)?)))
+        .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
+        .map(|(client, status)| one_client(client, &status))
+        .collect()
+}
+
+fn one_client(client: Client, status: &Status) -> Finding {
+    let name = client.name();
+    let title = &title(name);
+    let connect = format!("ack-memory connect {name}");
+    let hook = match status.hook {
+        Some(true) => ", session hook on",
+        Some(false) => ", session hook off",
+        None => "",
+    };
+    match &status.starts {
+        None => Finding::new(Level::Note, title, "installed, not connected").advise(connect),
+        Some(Start::Address(address)) => {
+            Finding::new(Level::Ok, title, format!("connected to {address}{hook}"))
+        }
+        Some(Start::Unknown) => {
+            let message = format!("its entry in {} starts nothing", status.file.display());
+            Finding::new(Level::Warning, title, message).advise(connect)
+        }
+        Some(Start::Program(program)) => match resolved(program) {
+            None => {
+                let message = format!("connected, but {} is not there", program.display());
+                Finding::new(Level::Error, title, message).advise(connect)
+            }
+            Some(path) if !is_this(&path) => {
+                let message = format!("connected{hook}; starts another one, {}", path.display());
+                Finding::new(Level::Warning, title, message).advise(connect)
+            }
+            Some(_) => Finding::new(Level::Ok, title, format!("connected{hook}")),
+        },
+    }
+}
+
+/// `claude-code` as people write it.
+fn title(name: &str) -> String {
+    let words = name.split('-').map(|word| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        first.to_uppercase() + rest
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Where a program lies that is named by a path, or found by its name.
+fn resolved(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return program.is_file().then(|| program.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}
+
+fn is_this(path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    std::env::current_exe().is_ok_and(|running| real(&running) == real(path))
+}
+
+/// What lies on this machine and is no scope yet.
+pub fn machine(stores: &[Found], scopes: &[Arc<Scope>], config: &Config) -> Vec<Finding> {
+    stores
+        .iter()
+        .filter(|found| found.kind.support() != Support::Reference)
+        .filter(|found| same::scope_with(scopes, &found.path).is_none())
+        .map(|found| {
+            let place = tilde(&found.path, config.home.as_deref());
+            let message = format!("{}: {}", found.kind.title(), found.count());
+            let finding = Finding::new(Level::Note, "found", message).at(&place);
+            match found.kind.support() {
+                Support::Served => finding.advise("ack-memory setup"),
+                _ => finding,
+            }
+        })
+        .collect()
+}
+
+fn tilde(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
+        _ => path.display().to_string(),
+    }
+}
+
+/// The lines, and what they come to.
+pub fn shown(findings: &[Finding], screen: &Screen) -> String {
+    let widest = findings.iter().map(|one| one.subject.chars().count()).max();
+    let widest = widest.unwrap_or_default().min(20);
+    let indent = " ".repeat(widest + 4);
+    let mut out = String::new();
+    for finding in findings {
+        let (sign, style) = match finding.level {
+            Level::Ok => ("✓", GOOD),
+            Level::Warning => ("!", WARN),
+            Level::Error => ("✗", BAD),
+            Level::Note => ("-", DIM),
+        };
+        let first = format!("{sign} {:<widest$}  ", finding.subject);
+        let place = finding.place.as_ref();
+        let place = place.map_or_else(String::new, |place| format!("  {place}"));
+        let text = block(
+            screen,
+            &format!("{}{place}", finding.message),
+            (&first, &indent),
+            PLAIN,
+            &Marks::default(),
+        );
+        out += &text.replacen(sign, &paint(style, sign), 1);
+        let (arrow, rest) = (format!("{indent}→ "), format!("{indent}  "));
+        for advice in &finding.advice {
+            out += &block(screen, advice, (&arrow, &rest), DIM, &Marks::default());
+        }
+    }
+    out
+}
+
+/// `1 error, 2 warnings`.
+pub fn summary(findings: &[Finding]) -> String {
+    let number = |level| findings.iter().filter(|one| one.level == level).count() as u64;
+    let parts = [
+        (number(Level::Error), "error"),
+        (number(Level::Warning), "warning"),
+    ];
+    let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts.map(|(number, noun)| count(number, noun)).collect();
+    match parts.is_empty() {
+        true => "nothing is wrong".to_owned(),
+        false => parts.join(", "),
+    }
+}

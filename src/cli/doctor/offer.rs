@@ -1,0 +1,115 @@
+//! What `serve` offers, for `doctor`.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::offer::Offer;
+use crate::toolset::Toolset;
+use ack_api::Diagnostic;
+use ack_gateway::server::Health;
+use ack_gateway::settings::Upstream;
+
+/// What `serve` offers besides: the tools where they are not the four, the upstream servers, or what is wrong with either; as
+/// text and as JSON. With `connect`, the servers are connected to.
+pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
+    let mut out = String::new();
+    let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
+        Ok(offer) => offer,
+        Err(error) => {
+            let body = error.body();
+            let _ = writeln!(
+                out,
+                "\ntools and upstream servers: `serve` refuses to start\n    problem   {}",
+                body.message
+            );
+            return (out, json!({ "problem": body }));
+        }
+    };
+    let left_out = if offline {
+        offer.without_network()
+    } else {
+        Vec::new()
+    };
+    for name in left_out {
+        let _ = writeln!(
+            out,
+            "\nthe upstream server `{name}` is reached over HTTP and is left out (--offline)"
+        );
+    }
+    let names: Vec<&str> = offer
+        .toolset
+        .tools()
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    if offer.toolset != Toolset::default() {
+        let _ = writeln!(
+            out,
+            "\ntools ({}): {}",
+            offer.toolset.set.name(),
+            names.join(", ")
+        );
+    }
+    let told = |upstream: &Upstream| {
+        upstream
+            .tools
+            .iter()
+            .map(|(_, tool)| tool.name.clone())
+            .collect::<Vec<_>>()
+    };
+    let upstreams: Vec<Health> = if connect && !offer.upstreams.is_empty() {
+        ack_gateway::server::probe(offer.upstreams.clone())
+    } else {
+        let configured = offer.upstreams.iter().map(|upstream| Health {
+            name: upstream.name.clone(),
+            reached: upstream.connection.to_string(),
+            down: None,
+            tools: told(upstream),
+            problems: Vec::new(),
+        });
+        configured.collect()
+    };
+    if !upstreams.is_empty() {
+        let how = if connect {
+            ""
+        } else {
+            " (not connected to; `ack-memory doctor --upstreams` does)"
+        };
+        let _ = writeln!(out, "\nupstream servers: {}{how}", upstreams.len());
+    }
+    for fare in &upstreams {
+        let _ = writeln!(
+            out,
+            "  {}: {}\n    tools     {}",
+            fare.name,
+            fare.reached,
+            if fare.tools.is_empty() {
+                "none".to_owned()
+            } else {
+                fare.tools.join(", ")
+            }
+        );
+        for problem in fare.down.iter().chain(&fare.problems) {
+            let _ = writeln!(out, "    problem   {problem}");
+        }
+    }
+    let upstreams: Vec<Value> = upstreams
+        .iter()
+        .map(|fare| {
+            let problems: Vec<&String> = fare.down.iter().chain(&fare.problems).collect();
+            let mut told =
+                json!({ "name": fare.name, "reached": fare.reached, "tools": fare.tools });
+            if let Some(told) = told.as_object_mut().filter(|_| connect) {
+                told.insert("available".to_owned(), json!(fare.down.is_none()));
+                told.insert("problems".to_owned(), json!(problems));
+            }
+            told
+        })
+        .collect();
+    (
+        out,
+        json!({ "surface": offer.toolset.set.name(), "tools": names, "upstreams": upstreams }),
+    )
+}

@@ -1,0 +1,40 @@
+//! The settings in force, each with its source.
+
+use crate::config::{Config, Setting};
+
+/// Name, value and source of every setting.
+pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
+    let mut settings = Vec::new();
+    let mut add = |name, value: String, source: String| settings.push((name, value, source));
+    let path = |setting: &Setting<std::path::PathBuf>| setting.value.display().to_string();
+    add("root", path(&config.root), config.root.source.to_string());
+    let file = config.file.as_ref();
+    let file = file.map_or_else(|| "none".to_owned(), |file| file.display().to_string());
+    add("config.toml", file, "root".to_owned());
+    if let Some(db) = &config.db {
+        add("db", path(db), db.source.to_string());
+    }
+    for (name, setting) in [
+        ("scope", &config.pinned),
+        ("default_scope", &config.default_scope),
+    ] {
+        if let Some(setting) = setting {
+            add(name, setting.value.clone(), setting.source.to_string());
+        }
+    }
+    add(
+        "project",
+        path(&config.project),
+        config.project.source.to_string(),
+    );
+    for (name, limit) in [
+        ("limits.results", &config.limit),
+        ("limits.tokens", &config.tokens),
+        ("limits.memory", &config.memory),
+        ("limits.resident", &config.resident),
+        ("limits.seconds", &config.seconds),
+    ] {
+        add(name, limit.value.to_string(), limit.source.to_string());
+    }
+    settings
+}
