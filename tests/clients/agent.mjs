@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { AGENTS } from "./agents.mjs";
-import { model as start, prompt } from "./model.mjs";
+import { model as start, prompt, writing } from "./model.mjs";
 import { ANSWER, HIDDEN, SAMPLES, named, served } from "./samples.mjs";
 
 const TOOLS = ["get_context", "get_memory", "list_scopes", "query_memories"];
@@ -19,6 +19,9 @@ const TOOLS = ["get_context", "get_memory", "list_scopes", "query_memories"];
 const OPENING = "ack-memory: reviewed memories about the project";
 /** And how that of a prompt does. */
 const NEAR = "ack-memory: reviewed memories near this prompt";
+/** And how that of a file that is about to be written does. */
+const FILE = "crates/transfers/src/lock.rs";
+const ABOUT = `ack-memory: reviewed memories about ${FILE}`;
 const PROJECT = "ledger-api";
 /** No session of two short turns takes longer. */
 const PATIENCE = 60_000;
@@ -151,6 +154,16 @@ if (agent.cleared) {
   const texts = told(answered(2)[0]);
   assert.deepEqual(texts, [before], "a conversation that was emptied is told again, once");
   console.log("cleared");
+}
+if (agent.write) {
+  const first = model.requests.length;
+  // Claude Code wants the whole path, Codex the one from the folder.
+  const path = process.argv[2] === "claude-code" ? join(folder, FILE) : FILE;
+  await session(agent.write(writing(path)));
+  const texts = told(model.requests.slice(first).at(-1), ABOUT);
+  assert.equal(texts.length, 1, "what is known about the file is told before it is written");
+  assert.ok(texts[0].length > 0 && texts[0].every(served), `nothing is told, or something that nobody approved: ${texts}`);
+  console.log("written");
 }
 const sent = JSON.stringify(model.requests.map((request) => request.body));
 const seen = HIDDEN.filter((title) => sent.includes(JSON.stringify(title).slice(1, -1)));

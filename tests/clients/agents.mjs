@@ -53,7 +53,8 @@ async function trustHooks(codex, folder) {
 /**
  * The agents. `prepare`: sets it up. `environment`: besides what every check has. `run(prompt)` and `resume(prompt)`: its command line
  * for a session that starts and for one that goes on. `cleared(prompts)`: one whose conversation is emptied between two prompts, with
- * what is written on standard input, one after each turn that ends.
+ * what is written on standard input, one after each turn that ends. `write(prompt)`: one for a session in which a file is written,
+ * where the client has a hook for that.
  *
  * `offers`: a tool's whole description, its name, or no more than a line about its server. `told`: whether a session that starts is
  * told of the memories. `prompted`: whether a prompt is told of those near it. `resumed`: `added` where the conversation still has the
@@ -65,7 +66,7 @@ export const AGENTS = {
     prompted: true,
     told: true,
     resumed: "added",
-    prepare: () => connect("claude-code", [".claude.json", ".claude/settings.json"], "--prompt-hook"),
+    prepare: () => connect("claude-code", [".claude.json", ".claude/settings.json"], "--prompt-hook", "--edit-hook"),
     environment: (model) => ({
       ANTHROPIC_BASE_URL: model,
       ANTHROPIC_API_KEY: "none",
@@ -75,6 +76,7 @@ export const AGENTS = {
     }),
     run: (prompt) => [program("claude", "claude"), "-p", prompt],
     resume: (prompt) => [program("claude", "claude"), "--continue", "-p", prompt],
+    write: (prompt) => [program("claude", "claude"), "--permission-mode", "acceptEdits", "-p", prompt],
     cleared: (prompts) => ({
       command: [program("claude", "claude"), "-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"],
       lines: [prompts[0], "/clear", prompts[1]].map((content) => JSON.stringify({ type: "user", message: { role: "user", content } })),
@@ -96,12 +98,13 @@ export const AGENTS = {
         `[projects."${folder}"]\ntrust_level = "trusted"`,
       ];
       write(".codex/config.toml", `${config.join("\n\n")}\n`);
-      connect("codex", [".codex/config.toml", ".codex/hooks.json"], "--prompt-hook");
+      connect("codex", [".codex/config.toml", ".codex/hooks.json"], "--prompt-hook", "--edit-hook");
       await trustHooks(program("codex", "codex"), folder);
     },
     environment: () => ({ SCRIPTED_KEY: "none" }),
     run: (prompt) => [program("codex", "codex"), "exec", "--skip-git-repo-check", prompt],
     resume: (prompt) => [program("codex", "codex"), "exec", "--skip-git-repo-check", "resume", "--last", prompt],
+    write: (prompt) => [program("codex", "codex"), "exec", "--skip-git-repo-check", prompt],
   },
 
   gemini: {

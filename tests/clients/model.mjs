@@ -11,6 +11,11 @@ export const DONE = "The memory was asked.";
 /** What a person says to the client, for the first, second, … time. */
 export const prompt = (turn) => `The container was killed with exit code 137, SIGKILL. Ask the memory. This is turn ${turn} of ours.`;
 const PROMPT = /This is turn \d+ of ours\./;
+/** And what has a file written. */
+export const writing = (path) => `Write the file ${path} now. This is turn 9 of ours.`;
+const WRITING = /Write the file (\S+) now\./;
+/** The tools that write one. */
+const WRITE = /^(Write|apply_patch)$/;
 const TOOL = "query_memories";
 /** A client that offers tools by name alone has one that fetches their schemas, */
 const SEARCH = /^(ToolSearch|tool_search)$/;
@@ -115,7 +120,8 @@ const named = (turns) => turns.flatMap((turn) => turn.text.match(/\w[\w-]*__quer
 
 /** What is said next: a text, or a call of a tool with its arguments. */
 function next({ tools, turns }) {
-  const since = turns.slice(turns.findLastIndex((turn) => turn.role === "user" && PROMPT.test(turn.text)) + 1);
+  const start = turns.findLastIndex((turn) => turn.role === "user" && PROMPT.test(turn.text));
+  const since = turns.slice(start + 1);
   const called = since.filter((turn) => turn.role === "model" && turn.name).map((turn) => turn.name);
   const asked = { query: QUESTION, limit: 3 };
   const offered = (known) => tools.find(({ name }) => name && known(name));
@@ -123,6 +129,15 @@ function next({ tools, turns }) {
   const search = offered((name) => SEARCH.test(name));
   const bridge = offered((name) => name === BRIDGE);
   const program = offered((name) => name === PROGRAM);
+  const path = turns[start]?.text.match(WRITING)?.[1];
+  if (path && !called.some((name) => WRITE.test(name) || name === PROGRAM)) {
+    const write = offered((name) => name === "Write");
+    const patch = JSON.stringify(`*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch\n`);
+    return write ? { call: write, args: { file_path: path, content: "x" } } : { call: program, args: `text(await tools.apply_patch(${patch}));` };
+  }
+  if (path) {
+    return { say: DONE };
+  }
   if (called.some((name) => name.endsWith(TOOL) || name === BRIDGE || name === PROGRAM)) {
     return { say: DONE };
   }
