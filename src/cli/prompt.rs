@@ -21,9 +21,9 @@ static LETTER: AtomicBool = AtomicBool::new(false);
 const INTERRUPT: u8 = 3;
 const END: u8 = 4;
 
-/// Whether there is somebody to ask.
+/// Whether there is somebody to ask, who sees the question.
 pub fn is_possible() -> bool {
-    std::io::stdin().is_terminal()
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Asks for one of some keys, each with the word that is shown once it was pressed; Enter is the

@@ -240,7 +240,9 @@ impl Setup<'_> {
     fn agrees(&self, planned: &Planned) -> Result<bool, CliError> {
         loop {
             let keys = [('y', "yes"), ('n', "no"), ('d', "the difference")];
-            match prompt::choose("    connect it? (y)es, (n)o, show the (d)ifference", &keys) {
+            let name = planned.client.name();
+            let question = format!("    connect {name}? (y)es, (n)o, show the (d)ifference");
+            match prompt::choose(&question, &keys) {
                 Some('y') => return Ok(true),
                 Some('d') => {
                     for change in &planned.changes {

@@ -140,7 +140,7 @@ impl Client {
 
     /// The command of its own that registers the server, if it has one.
     pub fn own_command(self, launch: &Launch) -> Option<String> {
-        let (binary, arguments) = launch.server();
+        let (binary, arguments) = launch.for_client(self).server();
         let call = |before: &[&str]| {
             let words = before
                 .iter()

@@ -720,6 +720,15 @@ fn the_question_is_asked_before_it_is_answered() {
         home.read("out").contains("gemini is connected"),
         "the question does not stand in the output"
     );
+    let mut command = home.prepared(binary());
+    command.args(["disconnect", "gemini"]);
+    let mut terminal = Terminal::start(command);
+    terminal
+        .expect("Write this? [n/y] ")
+        .press("y")
+        .expect("gemini is disconnected");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!home.path(".gemini").exists());
 }
 
 #[test]

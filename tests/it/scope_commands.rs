@@ -492,7 +492,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     let (code, screen) = Terminal::start(command(&["scopes", "discover"])).end();
     assert_eq!(code, Some(0));
     assert!(
-        screen.contains("served as scope") && !screen.contains("add it?"),
+        screen.contains("served as scope") && !screen.contains("(s)kip"),
         "{screen}"
     );
 
@@ -523,4 +523,31 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
         .expect("removed; undo:");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!manifest.exists());
+}
+
+#[test]
+fn a_store_that_keeps_a_review_status_needs_no_trust() {
+    let home = TempDir::new().unwrap();
+    let stores = Root::new();
+    let store = stores.store("music", &[memory("m", "Tune the xylophone", json!({}))]);
+    let usual = home.path().join(".ack-mem/scopes/music");
+    fs::create_dir_all(&usual).unwrap();
+    fs::copy(&store, usual.join("memory.db")).unwrap();
+    let root = Root::new();
+    let mut command = binary();
+    command
+        .env("HOME", home.path())
+        .arg("--root")
+        .arg(root.path());
+    command.args(["scopes", "discover"]);
+    let mut terminal = Terminal::start(command);
+    terminal.expect("ack-memory: 1 memory, ~/.ack-mem/scopes/music/memory.db");
+    terminal
+        .expect("(a)dd, (s)kip [a/s] ")
+        .press("\r")
+        .expect("add");
+    terminal.expect("added as scope `music`");
+    assert_eq!(terminal.end().0, Some(0));
+    let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
+    assert_eq!(answer["results"][0]["scope"], "music");
 }

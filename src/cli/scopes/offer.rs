@@ -28,11 +28,13 @@ pub fn ask(found: &Found) -> Option<Answer> {
         Some(_) => &[('a', "add"), ('s', "skip")],
         None => &[('r', "review first"), ('t', "trust all"), ('s', "skip")],
     };
-    let question = match found.approved {
-        Some(_) => "  add it? (a)dd, (s)kip",
-        None => "  add it? (r)eview first, (t)rust all, (s)kip",
+    // The list may go elsewhere, so the question says what it is about.
+    let answers = match found.approved {
+        Some(_) => "(a)dd, (s)kip",
+        None => "(r)eview first, (t)rust all, (s)kip",
     };
-    Some(match prompt::choose(question, keys)? {
+    let question = format!("    {}: {answers}", found.kind.title());
+    Some(match prompt::choose(&question, keys)? {
         't' => Answer::Trust,
         's' => Answer::Skip,
         _ => Answer::Review,

@@ -44,7 +44,7 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         }
         add::describe(&store, scope.manifest.unreviewed)?;
     }
-    let edited = plan(scope, &changes)?;
+    let edited = plan(scope, &changes, &args.assignments.join(" "))?;
     let done = Done {
         scope: &scope.name,
         edited: &edited,
@@ -74,7 +74,11 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
         None => only_one(&scopes, &project)?,
     };
     let written = portable(config, &project);
-    let edited = plan(scope, &[("paths".to_owned(), Change::Add(vec![written]))])?;
+    let edited = plan(
+        scope,
+        &[("paths".to_owned(), Change::Add(vec![written.clone()]))],
+        &written,
+    )?;
     let done = Done {
         scope: &scope.name,
         edited: &edited,
@@ -232,14 +236,13 @@ fn portable(config: &Config, folder: &Path) -> String {
 }
 
 /// Plans changes to a scope's manifest, which is made where there is none.
-fn plan(scope: &Scope, changes: &[(String, Change)]) -> Result<Edited, CliError> {
+fn plan(scope: &Scope, changes: &[(String, Change)], given: &str) -> Result<Edited, CliError> {
     let path = scope.folder.join("scope.toml");
     let before = edit::plan(&path, &[]);
     edit::plan(&path, changes).map_err(|error| match (before, error) {
         (Ok(_), SettingsError::Invalid { message, .. }) => {
-            let keys: Vec<&str> = changes.iter().map(|(key, _)| key.as_str()).collect();
             let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
-            CliError::invalid(&keys.join(", "), "what was given", message)
+            CliError::invalid("KEY=VALUE", given, message)
         }
         (_, error) => error.into(),
     })
