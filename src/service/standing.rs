@@ -33,6 +33,8 @@ pub enum ReviewState {
 pub struct Standing {
     /// Whether people reviewed what is served.
     pub review: ReviewState,
+    /// Agents may ask for memories that wait for review.
+    pub may_ask_unreviewed: bool,
     /// The scope that this server is pinned to.
     pub pinned: Option<String>,
     /// The current scope, if it is private.
@@ -85,6 +87,7 @@ impl Standing {
             } else {
                 ReviewState::Reviewed
             },
+            may_ask_unreviewed: !service.config.max_status.value.withholds(true),
             pinned: own.filter(|_| is_pinned).map(name),
             private: own
                 .filter(|own| !is_pinned && own.manifest.visibility == Visibility::Private)

@@ -39,12 +39,13 @@ impl Toolset {
                 let _ = write!(out, "\n{}: {description}", tool.name);
             }
         }
-        let approved = match (standing.review, is_default) {
-            (ReviewState::Assumed, _) => {
+        let approved = match standing.review {
+            ReviewState::Assumed => {
                 "Notes that nobody reviewed count as approved here, as the owner decided; rejected ones are never returned."
             }
-            (_, true) => "Only approved memories are returned unless status says otherwise.",
-            (_, false) => "Only approved memories are returned unless a tool says otherwise.",
+            _ if !standing.may_ask_unreviewed => "Only approved memories are returned.",
+            _ if is_default => "Only approved memories are returned unless status says otherwise.",
+            _ => "Only approved memories are returned unless a tool says otherwise.",
         };
         let _ = write!(out, "\n{approved} ");
         match (&standing.pinned, &standing.private) {
@@ -142,6 +143,11 @@ mod tests {
             ..plain.clone()
         };
         check(&private, &["scope diary is private"], &[]);
+        let asking = Standing {
+            may_ask_unreviewed: true,
+            ..plain.clone()
+        };
+        check(&asking, &["unless status says otherwise"], &[]);
         let unknown = Standing {
             review: ReviewState::Unknown,
             ..plain.clone()
