@@ -94,7 +94,7 @@ fn connect_one(planned: &Planned, args: &ConnectArgs) -> Result<(), CliError> {
     let name = planned.client.name();
     if planned.changes.is_empty() {
         for line in &planned.warnings {
-            write_err(&format!("{line}\n"));
+            write_err(&prompt::wrapped("", line));
         }
         return write_out(&format!("{name} is connected already; nothing to change\n"));
     }
@@ -126,7 +126,8 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     Ok(())
 }
 
-/// Shows the changes, asks where there is somebody to ask, and writes them. Whether they were written.
+/// Shows the changes, asks where there is somebody to ask, and writes them. Whether they were
+/// written.
 fn settle(
     changes: &[Change],
     warnings: &[String],
@@ -144,7 +145,7 @@ fn settle(
         write_out("\n")?;
     }
     for warning in warnings {
-        write_err(&format!("{warning}\n"));
+        write_err(&prompt::wrapped("", warning));
     }
     if dry_run {
         write_out("nothing was written\n")?;

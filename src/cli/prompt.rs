@@ -42,15 +42,14 @@ pub fn choose(question: &str, keys: &[(char, &str)]) -> Option<char> {
     answer
 }
 
-/// A text for people, indented, and wrapped where standard error is a terminal.
-pub fn indented(text: &str) -> String {
-    const INDENT: &str = "    ";
+/// A text for people behind an indent, wrapped where standard error is a terminal.
+pub fn wrapped(indent: &str, text: &str) -> String {
     let Some(width) = Screen::of_errors().width else {
-        return format!("{INDENT}{text}\n");
+        return format!("{indent}{text}\n");
     };
     let options = textwrap::Options::new(width)
-        .initial_indent(INDENT)
-        .subsequent_indent(INDENT);
+        .initial_indent(indent)
+        .subsequent_indent(indent);
     textwrap::fill(text, options) + "\n"
 }
 

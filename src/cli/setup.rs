@@ -1,6 +1,6 @@
-//! `setup`: from nothing to the first answer. It finds stores and clients, asks what to do with each,
-//! and tries one query. It does only what other commands do, and says which; run again, it does
-//! nothing twice.
+//! `setup`: from nothing to the first answer. It finds stores and clients, asks what to do with
+//! each, and tries one query. It does only what other commands do, and says which; run again, it
+//! does nothing twice.
 
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ impl Setup<'_> {
         self.say(&format!("  {name}: {}\n", files.join(", ")))?;
         if !self.json {
             for warning in &planned.warnings {
-                write_err(&prompt::indented(warning));
+                write_err(&prompt::wrapped("    ", warning));
             }
         }
         if self.manner == Manner::Show {

@@ -13,6 +13,7 @@ mod checkpoints;
 mod chooser;
 mod cli;
 mod connect;
+mod connect_each;
 mod connect_files;
 mod context;
 mod copies;

@@ -82,7 +82,8 @@ pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
     Ok(Client::ALL.into_iter().filter(is_there).collect())
 }
 
-/// All changes that are needed. They are planned before any is carried out, so that a file that cannot be changed stops all.
+/// All changes that are needed. They are planned before any is carried out, so that a file that
+/// cannot be changed stops all.
 pub fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, CliError> {
     let mut changes = Vec::new();
     for file in files {

@@ -1,0 +1,106 @@
+//! `connect` at a terminal, without a client, and over settings that clients wrote.
+
+use crate::cli::{binary, run};
+use crate::connect::{CLIENTS, Home, contents};
+use crate::terminal::Terminal;
+
+#[test]
+fn the_question_is_asked_before_it_is_answered() {
+    let home = Home::new();
+    let start = |out: &str| {
+        let mut command = home.prepared(binary());
+        command.args(["connect", "gemini"]);
+        let out = std::fs::File::create(home.path(out)).unwrap();
+        Terminal::with_output(command, Some(out))
+    };
+    let mut terminal = start("refused");
+    // What has to be known comes first.
+    terminal.expect("trust").expect("Write this? [n/y] ");
+    assert!(!home.path(".gemini").exists());
+    terminal.press("\r").expect("no");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!home.path(".gemini").exists());
+    let mut terminal = start("out");
+    terminal
+        .expect("Write this? [n/y] ")
+        .press("y")
+        .expect("yes");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(home.read(".gemini/settings.json").contains("ack-memory"));
+    assert!(
+        home.read("out").contains("gemini is connected"),
+        "the question does not stand in the output"
+    );
+    let mut command = home.prepared(binary());
+    command.args(["disconnect", "gemini"]);
+    let mut terminal = Terminal::start(command);
+    terminal
+        .expect("Write this? [n/y] ")
+        .press("y")
+        .expect("gemini is disconnected");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!home.path(".gemini").exists());
+}
+
+#[test]
+fn connect_without_a_client_offers_each_that_is_installed() {
+    let home = Home::new();
+    let none = home.run(&["connect"]).ok();
+    assert!(none.contains("no client is installed here"), "{none}");
+    home.write(".claude.json", "{}");
+    home.write(".codex/config.toml", "model = \"x\"\n");
+    home.write(".kiro/steering/a.md", "x");
+    home.write("bin/opencode", "");
+    let command = |arguments: &[&str]| {
+        let mut command = home.prepared(binary());
+        command.env("PATH", home.path("bin")).args(arguments);
+        command
+    };
+    let before = contents(home.0.path());
+    let shown = run(&mut command(&["connect"])).ok();
+    assert!(
+        shown.starts_with("installed: claude-code, codex, opencode, kiro\n"),
+        "{shown}"
+    );
+    assert_eq!(contents(home.0.path()), before);
+    let mut terminal = Terminal::start(command(&["connect"]));
+    terminal.expect("end it first").expect("[n/y] ").press("y");
+    // One that cannot be changed does not keep the others from it.
+    terminal.expect("claude-code is connected");
+    terminal
+        .expect("[n/y] ")
+        .press("n")
+        .expect("nothing was written");
+    terminal
+        .expect("[n/y] ")
+        .press("y")
+        .expect("opencode is connected");
+    terminal
+        .expect("[n/y] ")
+        .press("y")
+        .expect("kiro is connected");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(home.read(".codex/config.toml"), "model = \"x\"\n");
+    home.write(".codex/config.toml", "model = \n");
+    let all = run(&mut command(&["connect", "--yes"]));
+    assert!(all.err.contains("config.toml"), "{all:?}");
+    assert_eq!(all.code, Some(1));
+    assert!(all.out.contains("kiro is connected already"), "{all:?}");
+}
+
+#[test]
+fn settings_of_every_client_come_back_byte_by_byte() {
+    let before = "// mine\n{\n\t\"theme\": \"dark\", /* kept */\n\t\"list\": [1, 2,],\n}\n";
+    for client in CLIENTS.into_iter().filter(|client| *client != "codex") {
+        let home = Home::new();
+        let path = home.write(home.settings(client), before);
+        home.run(&["connect", client, "--yes"]).ok();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("// mine") && text.contains("/* kept */"),
+            "{client}: {text}"
+        );
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}");
+    }
+}
