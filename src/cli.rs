@@ -2,12 +2,14 @@
 //! that prints. Reading commands call the same service as the tools and print the same answers.
 
 pub mod args;
+mod config_file;
 mod connect;
 mod curate;
 mod doctor;
 mod error;
 mod eval;
 mod get;
+mod here;
 mod hook;
 mod import;
 #[cfg(feature = "table")]
@@ -38,7 +40,6 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
-use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -202,12 +203,12 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     let done = match cli.command {
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "ack-memory", &mut script);
+            clap_complete::generate(shell, &mut args::command(), "ack-memory", &mut script);
             write_out(&String::from_utf8_lossy(&script))
         }
         Command::Man { folder } => {
             let written = std::fs::create_dir_all(&folder)
-                .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder));
+                .and_then(|()| clap_mangen::generate_to(args::command(), &folder));
             written.map_err(|source| CliError::Io {
                 action: "write the manual pages to",
                 path: folder,
@@ -281,6 +282,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         }),
         Command::Model(_) if cli.global.offline => Err(CliError::Offline),
         Command::Model(args) => model::run(&args),
+        Command::Here => here::run(&cli.global),
+        Command::Config(args) => config_file::run(&cli.global, &args.command),
         Command::Doctor(args) => {
             return doctor::run(inputs(&cli.global)?, &args, &cli.global);
         }

@@ -3,6 +3,7 @@
 mod clients;
 mod curate;
 mod day;
+mod help;
 mod old;
 mod read;
 mod scopes;
@@ -11,6 +12,7 @@ mod stores;
 
 pub use clients::*;
 pub use curate::*;
+pub use help::command;
 pub use read::*;
 pub use scopes::*;
 pub use setup::*;
@@ -50,7 +52,7 @@ impl Cli {
     /// # Errors
     /// What clap refuses; help and version too.
     pub fn read() -> Result<Self, clap::Error> {
-        let command = Self::command().mut_args(|argument| {
+        let command = help::command().mut_args(|argument| {
             let value = argument.get_env().and_then(std::env::var_os);
             if value.is_some_and(|value| value.is_empty()) {
                 argument.env(Resettable::Reset)
@@ -58,7 +60,15 @@ impl Cli {
                 argument
             }
         });
-        let matches = command.try_get_matches()?;
+        // Alone it says where you are.
+        let command = command
+            .subcommand_required(false)
+            .arg_required_else_help(false);
+        let mut matches = command.clone().try_get_matches()?;
+        if matches.subcommand_name().is_none() {
+            let arguments = std::env::args_os().chain(["here".into()]);
+            matches = command.try_get_matches_from(arguments)?;
+        }
         let mut cli = Self::from_arg_matches(&matches)?;
         let given =
             |(id, _): &(&str, &str)| matches.value_source(id) == Some(ValueSource::EnvVariable);
@@ -196,9 +206,9 @@ pub enum Command {
     Hook(HookArgs),
     /// Show what a client's configuration has to hold to use this server
     PrintConfig(PrintConfigArgs),
-    /// Write it there: shows the change, asks, keeps what was there; without a client each that is installed
+    /// Connect a client to this server: shows the change, asks, keeps what was there; without a client each that is installed
     Connect(ConnectArgs),
-    /// Take it out again
+    /// Disconnect a client: take out what `connect` wrote
     Disconnect(DisconnectArgs),
     /// Go through the memories that wait for review, and decide about each
     Review(ReviewArgs),
@@ -222,7 +232,7 @@ pub enum Command {
     Index(IndexArgs),
     /// Download the transformer that `index --model` can use
     Model(ModelArgs),
-    /// Say how each scope was opened, what is wrong and what to do
+    /// Say what works, what does not, and what to do
     #[command(alias = "status")]
     Doctor(DoctorArgs),
     /// Measure retrieval on questions of your own
@@ -234,12 +244,38 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Say where you are: what `ack-memory` alone does
+    #[command(hide = true)]
+    Here,
+    /// Show or change the settings in config.toml
+    Config(ConfigArgs),
     /// Write the manual pages, for packages
     #[command(hide = true)]
     Man {
         /// Folder to put them in; made if it is missing
         folder: PathBuf,
     },
+}
+
+/// Arguments of `config`.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// The commands under `config`.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum ConfigCommand {
+    /// Print where config.toml lies, or would lie
+    Path,
+    /// Show the settings in force, each with its source
+    Show,
+    /// Open config.toml in $VISUAL or $EDITOR; what cannot be used is not kept unasked
+    Edit,
+    /// Print the JSON schema of config.toml
+    Schema,
 }
 
 /// Arguments of `doctor`.

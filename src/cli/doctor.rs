@@ -6,6 +6,8 @@ mod dump;
 mod offer;
 mod settings;
 
+pub use settings::settings;
+
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -69,7 +71,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         scopes.collect()
     });
     let report = Report {
-        settings: settings::settings(config),
+        settings: settings(config),
         offer: match &broken_settings {
             None => offer::offered(config, args.upstreams, global.offline),
             Some(_) => (String::new(), Value::Null),

@@ -75,6 +75,15 @@ pub enum CliError {
         /// What works without it, and how to get it.
         hint: &'static str,
     },
+    /// What was edited cannot be used.
+    #[error("config.toml was not changed")]
+    ConfigNotChanged,
+    /// The editor did not run, or ended with an error.
+    #[error("the editor `{editor}` failed")]
+    Editor {
+        /// Its command.
+        editor: String,
+    },
     /// There is no query whose next page, or whose results, could be meant.
     #[error("there is no query of the last day at this terminal")]
     NoLastQuery,
@@ -207,6 +216,8 @@ impl Diagnostic for CliError {
             }
             Self::NotBuilt { hint, .. } => hint,
             Self::NoLastQuery => "ask with `ack-memory query` first",
+            Self::ConfigNotChanged => "`ack-memory config edit` starts anew",
+            Self::Editor { .. } => "set VISUAL or EDITOR to another one",
             Self::LastPage => "ask again with `ack-memory query`",
             Self::NoSuchNumber { known: true, .. } => {
                 "numbers are those of the last `ack-memory query` at this terminal, which had fewer results"

@@ -9,7 +9,7 @@ mod layout;
 mod query;
 mod scopes;
 
-pub use age::count;
+pub use age::{count, grouped};
 pub use context::context;
 pub use get::get;
 pub use layout::{Marks, block, paint};

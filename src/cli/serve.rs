@@ -1,7 +1,7 @@
 //! `serve`: over standard input and output, or over HTTP with a bearer token, which is made at first use.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,6 +60,12 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
         }
     };
     let Some(address) = args.http else {
+        if std::io::stdin().is_terminal() && !global.quiet {
+            write_err(
+                "waiting for an MCP client on standard input; agents start this themselves once \
+                 `ack-memory connect` has told them to. Ctrl-C ends it\n",
+            );
+        }
         let service = Service::for_the_process(config);
         log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report);

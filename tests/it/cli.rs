@@ -447,7 +447,7 @@ fn exit_codes_are_0_answered_1_could_not_2_usage() {
         (&empty, 1, vec!["query", "x"]),
         (&empty, 1, vec!["get", "x"]),
         (&empty, 0, vec!["doctor"]),
-        (&root, 2, vec![]),
+        (&root, 0, vec![]),
         (&root, 2, vec!["nothing"]),
         (&root, 2, vec!["query", "--nothing"]),
         (&root, 2, vec!["query", "-n", "51"]),

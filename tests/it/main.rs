@@ -12,6 +12,7 @@ mod changes;
 mod checkpoints;
 mod chooser;
 mod cli;
+mod config_command;
 mod connect;
 mod connect_each;
 mod connect_files;

@@ -1,0 +1,192 @@
+//! Help: commands by their purpose, with examples.
+
+use std::fmt::Write;
+
+use clap::{Command, CommandFactory};
+
+use super::Cli;
+
+/// The commands by what they are for.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Ask", &["query", "get", "context"]),
+    (
+        "Set up",
+        &[
+            "setup",
+            "scopes",
+            "connect",
+            "disconnect",
+            "print-config",
+            "config",
+            "doctor",
+        ],
+    ),
+    (
+        "Decide",
+        &[
+            "review",
+            "approve",
+            "reject",
+            "promote",
+            "stage",
+            "merge",
+            "supersede",
+            "undo",
+        ],
+    ),
+    ("Serve", &["serve", "hook"]),
+    (
+        "More",
+        &["import", "index", "model", "eval", "demo", "completions"],
+    ),
+];
+
+/// Examples of commands.
+const EXAMPLES: [(&str, &[&str]); 16] = [
+    (
+        "query",
+        &[
+            "ack-memory query \"container killed exit code 137\"",
+            "ack-memory query deadlock -s ledger-api --since 2w",
+            "ack-memory query --next",
+            "ack-memory query -t ci -a -n 20      # the newest with a tag, unreviewed too",
+        ],
+    ),
+    (
+        "get",
+        &[
+            "ack-memory get 1                     # the first result of the last query",
+            "ack-memory get 7be2-2                # the beginning of an id",
+            "ack-memory get 1 --include links --include history",
+        ],
+    ),
+    (
+        "context",
+        &[
+            "ack-memory context",
+            "ack-memory context -C ~/code/ledger-api deadlock",
+        ],
+    ),
+    ("setup", &["ack-memory setup", "ack-memory setup --yes"]),
+    (
+        "scopes",
+        &["ack-memory scopes", "ack-memory scopes -s platform"],
+    ),
+    (
+        "connect",
+        &[
+            "ack-memory connect",
+            "ack-memory connect claude-code --dry-run",
+        ],
+    ),
+    ("disconnect", &["ack-memory disconnect claude-code"]),
+    (
+        "config",
+        &["ack-memory config edit", "ack-memory config show"],
+    ),
+    (
+        "doctor",
+        &["ack-memory doctor", "ack-memory doctor --verbose"],
+    ),
+    (
+        "review",
+        &["ack-memory review", "ack-memory review --scope inbox"],
+    ),
+    (
+        "serve",
+        &["ack-memory serve", "ack-memory serve --http 7767"],
+    ),
+    (
+        "import",
+        &["ack-memory import memories.jsonl --scope my-project"],
+    ),
+    ("index", &["ack-memory index --all"]),
+    ("eval", &["ack-memory eval questions.jsonl"]),
+    ("demo", &["ack-memory demo", "ack-memory demo ./demo-root"]),
+    (
+        "completions",
+        &["ack-memory completions bash > ~/.local/share/bash-completion/completions/ack-memory"],
+    ),
+];
+
+/// The command line with its help.
+pub fn command() -> Command {
+    let mut command = Cli::command();
+    // Every page has these under `--help`; `-h` is about the command.
+    command = command.mut_args(|argument| match argument.is_global_set() {
+        true => argument.hide_short_help(true),
+        false => argument,
+    });
+    for (name, examples) in EXAMPLES {
+        if command.find_subcommand(name).is_some() {
+            let text = format!("Examples:\n  {}", examples.join("\n  "));
+            command = command.mut_subcommand(name, |inner| inner.after_help(text));
+        }
+    }
+    let listed = listed(&command);
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n\nOne command: ack-memory help COMMAND, or COMMAND -h. Alone, ack-memory says where you are.\n"
+    ))
+}
+
+/// The commands by their groups; those of none come last.
+fn listed(command: &Command) -> String {
+    let shown: Vec<&Command> = command
+        .get_subcommands()
+        .filter(|one| !one.is_hide_set())
+        .collect();
+    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let more: Vec<&str> = shown
+        .iter()
+        .map(|one| one.get_name())
+        .filter(|name| !grouped(name))
+        .collect();
+    let mut out = String::new();
+    for (title, names) in GROUPS.into_iter().chain([("Others", more.as_slice())]) {
+        if names.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "{title}:");
+        for name in names {
+            let Some(one) = shown.iter().find(|one| one.get_name() == *name) else {
+                continue;
+            };
+            let about = one.get_about().map(ToString::to_string).unwrap_or_default();
+            // One line each: the page of the command says all.
+            let short = about
+                .split(['(', ';', ':'])
+                .next()
+                .unwrap_or_default()
+                .trim();
+            let _ = writeln!(out, "  {name:<13} {short}");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_and_example_names_commands_that_exist() {
+        let command = command();
+        let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
+        for name in names.chain(EXAMPLES.iter().map(|(name, _)| name)) {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+        for example in EXAMPLES.iter().flat_map(|(_, examples)| examples.iter()) {
+            let line = example
+                .split(" # ")
+                .next()
+                .unwrap()
+                .split(" > ")
+                .next()
+                .unwrap();
+            let words = line.replace("\"container killed exit code 137\"", "x");
+            let parsed = self::command().try_get_matches_from(words.split_whitespace());
+            assert!(parsed.is_ok(), "{line}: {parsed:?}");
+        }
+    }
+}

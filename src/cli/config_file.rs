@@ -1,0 +1,149 @@
+//! `config`: where `config.toml` lies, what is in force, and changing it without breaking it.
+
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::Command;
+
+use schemars::schema_for;
+use serde_json::json;
+
+use super::args::{ConfigCommand, Global};
+use super::doctor::settings;
+use super::error::CliError;
+use super::{inputs, prompt, signals, write_err, write_out, write_plain};
+use crate::config::{Config, ConfigFile, SettingsError};
+use crate::offer::Offer;
+use ack_api::Diagnostic;
+
+const NAME: &str = "config.toml";
+const NEW: &str = "# Keys and values: `ack-memory config schema`\n";
+
+/// Runs one of the commands under `config`.
+pub fn run(global: &Global, command: &ConfigCommand) -> Result<(), CliError> {
+    // A broken file has a path too, and can be mended.
+    let without = Config::without_file(inputs(global)?)?;
+    let path = without.root.value.join(NAME);
+    match command {
+        ConfigCommand::Path => write_plain(&format!("{}\n", path.display())),
+        ConfigCommand::Show => show(&Config::load(inputs(global)?)?, global.json),
+        ConfigCommand::Edit => edit(&path),
+        ConfigCommand::Schema => {
+            let schema = serde_json::to_string_pretty(&schema_for!(ConfigFile));
+            write_out(&(schema.unwrap_or_default() + "\n"))
+        }
+    }
+}
+
+fn show(config: &Config, json: bool) -> Result<(), CliError> {
+    let settings = settings(config);
+    if json {
+        let settings = settings.iter();
+        let settings = settings
+            .map(|(name, value, source)| json!({ "name": name, "value": value, "source": source }));
+        let settings: Vec<_> = settings.collect();
+        return super::write_json(&settings);
+    }
+    let widest = settings
+        .iter()
+        .map(|(_, value, _)| value.len())
+        .max()
+        .unwrap_or_default()
+        .min(40);
+    let lines = settings
+        .iter()
+        .map(|(name, value, source)| format!("{name:<16} {value:<widest$}  {source}\n"));
+    write_plain(&lines.collect::<String>())
+}
+
+/// Has a copy edited, and puts it in the place of the file where it can be used.
+fn edit(path: &Path) -> Result<(), CliError> {
+    let io = |action| {
+        let path = path.to_owned();
+        move |source| CliError::Io {
+            action,
+            path,
+            source,
+        }
+    };
+    let before = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        read => Some(read.map_err(io("read"))?),
+    };
+    let folder = tempfile::tempdir().map_err(io("edit a copy of"))?;
+    let copy = folder.path().join(NAME);
+    let text = before.clone().unwrap_or_else(|| NEW.to_owned());
+    fs::write(&copy, &text).map_err(io("edit a copy of"))?;
+    loop {
+        open_editor(&copy)?;
+        let after = fs::read_to_string(&copy).map_err(io("read the copy of"))?;
+        if Some(&after) == before.as_ref() || (before.is_none() && after == NEW) {
+            return write_plain("nothing was changed\n");
+        }
+        if let Err(error) = check(folder.path()) {
+            let said = error.body().message;
+            let shown = said.replace(&*copy.to_string_lossy(), &path.to_string_lossy());
+            write_err(&format!("error: {shown}\n"));
+            let keys = [('e', "edit again"), ('d', "discard"), ('k', "keep")];
+            let asked = std::io::stdin().is_terminal();
+            match asked
+                .then(|| {
+                    prompt::choose(
+                        "Edit again, discard the changes, or keep them as they are?",
+                        &keys,
+                    )
+                })
+                .flatten()
+            {
+                Some('e') => continue,
+                Some('k') => {}
+                _ => return Err(CliError::ConfigNotChanged),
+            }
+        }
+        replace(path, &after).map_err(io("write"))?;
+        return write_plain(&format!("{} was changed\n", path.display()));
+    }
+}
+
+/// Whether the settings of a folder can be used, what `serve` offers too.
+fn check(folder: &Path) -> Result<(), SettingsError> {
+    let config = Config::at(folder)?;
+    Offer::load(&config, None, &|_| Some("-".into())).map(drop)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the editor is the user's own program, run at their terminal"
+)]
+fn open_editor(file: &Path) -> Result<(), CliError> {
+    let named = ["VISUAL", "EDITOR"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok());
+    let editor = named.into_iter().find(|editor| !editor.trim().is_empty());
+    let editor = editor.unwrap_or_else(|| "vi".to_owned());
+    signals::leave_interrupts(true);
+    let status = Command::new("sh")
+        .args(["-c", &format!("{editor} \"$1\""), "sh"])
+        .arg(file)
+        .status();
+    signals::leave_interrupts(false);
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(CliError::Editor { editor }),
+    }
+}
+
+/// The file appears whole or not at all, with the permissions that it had.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(metadata) = fs::metadata(path) {
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    // A link leads on to what it led to.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    file.persist(real)?;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `config`: its path, what is in force, and an editor that cannot break it unasked.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::cli::{Outcome, ack, binary, run};
+use crate::support::Root;
+use crate::terminal::Terminal;
+
+/// An editor that puts a text into the file, or what comes next of several.
+fn editor(folder: &Path, texts: &[&str]) -> String {
+    for (number, text) in texts.iter().enumerate() {
+        std::fs::write(folder.join(format!("{number}.toml")), text).unwrap();
+    }
+    let script = folder.join("editor");
+    let body = format!(
+        "#!/bin/sh\ncd '{}'\nnext=$(ls [0-9].toml | head -n 1)\nmv \"$next\" \"$1\"\n",
+        folder.display()
+    );
+    std::fs::write(&script, body).unwrap();
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    script.display().to_string()
+}
+
+fn edit(root: &Root, editor: &str) -> Outcome {
+    run(binary()
+        .env("EDITOR", editor)
+        .arg("--root")
+        .arg(root.path())
+        .args(["config", "edit"]))
+}
+
+#[test]
+fn path_show_and_schema_say_what_is_in_force() {
+    let root = Root::new();
+    let path = root.path().join("config.toml");
+    std::fs::write(&path, "[limits]\nresults = 7\n").unwrap();
+    let said = ack(root.path(), &["config", "path"]).ok();
+    assert_eq!(said.trim(), path.to_str().unwrap());
+    let said = ack(root.path(), &["config", "show"]).ok();
+    let line = said.lines().find(|line| line.starts_with("limits.results"));
+    let words: Vec<&str> = line.unwrap().split_whitespace().collect();
+    assert_eq!(words, ["limits.results", "7", "config.toml"]);
+    let told = ack(root.path(), &["config", "show", "--json"]).json();
+    let of = |name: &str| {
+        told.as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["name"] == name)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(of("limits.tokens")["source"], "default");
+    let schema: Value = ack(root.path(), &["config", "schema"]).json();
+    let kept = std::fs::read_to_string("schemas/config.json").unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(schema["properties"], kept["properties"]);
+    // The path of a broken file is told all the same.
+    std::fs::write(&path, "= nonsense").unwrap();
+    ack(root.path(), &["config", "path"]).ok();
+    ack(root.path(), &["config", "show"]).fails(1);
+}
+
+#[test]
+fn edit_keeps_what_can_be_used_and_nothing_else() {
+    let (root, tools) = (Root::new(), tempfile::TempDir::new().unwrap());
+    let path = root.path().join("config.toml");
+    let content = || std::fs::read_to_string(&path).ok();
+    let good = "[limits]\nresults = 7\n";
+    edit(&root, &editor(tools.path(), &[good])).ok();
+    assert_eq!(content().as_deref(), Some(good));
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    for bad in [
+        "[limits]\nresults = 0\n",
+        "limts = 1\n",
+        "[tools]\nset = \"nothing\"\n",
+    ] {
+        let said = edit(&root, &editor(tools.path(), &[bad])).fails(1);
+        assert!(said.contains(path.to_str().unwrap()), "{said}");
+        assert_eq!(content().as_deref(), Some(good), "{bad}");
+    }
+    let said = edit(&root, &editor(tools.path(), &[good])).ok();
+    assert!(said.contains("nothing was changed"), "{said}");
+    edit(&root, "false").fails(1);
+    edit(&root, &editor(tools.path(), &["[limits]\nresults = 9\n"])).ok();
+    let mode = path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "as it was");
+}
+
+#[test]
+fn a_broken_edit_is_asked_about_at_a_terminal() {
+    let (root, tools) = (Root::new(), tempfile::TempDir::new().unwrap());
+    let path = root.path().join("config.toml");
+    let start = |texts: &[&str]| {
+        let mut command = binary();
+        command
+            .env("EDITOR", editor(tools.path(), texts))
+            .arg("--root")
+            .arg(root.path())
+            .args(["config", "edit"]);
+        Terminal::start(command)
+    };
+    let (bad, good) = ("limts = 1\n", "[limits]\nresults = 7\n");
+    let mut terminal = start(&[bad, good]);
+    terminal.expect("limts").expect("Edit again").press("e");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), good);
+    let mut terminal = start(&[bad]);
+    terminal.expect("Edit again").press("d");
+    assert_eq!(terminal.end().0, Some(1));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), good);
+    let mut terminal = start(&[bad]);
+    terminal.expect("Edit again").press("k");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), bad);
+}
+
+#[test]
+fn alone_it_says_where_you_are() {
+    let root = Root::samples();
+    let home = tempfile::TempDir::new().unwrap();
+    let alone = |root: &Path, json: bool| {
+        let mut command = binary();
+        command
+            .env("HOME", home.path())
+            .env("PATH", home.path())
+            .args(["-C", "/nowhere/ledger-api", "--root"])
+            .arg(root);
+        if json {
+            command.arg("--json");
+        }
+        run(&mut command)
+    };
+    let said = alone(root.path(), false).ok();
+    for part in [
+        "/nowhere/ledger-api",
+        "ledger-api (",
+        "57 in 4 scopes, 10 waiting",
+        "ack-memory query",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let told = alone(root.path(), true).json();
+    assert_eq!(
+        (&told["current_scope"], &told["memories"]),
+        (&json!("ledger-api"), &json!(57))
+    );
+    let empty = Root::new();
+    let said = alone(empty.path(), false).ok();
+    assert!(said.contains("ack-memory setup"), "{said}");
+}
+
+#[test]
+fn serve_at_a_terminal_says_what_it_waits_for() {
+    let root = Root::samples();
+    let mut command = binary();
+    command.arg("--root").arg(root.path()).arg("serve");
+    let mut terminal = Terminal::start(command);
+    terminal.expect("waiting for an MCP client").press("\u{4}");
+    assert_eq!(terminal.end().0, Some(0));
+}
