@@ -320,6 +320,15 @@ instructions that hosts load by themselves: ~/src/shop/CLAUDE.md
     assert_eq!(told["stores"][0]["scope"], "claude-mem");
     assert_eq!(told["stores"][0]["memories"], 1);
     assert_eq!(told["stores"][1]["support"], "not_yet");
+    // What cannot be read is listed, and not offered.
+    fs::remove_dir_all(person.path(".ack-mem")).unwrap();
+    fs::write(person.path(".claude-mem/claude-mem.db"), "no database").unwrap();
+    let said = run(&["scopes", "discover"]).ok();
+    assert!(
+        said.contains("claude-mem: not counted: it is not an SQLite database"),
+        "{said}"
+    );
+    assert!(!said.contains("add it"), "{said}");
 }
 
 #[test]

@@ -74,15 +74,22 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
             .filter(move |found| found.kind.support() == support)
     };
     for found in can(Support::Served) {
-        let state = match same::scope_with(scopes, &found.path) {
-            Some(scope) => format!("served as scope `{}`", scope.name),
-            None => format!(
-                "add it: ack-memory scopes add {} --store {}",
-                free_name(found, scopes),
-                crate::connect::quoted(&found.path.display().to_string())
-            ),
-        };
-        let _ = writeln!(out, "{}\n  {state}", line(found, home));
+        let _ = writeln!(out, "{}", line(found, home));
+        match same::scope_with(scopes, &found.path) {
+            Some(scope) => {
+                let _ = writeln!(out, "  served as scope `{}`", scope.name);
+            }
+            // What cannot be read cannot be added.
+            None if found.problem.is_some() => {}
+            None => {
+                let name = free_name(found, scopes);
+                let store = crate::connect::quoted(&found.path.display().to_string());
+                let _ = writeln!(
+                    out,
+                    "  add it: ack-memory scopes add {name} --store {store}"
+                );
+            }
+        }
     }
     let later: Vec<&Found> = can(Support::NotYet).collect();
     if !later.is_empty() {
