@@ -96,6 +96,7 @@ impl Server {
                     &service.get_memory(&GetRequest {
                         id: Some(id.clone()),
                         scope: Some(scope.clone()),
+                        by_agent: true,
                         ..GetRequest::default()
                     })?,
                 ),

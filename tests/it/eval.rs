@@ -220,7 +220,7 @@ fn answers_on_the_development_sets_are_the_same_with_a_table() {
 }
 
 /// A root with a scope for each project.
-fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
+pub fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
     let root = Root::new();
     let mut scopes: BTreeMap<String, String> = BTreeMap::new();
     for document in documents {
@@ -304,7 +304,7 @@ fn texts(value: &Value) -> Vec<String> {
         .collect()
 }
 
-fn lines(path: &Path) -> Vec<Value> {
+pub fn lines(path: &Path) -> Vec<Value> {
     let text =
         std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines()

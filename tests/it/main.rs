@@ -6,6 +6,7 @@
 
 mod support;
 
+mod agents;
 mod arguments;
 mod cancel;
 mod changes;

@@ -124,15 +124,19 @@ fn letters_cost(word: &str) -> usize {
 
 /// The cost of a word with what stands before it: a blank, one sign or nothing.
 fn word_cost(lead: &str, word: &str) -> usize {
-    let sign = if lead.trim().is_empty() {
-        0
-    } else {
-        UNITS_PER_TOKEN
+    // Within names (`retry-webhooks`) the sign mostly goes with the first letters.
+    let is_in_name = matches!(lead, "-" | "/" | ".");
+    let sign = match lead.trim() {
+        "" => 0,
+        _ if is_in_name => UNITS_PER_TOKEN / 2,
+        _ => UNITS_PER_TOKEN,
     };
     match word.len() {
         _ if vocabulary::holds_word(lead, word) => UNITS_PER_TOKEN,
         1 => UNITS_PER_TOKEN + sign,
         _ if vocabulary::holds_word("", word) && !lead.is_empty() => 2 * UNITS_PER_TOKEN,
+        // A common word, which is one token behind a blank.
+        _ if is_in_name && vocabulary::holds_word(" ", word) => 2 * UNITS_PER_TOKEN,
         _ => letters_cost(word).max(2 * UNITS_PER_TOKEN) + sign,
     }
 }

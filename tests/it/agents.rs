@@ -1,0 +1,439 @@
+//! What an agent reads: how much answers cost as text and as structure, what they say, and what the owner keeps from agents.
+
+use std::path::Path;
+
+use ack_api::text;
+use serde_json::{Value, json};
+
+use crate::eval;
+use crate::mcp::Server;
+use crate::support::{Root, memory, outside};
+use crate::tokens::cost;
+
+/// Most tokens of ten results and of five as text, and of ten as structure.
+const TEN_AS_TEXT: usize = 1_100;
+const FIVE_AS_TEXT: usize = 600;
+const TEN_AS_JSON: usize = 1_500;
+
+fn text_of(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+fn structure(result: &Value) -> String {
+    result["structuredContent"].to_string()
+}
+
+/// Stores that answers are measured over, each with questions.
+fn stores() -> Vec<(&'static str, Root, Vec<String>)> {
+    let own = |questions: &[&str]| {
+        questions
+            .iter()
+            .map(|&question| question.to_owned())
+            .collect()
+    };
+    let mut stores = vec![(
+        "the samples",
+        Root::samples(),
+        own(&[
+            "lock timeout in the payout job",
+            "container killed exit code 137",
+            "flaky test in CI",
+            "kubernetes config not updated",
+            "deadlock",
+        ]),
+    )];
+    if let Some(sets) = outside("ACK_TEST_EVALS") {
+        for set in ["til-jb", "clippy", "solutions-open"] {
+            let folder = sets.join("dev").join(set);
+            let questions = eval::lines(&folder.join("queries.jsonl"));
+            let questions = questions.iter().step_by(questions.len() / 12);
+            stores.push((
+                set,
+                eval::build(eval::lines(&folder.join("docs.jsonl")).iter()),
+                questions
+                    .map(|question| question["text"].as_str().unwrap().to_owned())
+                    .collect(),
+            ));
+        }
+    }
+    if let Some(real) = outside("ACK_TEST_REAL_STORES") {
+        let root = Root::new();
+        root.manifest("notes", "unreviewed = \"approved\"\n");
+        let store = real.join("claude-mem/claude-mem.db");
+        std::fs::copy(store, root.scope_folder("notes").join("claude-mem.db")).unwrap();
+        let questions = [
+            "database is locked",
+            "flaky test timeout",
+            "how do we deploy",
+            "migration failed",
+        ];
+        stores.push(("a claude-mem database", root, own(&questions)));
+    }
+    stores
+}
+
+/// What one answer costs as text and as structure. Both stay below the estimate that bounds answers, and near it.
+fn measured(server: &mut Server, tool: &str, arguments: Value) -> [usize; 2] {
+    let result = server.call(tool, arguments.clone());
+    let structure = structure(&result);
+    let (counted, estimated) = (cost(&structure), text::tokens(&structure));
+    assert!(
+        counted <= estimated,
+        "{tool} {arguments}: {counted}, {estimated} by the estimate"
+    );
+    [cost(text_of(&result)), counted]
+}
+
+#[test]
+fn answers_are_as_short_for_real_memories_as_for_the_samples() {
+    let (mut counted, mut estimated) = (0, 0);
+    for (store, root, questions) in stores() {
+        let mut server = Server::initialized(root.path());
+        for question in questions {
+            for (limit, most_text, most_json) in [
+                (10, TEN_AS_TEXT, TEN_AS_JSON),
+                (5, FIVE_AS_TEXT, TEN_AS_JSON / 2),
+            ] {
+                let arguments = json!({ "query": question, "limit": limit });
+                let [text, json] = measured(&mut server, "query_memories", arguments.clone());
+                assert!(
+                    text <= most_text && json <= most_json,
+                    "{store} {arguments}: {text} as text, {json} as structure"
+                );
+                let result = server.call("query_memories", arguments);
+                counted += json;
+                estimated += text::tokens(&structure(&result));
+            }
+        }
+    }
+    assert!(
+        estimated * 100 <= counted * 115,
+        "{counted} tokens, {estimated} by the estimate"
+    );
+}
+
+/// Prints what the answers cost; see `docs/benchmarks.md`.
+#[test]
+#[ignore = "prints tables"]
+fn tables_of_token_costs() {
+    for (store, root, questions) in stores() {
+        let mut server = Server::initialized(root.path());
+        println!("\n{store}\n| answer | text | structure |\n|---|---|---|");
+        let query = |limit: u32| {
+            let asked = questions
+                .iter()
+                .map(|question| json!({ "query": question, "limit": limit }));
+            asked.collect::<Vec<_>>()
+        };
+        let first = server.call(
+            "query_memories",
+            json!({ "query": questions[0], "limit": 1 }),
+        );
+        let id = first["structuredContent"]["results"][0]["id"].clone();
+        for (name, tool, calls) in [
+            ("ten results", "query_memories", query(10)),
+            ("five results", "query_memories", query(5)),
+            (
+                "one memory in full",
+                "get_memory",
+                vec![json!({ "id": id })],
+            ),
+            ("the scopes", "list_scopes", vec![json!({})]),
+            (
+                "the context of a project",
+                "get_context",
+                vec![json!({ "project_path": "/nowhere/ledger-api" })],
+            ),
+        ] {
+            let count = calls.len();
+            let costs = calls
+                .into_iter()
+                .map(|call| measured(&mut server, tool, call));
+            let sum = costs.fold([0, 0], |sum, cost| [sum[0] + cost[0], sum[1] + cost[1]]);
+            println!("| {name} | {} | {} |", sum[0] / count, sum[1] / count);
+        }
+    }
+}
+
+fn contradicting() -> Root {
+    let root = Root::new();
+    let path = root.store(
+        "alpha",
+        &[
+            memory("pool-10", "Pool size is ten", json!({})),
+            memory(
+                "pool-50",
+                "Database connections: fifty are right",
+                json!({}),
+            ),
+            memory(
+                "draft",
+                "Pool size is seven",
+                json!({ "status": "staging" }),
+            ),
+        ],
+    );
+    let store = rusqlite::Connection::open(path).unwrap();
+    for to in ["pool-10", "draft"] {
+        store
+            .execute(
+                "INSERT INTO memory_links (from_id, to_id, kind) VALUES ('pool-50', ?1, 'Contradicts')",
+                [to],
+            )
+            .unwrap();
+    }
+    root
+}
+
+#[test]
+fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_be_shown() {
+    let root = contradicting();
+    let mut server = Server::initialized(root.path());
+    for (query, id, other) in [
+        ("pool size ten", "pool-10", "pool-50"),
+        ("fifty", "pool-50", "pool-10"),
+    ] {
+        for (tool, arguments) in [
+            ("query_memories", json!({ "query": query, "limit": 1 })),
+            ("get_memory", json!({ "id": id })),
+        ] {
+            let result = server.call(tool, arguments);
+            let structured = &result["structuredContent"];
+            let hit = structured.pointer("/results/0").unwrap_or(structured);
+            assert_eq!(
+                (&hit["id"], &hit["contradicts"]),
+                (&json!(id), &json!([other])),
+                "{result}"
+            );
+            let told = format!("contradicted by {other}\n");
+            assert!(
+                format!("{}\n", text_of(&result)).contains(&told),
+                "{result}"
+            );
+        }
+    }
+}
+
+/// Every way in which an agent can ask for what waits for review.
+fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
+    let mut answers = Vec::new();
+    for status in ["staging", "all"] {
+        for (tool, arguments) in [
+            (
+                "query_memories",
+                json!({ "query": "zeppelin", "status": status }),
+            ),
+            (
+                "query_memories",
+                json!({ "status": status, "detail": "full" }),
+            ),
+            (
+                "query_memories",
+                json!({ "like": "seen", "status": status }),
+            ),
+            (
+                "query_memories",
+                json!({ "query": "x", "expect": "waits", "status": status }),
+            ),
+            ("get_memory", json!({ "id": "waits", "status": status })),
+            ("get_memory", json!({ "ids": ["waits"], "status": status })),
+            (
+                "get_memory",
+                json!({ "id": "seen", "include": ["timeline", "links", "related"], "status": status }),
+            ),
+        ] {
+            let params = json!({ "name": tool, "arguments": arguments });
+            let answer = server.request("tools/call", params);
+            answers.push((format!("{tool} {arguments}"), answer));
+        }
+    }
+    for (method, params) in [
+        (
+            "tools/call",
+            json!({ "name": "list_scopes", "arguments": { "scope": "alpha" } }),
+        ),
+        (
+            "tools/call",
+            json!({ "name": "get_context", "arguments": { "project_path": "/nowhere/alpha" } }),
+        ),
+        ("tools/call", json!({ "name": "backlog", "arguments": {} })),
+        ("prompts/get", json!({ "name": "curate_pending" })),
+        ("resources/read", json!({ "uri": "memory://scopes" })),
+        ("resources/read", json!({ "uri": "memory://scope/alpha" })),
+        (
+            "resources/read",
+            json!({ "uri": "memory://scope/alpha/memory/waits" }),
+        ),
+    ] {
+        let answer = server.request(method, params.clone());
+        answers.push((format!("{method} {params}"), answer));
+    }
+    answers
+}
+
+#[test]
+fn agents_read_what_waits_for_review_only_where_the_owner_lets_them() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("seen", "Airship rules", json!({ "session_id": "s" })),
+            memory(
+                "waits",
+                "Zeppelin rules",
+                json!({ "status": "staging", "session_id": "s" }),
+            ),
+        ],
+    );
+    let alias = "[tools.backlog]\ncalls = \"query_memories\"\npreset = { status = \"staging\" }\n";
+    let configure = |serve: &str| {
+        std::fs::write(root.path().join("config.toml"), format!("{serve}{alias}")).unwrap();
+        Server::initialized(root.path())
+    };
+    let mut refused = configure("");
+    for (asked, answer) in asked_for_unreviewed(&mut refused) {
+        assert!(
+            !answer.to_string().contains("Zeppelin"),
+            "{asked}: {answer}"
+        );
+        assert!(
+            !answer.to_string().contains("pass `status"),
+            "{asked}: {answer}"
+        );
+    }
+    let prompts = refused.request("prompts/list", json!({}));
+    assert!(!prompts.to_string().contains("curate_pending"), "{prompts}");
+    let told = refused.call(
+        "query_memories",
+        json!({ "query": "zeppelin", "status": "all" }),
+    );
+    assert!(
+        text_of(&told).contains("1 matching memory waits for review"),
+        "{told}"
+    );
+    let all = refused.call("query_memories", json!({ "status": "all" }));
+    assert_eq!(all["structuredContent"]["total"], 1, "{all}");
+    assert!(text_of(&all).contains("1 matching memory waits"), "{all}");
+
+    let mut allowed = configure("[serve]\nmax_status = \"all\"\n");
+    let shown = asked_for_unreviewed(&mut allowed)
+        .iter()
+        .filter(|(_, answer)| answer.to_string().contains("Zeppelin"))
+        .count();
+    assert!(shown >= 12, "{shown}");
+    // The command line shows them either way.
+    configure("");
+    let people = crate::cli::ack(root.path(), &["query", "--all", "zeppelin"]).ok();
+    assert!(people.contains("Zeppelin rules"), "{people}");
+}
+
+#[test]
+fn filters_have_the_names_of_the_fields_too() {
+    let root = Root::new();
+    let tagged = json!({ "concepts": ["docker"], "session_id": "s-1" });
+    root.store(
+        "alpha",
+        &[memory("a", "One", tagged), memory("b", "Two", json!({}))],
+    );
+    let mut server = Server::initialized(root.path());
+    for arguments in [
+        json!({ "tags": ["docker"] }),
+        json!({ "concepts": "docker" }),
+        json!({ "session": "s-1" }),
+        json!({ "session_id": "s-1" }),
+    ] {
+        let result = server.call("query_memories", arguments.clone());
+        assert_eq!(
+            result["structuredContent"]["total"], 1,
+            "{arguments}: {result}"
+        );
+    }
+    let both = json!({ "tags": ["docker"], "concepts": ["docker"] });
+    let refused = server.fail("query_memories", both);
+    assert_eq!(refused.code, "invalid_argument");
+    let listed = server.request("tools/list", json!({})).to_string();
+    for unlisted in ["\"explain\":", "\"expect\":", "\"mode\":"] {
+        assert!(!listed.contains(unlisted), "{unlisted}");
+    }
+    let explained = server.call("query_memories", json!({ "query": "one", "explain": true }));
+    let hit = &explained["structuredContent"]["results"][0];
+    assert!(
+        hit["score"].is_number() && hit["why"].is_string(),
+        "{explained}"
+    );
+}
+
+#[test]
+fn where_no_memory_holds_a_word_that_is_said_first_with_at_most_three_near_ones() {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..8)
+        .map(|n| {
+            memory(
+                &format!("m{n}"),
+                &format!("PostgreSQL database server with a pool of {n}0"),
+                json!({}),
+            )
+        })
+        .chain([memory("deploy", "Cron jobs want a service account of their own, an alert when they fail, and a rollback plan for each deployment", json!({}))])
+        .collect();
+    crate::query::bulk(&root, "alpha", &memories);
+    let mut server = Server::initialized(root.path());
+    let mut ask = |query: &str| {
+        let result = server.call("query_memories", json!({ "query": query }));
+        let answer = result["structuredContent"].clone();
+        let kinds = answer["notes"][0]["kind"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let ids: Vec<String> = answer["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect();
+        (kinds, ids, text_of(&result).to_owned())
+    };
+    let (kind, ids, text) = ask("mysql");
+    assert_eq!((kind.as_str(), ids.len()), ("no_word_matches", 3), "{text}");
+    assert!(
+        text.starts_with("no approved memory contains a word of the query"),
+        "{text}"
+    );
+    // A word that looks alike is named as that.
+    let (kind, ids, text) = ask("deploymnet");
+    assert_eq!(
+        (kind.as_str(), ids.as_slice()),
+        ("no_word_matches", &["deploy".to_owned()][..]),
+        "{text}"
+    );
+    assert!(text.contains("similar: `deployment`"), "{text}");
+    // Beside memories that hold a word of the query it is no evidence.
+    let (kind, ids, text) = ask("pool deploymnet");
+    assert_eq!(kind, "", "{text}");
+    assert!(
+        !ids.contains(&"deploy".to_owned()) && ids.len() == 8,
+        "{text}"
+    );
+}
+
+#[test]
+fn a_private_scope_is_named_in_no_answer_that_is_not_about_it() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    for (tool, arguments) in [
+        ("query_memories", json!({ "query": "docker" })),
+        ("query_memories", json!({ "query": "zzzz" })),
+        ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
+        (
+            "get_context",
+            json!({ "project_path": "/nowhere/ledger-api" }),
+        ),
+    ] {
+        let answer = server.call(tool, arguments);
+        assert!(
+            !answer.to_string().contains("dana-private"),
+            "{tool}: {answer}"
+        );
+    }
+    assert!(Path::new(&root.path().join("scopes/dana-private")).is_dir());
+}
