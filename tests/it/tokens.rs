@@ -111,7 +111,9 @@ fn the_docs_say_what_a_session_costs() {
         .ok(),
     )
     .unwrap();
+    let mut server = crate::mcp::Server::initialized(root.path());
     let query = json!({ "query": "lock timeout in the payout job" });
+    let found = server.call("query_memories", query);
     let measured = [
         (
             "`tools/list`",
@@ -119,12 +121,12 @@ fn the_docs_say_what_a_session_costs() {
         ),
         ("the instructions", cost(&INSTRUCTIONS)),
         (
-            "`query_memories`, ten results of the samples",
-            cost(
-                &call(&root.service(), "query_memories", query)
-                    .unwrap()
-                    .to_string(),
-            ),
+            "`query_memories`, ten results of the samples, as text",
+            cost(found["content"][0]["text"].as_str().unwrap()),
+        ),
+        (
+            "the same as structure",
+            cost(&found["structuredContent"].to_string()),
         ),
         (
             "a session start in `ledger-api` of the samples",
