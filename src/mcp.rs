@@ -37,7 +37,7 @@ use self::client::Ways;
 use self::raw::Front;
 use crate::offer::Offer;
 use crate::service::Error;
-use crate::service::standing::Standing;
+use crate::service::standing::{LastStanding, Standing};
 use crate::service::{Service, arguments};
 use crate::toolset::call::Call;
 use crate::toolset::{OfferedTool as Own, Tool, Toolset};
@@ -176,6 +176,7 @@ struct Server {
     places: Arc<Semaphore>,
     surface: Arc<Toolset>,
     upstreams: Arc<Upstreams>,
+    standing: Arc<LastStanding>,
     /// Whether clients can be told that the list of tools changed.
     tells: bool,
 }
@@ -185,6 +186,7 @@ impl Server {
         Self {
             service,
             places: Arc::new(Semaphore::new(CONCURRENT)),
+            standing: Arc::default(),
             surface: Arc::new(offer.toolset),
             tells: channel && !offer.upstreams.is_empty(),
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use super::client::Ways;
 use super::{Server, prompts, raw, refusal, resources, tools, until_cancelled};
-use crate::service::standing::Standing;
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 
@@ -35,7 +34,7 @@ impl ServerHandler for Server {
         if let Some(tools) = capabilities.tools.as_mut().filter(|_| self.tells) {
             tools.list_changed = Some(true);
         }
-        let standing = Standing::within(self.service, STANDING_BUDGET);
+        let standing = self.standing.get(self.service, STANDING_BUDGET);
         let mut instructions = self.surface.instructions(&standing);
         let others = self.upstreams.names().join(", ");
         if !others.is_empty() {

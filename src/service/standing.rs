@@ -1,8 +1,8 @@
 //! What can be promised about the memories that a server or a hook answers with, by the configuration in force.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::engine::Service;
@@ -13,6 +13,8 @@ use ack_api::text;
 
 /// How long a locked store is waited for.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
+/// How long what was found out is good for a greeting.
+const MAX_AGE: Duration = Duration::from_secs(5);
 /// The largest store whose memories are counted for a greeting.
 const MAX_STORE_BYTES: u64 = 64 << 20;
 
@@ -43,9 +45,28 @@ pub struct Standing {
     pub waiting: Option<u64>,
 }
 
+/// What was last found out. Over HTTP the protocol's library asks with every request.
+#[derive(Debug, Default)]
+pub struct LastStanding(Mutex<Option<(Instant, Standing)>>);
+
+impl LastStanding {
+    /// What was found out a moment ago, or is now, within `budget`.
+    pub fn get(&self, service: &'static Service, budget: Duration) -> Standing {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, standing)) = last.as_ref()
+            && at.elapsed() < MAX_AGE
+        {
+            return standing.clone();
+        }
+        let standing = Standing::within(service, budget);
+        *last = Some((Instant::now(), standing.clone()));
+        standing
+    }
+}
+
 impl Standing {
     /// What the manifests and the stores say within `budget`. A client that connects waits for it.
-    pub fn within(service: &'static Service, budget: Duration) -> Self {
+    fn within(service: &'static Service, budget: Duration) -> Self {
         let end = Instant::now() + budget;
         let (send, receive) = channel();
         std::thread::spawn(move || {
