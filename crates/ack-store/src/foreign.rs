@@ -53,7 +53,7 @@ pub fn mcp_memory_service(path: &Path) -> Result<Option<McpMemoryService>, Store
             drop(connection);
             open::inspect(&real)?.0 == before
         }
-        Opening::Copied | Opening::Locked => false,
+        Opening::Copied | Opening::Locked | Opening::Parsed => false,
     };
     Ok(Some(McpMemoryService {
         memories: u64::try_from(count).ok().filter(|_| steady),

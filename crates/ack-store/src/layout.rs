@@ -6,7 +6,7 @@
 use rusqlite::Connection;
 
 use super::decisions::StatusRule;
-use super::{ack, claude_mem};
+use super::{ack, claude_mem, mcp_memory_service};
 
 /// Which program wrote a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,16 @@ pub enum Profile {
     ClaudeMem,
     /// claude-mem 3.
     ClaudeMemV3,
+    /// mcp-memory-service.
+    McpMemoryService,
+    /// Claude Code's auto-memory.
+    AutoMemory,
+    /// Codex's memories.
+    Codex,
+    /// A folder of Markdown notes.
+    Markdown,
+    /// server-memory's file of JSON lines.
+    ServerMemory,
 }
 
 impl Profile {
@@ -26,6 +36,11 @@ impl Profile {
             Self::Ack => "ack",
             Self::ClaudeMem => "claude-mem",
             Self::ClaudeMemV3 => "claude-mem-v3",
+            Self::McpMemoryService => "mcp-memory-service",
+            Self::AutoMemory => "auto-memory",
+            Self::Codex => "codex",
+            Self::Markdown => "markdown",
+            Self::ServerMemory => "server-memory",
         }
     }
 }
@@ -524,6 +539,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     claude_mem::recognise(tables)
         .or_else(|| ack::recognise(tables))
         .or_else(|| claude_mem::recognise_v3(tables))
+        .or_else(|| mcp_memory_service::recognise(tables))
 }
 
 /// Finds a table by name, ignoring case.

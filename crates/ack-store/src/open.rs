@@ -49,6 +49,8 @@ pub enum Opening {
     /// A writer holds the lock that lets it change the database, and may be changing it. Our shared
     /// lock would make its commit fail, so none is taken.
     Locked,
+    /// Files of notes were read into memory, see [`crate::folder`].
+    Parsed,
     /// A writer holds that lock, but its journal shows no change in progress: the database is in
     /// its last committed state.
     Kept,
@@ -61,6 +63,7 @@ impl Opening {
             Self::AtRest => "at rest, without locks (immutable=1, verified unchanged)",
             Self::Live => "live write-ahead log (mode=ro, shared memory read-only)",
             Self::Copied => "a private copy (it could not be read in place)",
+            Self::Parsed => "its files are read into memory, and again when they change",
             Self::Locked => "not, because a writer holds its lock",
             Self::Kept => {
                 "between two changes of a writer that keeps its lock (immutable=1, verified unchanged)"
@@ -89,6 +92,23 @@ pub struct FileState {
 }
 
 impl FileState {
+    /// The state of notes in files.
+    pub(crate) const fn of_notes(version: u64, bytes: u64) -> Self {
+        Self {
+            main: FileMetadata {
+                length: bytes,
+                modified: None,
+                identity: version,
+            },
+            counters: [0; 8],
+            log: None,
+            log_header: Vec::new(),
+            shared_memory: Vec::new(),
+            journal: None,
+            decisions: 0,
+        }
+    }
+
     /// Whether the database file itself is unchanged.
     pub fn same_database(&self, other: &Self) -> bool {
         (self.main, self.counters) == (other.main, other.counters)
@@ -323,7 +343,9 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
 /// The error from SQLite.
 pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
-        Opening::AtRest | Opening::Kept | Opening::Copied => "mode=ro&immutable=1",
+        Opening::AtRest | Opening::Kept | Opening::Copied | Opening::Parsed => {
+            "mode=ro&immutable=1"
+        }
         Opening::Live => "mode=ro&readonly_shm=1",
         Opening::Locked => {
             return Err(failure(

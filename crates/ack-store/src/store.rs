@@ -15,7 +15,8 @@ use rusqlite::{Connection, ErrorCode};
 use self::locked::LockState;
 use crate::copies::{CopyFiles, PrivateCopy};
 use crate::decisions::{DecisionLog, Decisions};
-use crate::layout::{self, Layout};
+use crate::folder::{self, Notes};
+use crate::layout::{self, Layout, Profile};
 use crate::open::{self, FileState, Opening, Sidecars};
 use crate::quick_state::{self, QuickState};
 use crate::{Snapshot, StoreError, idle, image, lock, parallel_scan};
@@ -47,6 +48,7 @@ pub struct Store {
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
+    notes: Notes,
     /// Held while files are inspected and while a connection holds locks, see [`open`]. All stores
     /// of this process that name the same file share it.
     gate: Arc<Mutex<()>>,
@@ -81,6 +83,27 @@ enum Access {
     FullScan,
 }
 
+/// Where a snapshot reads from.
+struct Origin<'a> {
+    connection: &'a Connection,
+    /// Another connection that may read half of a large table.
+    second: Option<Connection>,
+    opening: Opening,
+    /// Whose store it is, if its tables do not tell.
+    profile: Option<Profile>,
+}
+
+impl<'a> Origin<'a> {
+    const fn of(connection: &'a Connection, opening: Opening) -> Self {
+        Self {
+            connection,
+            second: None,
+            opening,
+            profile: None,
+        }
+    }
+}
+
 impl Store {
     /// A store at `path`. Nothing is opened yet.
     pub fn new(path: PathBuf, unreviewed: Unreviewed) -> Self {
@@ -90,6 +113,7 @@ impl Store {
             unreviewed,
             overviews: None,
             decisions: None,
+            notes: Notes::default(),
             gate,
             copy: Mutex::default(),
             layout: Mutex::default(),
@@ -130,6 +154,7 @@ impl Store {
 
     /// Closes idle connections and removes the private copy, unless it is being read.
     pub fn close(&self) {
+        self.notes.forget();
         idle::forget(&self.real_path());
         if let Ok(mut copy) = self.copy.try_lock() {
             *copy = None;
@@ -155,7 +180,17 @@ impl Store {
         Ok(self.database_state()?.with_decisions(version))
     }
 
+    /// Files of notes that were left out or are damaged, as of the last read.
+    pub fn problems(&self) -> Vec<String> {
+        self.notes.problems()
+    }
+
     fn database_state(&self) -> Result<FileState, StoreError> {
+        if folder::is_notes(&self.path) {
+            return self.notes.read(&self.real_path(), |notes| {
+                Ok(FileState::of_notes(notes.version, notes.bytes))
+            });
+        }
         let mut settled = lock(&self.settled);
         if let Some(known) = settled.as_ref()
             && QuickState::read(&self.path, Some(&known.log)).as_ref() == Some(&known.quick)
@@ -233,6 +268,9 @@ impl Store {
         access: Access,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        if folder::is_notes(&self.path) {
+            return self.read_notes(&mut read);
+        }
         match self.retry(timeout, access, &mut read) {
             Err(error)
                 if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
@@ -241,6 +279,26 @@ impl Store {
             }
             result => result,
         }
+    }
+
+    fn read_notes<T>(
+        &self,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.notes.read(&self.real_path(), |notes| {
+            let state = FileState::of_notes(notes.version, notes.bytes);
+            let source = Origin {
+                connection: notes.connection,
+                second: None,
+                opening: Opening::Parsed,
+                profile: Some(notes.profile),
+            };
+            let result = self.read_from(source, &state, read);
+            let ended = notes.connection.execute_batch("COMMIT");
+            let (value, _) = result?;
+            ended.map_err(|error| StoreError::sqlite(&self.path, error))?;
+            Ok(value)
+        })
     }
 
     fn retry<T>(
@@ -314,8 +372,8 @@ impl Store {
                     }
                 },
                 // While a writer opens or closes, its log is without shared memory for a moment.
-                Opening::Copied if attempts < 4 => {}
-                Opening::Copied => {
+                Opening::Copied | Opening::Parsed if attempts < 4 => {}
+                Opening::Copied | Opening::Parsed => {
                     if let Some(copy) = self.private_copy(&path, &state, Sidecars::LogOrJournal)? {
                         drop(gate);
                         self.note_unlocked_read(None);
@@ -339,12 +397,13 @@ impl Store {
                 .map_err(|error| StoreError::sqlite(&self.path, error))
         };
         let (result, connection) = match idle::take(path, state).map_or_else(open, Ok) {
-            Ok(connection) => match self.read_from(&connection, None, Opening::AtRest, state, read)
-            {
-                Ok((value, false)) => (Ok(value), Some(connection)),
-                Ok((value, true)) => (Ok(value), None),
-                Err(error) => (Err(error), None),
-            },
+            Ok(connection) => {
+                match self.read_from(Origin::of(&connection, Opening::AtRest), state, read) {
+                    Ok((value, false)) => (Ok(value), Some(connection)),
+                    Ok((value, true)) => (Ok(value), None),
+                    Err(error) => (Err(error), None),
+                }
+            }
             Err(error) => (Err(error), None),
         };
         let gate = lock(&self.gate);
@@ -381,7 +440,7 @@ impl Store {
         {
             drop(gate);
             open::harden(&image).map_err(sqlite)?;
-            let result = self.read_from(&image, None, Opening::Live, state, read);
+            let result = self.read_from(Origin::of(&image, Opening::Live), state, read);
             drop(image);
             if state.bytes() >= heap::MIN_RELEASE_BYTES as u64 {
                 heap::release();
@@ -394,7 +453,14 @@ impl Store {
         } else {
             None
         };
-        let result = self.read_from(&connection, second, Opening::Live, state, read);
+        let result = self.read_from(
+            Origin {
+                second,
+                ..Origin::of(&connection, Opening::Live)
+            },
+            state,
+            read,
+        );
         drop(connection);
         drop(gate);
         Ok(result?.0)
@@ -406,8 +472,9 @@ impl Store {
         state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let read =
-            copy.read(|connection| self.read_from(connection, None, Opening::Copied, state, read));
+        let read = copy.read(|connection| {
+            self.read_from(Origin::of(connection, Opening::Copied), state, read)
+        });
         let (value, _) = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
         Ok(value)
     }
@@ -415,12 +482,16 @@ impl Store {
     /// Returns what `read` returned, and whether it scanned the whole store.
     fn read_from<T>(
         &self,
-        connection: &Connection,
-        second: Option<Connection>,
-        opening: Opening,
+        origin: Origin<'_>,
         state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, bool), StoreError> {
+        let Origin {
+            connection,
+            second,
+            opening,
+            profile,
+        } = origin;
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let max_length = if self.truncate_values.load(Ordering::Relaxed) {
             SQLITE_MAX_VALUE_BYTES
@@ -435,7 +506,7 @@ impl Store {
         let second = second.and_then(parallel_scan::DataVersionGuard::begin);
         connection.execute_batch("BEGIN").map_err(sqlite)?;
         // This first read fixes the state that the transaction sees.
-        let layout = self.layout(connection, state)?;
+        let layout = self.layout(connection, state, profile)?;
         let decisions = self.decisions()?;
         let snapshot = Snapshot {
             connection,
@@ -457,6 +528,7 @@ impl Store {
         &self,
         connection: &Connection,
         state: &FileState,
+        profile: Option<Profile>,
     ) -> Result<Arc<Layout>, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let cookie: i64 = connection
@@ -470,10 +542,11 @@ impl Store {
             return Ok(Arc::clone(layout));
         }
         let tables = layout::tables(connection).map_err(sqlite)?;
-        let layout = layout::recognise(&tables).ok_or_else(|| StoreError::Foreign {
+        let mut layout = layout::recognise(&tables).ok_or_else(|| StoreError::Foreign {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
         })?;
+        layout.profile = profile.unwrap_or(layout.profile);
         let layout = Arc::new(if truncate {
             layout.with_truncated_values()
         } else {

@@ -1,0 +1,458 @@
+//! Serves notes in files: folders of Markdown, and server-memory's file of JSON lines.
+//!
+//! The files are read into an in-memory database with the native layout, so that everything else
+//! reads them as it reads any store. Before each answer the folder is listed; files whose metadata
+//! changed are read again, and only their rows are replaced. Nothing in the folder is written, and
+//! links in it are not followed.
+//!
+//! No note has a review status of its own that counts: each waits for review until a person
+//! decides.
+
+mod front_matter;
+mod listing;
+mod note;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use rusqlite::{Connection, params};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use self::listing::{FileEntry, Listing};
+use self::note::Note;
+use crate::layout::Profile;
+use crate::{StoreError, lock};
+use ack_sys::files;
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+/// The most bytes of a folder that are read.
+const MAX_FOLDER_BYTES: u64 = 512 << 20;
+/// How many files in trouble are named.
+const MAX_PROBLEMS: usize = 20;
+/// How many threads read files.
+const MAX_THREADS: usize = 4;
+/// How much of a session's file is searched for the folder that it ran in.
+const SESSION_HEAD_BYTES: usize = 64 << 10;
+
+/// The tables that hold the notes. `memory_links` resolves the names in links.
+const SCHEMA: &str = "
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE memories (id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT, facts TEXT, concepts TEXT,
+  files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, source_file TEXT);
+CREATE INDEX memories_id ON memories (id);
+CREATE INDEX memories_file ON memories (source_file);
+CREATE TABLE note_names (name TEXT, id TEXT, source_file TEXT);
+CREATE INDEX note_names_name ON note_names (name);
+CREATE INDEX note_names_file ON note_names (source_file);
+CREATE TABLE note_links (from_id TEXT, kind TEXT, name TEXT, source_file TEXT);
+CREATE INDEX note_links_from ON note_links (from_id);
+CREATE INDEX note_links_file ON note_links (source_file);
+CREATE VIEW memory_links AS
+  SELECT l.from_id AS from_id, n.id AS to_id, l.kind AS kind FROM note_links l JOIN note_names n ON n.name = l.name
+  WHERE n.id <> l.from_id;
+";
+
+/// Which program keeps the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Claude Code's auto-memory: `MEMORY.md` is an index.
+    AutoMemory,
+    /// Codex: an index of task groups, and a file for each rollout.
+    Codex,
+    /// Any other folder of Markdown: Open Knowledge Format, basic-memory, Serena, docs/solutions.
+    Markdown,
+    /// One file of JSON lines.
+    ServerMemory,
+}
+
+impl Dialect {
+    /// The dialect of a folder or a file.
+    fn of(path: &Path) -> Self {
+        let has = |name: &str| path.join(name).exists();
+        if path.is_file() {
+            Self::ServerMemory
+        } else if has("rollout_summaries") || has("memory_summary.md") {
+            Self::Codex
+        } else if has("MEMORY.md") {
+            Self::AutoMemory
+        } else {
+            Self::Markdown
+        }
+    }
+
+    const fn profile(self) -> Profile {
+        match self {
+            Self::AutoMemory => Profile::AutoMemory,
+            Self::Codex => Profile::Codex,
+            Self::Markdown => Profile::Markdown,
+            Self::ServerMemory => Profile::ServerMemory,
+        }
+    }
+
+    /// Whether a file holds memories, by its path in the folder.
+    fn holds_memories(self, relative: &Path) -> bool {
+        let name = relative.to_string_lossy();
+        match self {
+            Self::AutoMemory => name != "MEMORY.md",
+            Self::Codex => name == "MEMORY.md" || name.starts_with("rollout_summaries/"),
+            Self::Markdown => !["index.md", "log.md"].contains(&name.as_ref()),
+            Self::ServerMemory => true,
+        }
+    }
+}
+
+/// Whether a store's path names files of notes and not a database.
+pub fn is_notes(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "jsonl")
+        || path.is_dir()
+}
+
+/// Notes in files, as they were read last.
+#[derive(Debug, Default)]
+pub struct Notes {
+    loaded: Mutex<Option<Loaded>>,
+}
+
+/// What was read.
+#[derive(Debug)]
+struct Loaded {
+    dialect: Dialect,
+    files: BTreeMap<PathBuf, ReadFile>,
+    connection: Connection,
+    /// The project of notes that name none.
+    project: Option<String>,
+    problems: Vec<String>,
+    /// A hash of all contents.
+    version: u64,
+}
+
+/// A file as it was read.
+#[derive(Debug, Clone)]
+struct ReadFile {
+    entry: FileEntry,
+    /// The file may have changed after it was read without a change of its metadata.
+    is_fresh: bool,
+    hash: u64,
+    problem: Option<String>,
+}
+
+/// One state of the notes.
+pub struct NotesState<'a> {
+    /// The database.
+    pub connection: &'a Connection,
+    /// Whose they are.
+    pub profile: Profile,
+    /// A hash of all contents.
+    pub version: u64,
+    /// How many bytes were read.
+    pub bytes: u64,
+}
+
+impl Notes {
+    /// Reads what changed, and passes the present state to `read`.
+    ///
+    /// # Errors
+    /// The folder cannot be listed, or `read` failed.
+    pub fn read<T>(
+        &self,
+        path: &Path,
+        read: impl FnOnce(&NotesState<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut loaded = lock(&self.loaded);
+        let dialect = Dialect::of(path);
+        let current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
+            Some(current) => current,
+            None => {
+                Loaded::empty(path, dialect).map_err(|error| StoreError::sqlite(path, error))?
+            }
+        };
+        let current = loaded.insert(current);
+        current.update(path)?;
+        read(&NotesState {
+            connection: &current.connection,
+            profile: dialect.profile(),
+            version: current.version,
+            bytes: current.files.values().map(|file| file.entry.length).sum(),
+        })
+    }
+
+    /// Files that were left out or are damaged, as of the last read.
+    pub fn problems(&self) -> Vec<String> {
+        let loaded = lock(&self.loaded);
+        loaded
+            .as_ref()
+            .map(|loaded| loaded.problems.clone())
+            .unwrap_or_default()
+    }
+
+    /// Forgets what was read.
+    pub fn forget(&self) {
+        *lock(&self.loaded) = None;
+    }
+}
+
+impl Loaded {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the notes are files, and this database only holds what was read from them"
+    )]
+    fn empty(path: &Path, dialect: Dialect) -> rusqlite::Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        connection.execute_batch(SCHEMA)?;
+        let project = (dialect == Dialect::AutoMemory)
+            .then(|| project_of_sessions(path))
+            .flatten();
+        Ok(Self {
+            dialect,
+            files: BTreeMap::new(),
+            connection,
+            project,
+            problems: Vec::new(),
+            version: 0,
+        })
+    }
+
+    /// Brings the rows up to date with the files.
+    fn update(&mut self, path: &Path) -> Result<(), StoreError> {
+        let io = |source| StoreError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let listing =
+            listing::list(path, &|relative| self.dialect.holds_memories(relative)).map_err(io)?;
+        let changed: Vec<&FileEntry> = listing
+            .files
+            .iter()
+            .filter(|(relative, entry)| {
+                self.files
+                    .get(*relative)
+                    .is_none_or(|known| known.is_fresh || known.entry != **entry)
+            })
+            .map(|(_, entry)| entry)
+            .collect();
+        let gone: Vec<PathBuf> = self
+            .files
+            .keys()
+            .filter(|relative| !listing.files.contains_key(*relative))
+            .cloned()
+            .collect();
+        if changed.is_empty() && gone.is_empty() && self.version != 0 {
+            return Ok(());
+        }
+        let read = read_files(self.dialect, &changed);
+        self.store(read, &gone)
+            .map_err(|error| StoreError::sqlite(path, error))?;
+        self.set_problems(&listing);
+        let mut hash = Xxh3::new();
+        for (relative, file) in &self.files {
+            hash.update(relative.as_os_str().as_encoded_bytes());
+            hash.update(&file.hash.to_ne_bytes());
+        }
+        self.version = hash.digest().max(1);
+        Ok(())
+    }
+
+    /// Replaces the rows of files that were read, and removes those of files that are gone.
+    fn store(
+        &mut self,
+        read: Vec<(ReadFile, Vec<Note>)>,
+        gone: &[PathBuf],
+    ) -> rusqlite::Result<()> {
+        self.connection
+            .execute_batch("PRAGMA query_only = OFF; BEGIN")?;
+        for relative in gone {
+            self.files.remove(relative);
+            remove(&self.connection, relative)?;
+        }
+        for (file, notes) in read {
+            let relative = file.entry.relative.clone();
+            let known = self.files.insert(relative.clone(), file.clone());
+            if known.as_ref().is_some_and(|known| known.hash == file.hash) {
+                continue;
+            }
+            if known.is_some() {
+                remove(&self.connection, &relative)?;
+            }
+            for note in &notes {
+                add(&self.connection, &relative, note, self.project.as_deref())?;
+            }
+        }
+        self.connection
+            .execute_batch("COMMIT; PRAGMA query_only = ON")
+    }
+
+    fn set_problems(&mut self, listing: &Listing) {
+        let files = self.files.values().filter_map(|file| {
+            let name = ack_api::text::line(&file.entry.relative.to_string_lossy(), 120);
+            Some(format!("`{name}` {}", file.problem.as_ref()?))
+        });
+        let mut problems: Vec<String> = listing.problems.iter().cloned().chain(files).collect();
+        if problems.len() > MAX_PROBLEMS {
+            let more = problems.len() - MAX_PROBLEMS;
+            problems.truncate(MAX_PROBLEMS);
+            problems.push(format!("and {more} more"));
+        }
+        self.problems = problems;
+    }
+}
+
+/// Reads files on a few threads.
+fn read_files(dialect: Dialect, entries: &[&FileEntry]) -> Vec<(ReadFile, Vec<Note>)> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = entries.len().div_ceil(threads.min(MAX_THREADS)).max(64);
+    let mut left = MAX_FOLDER_BYTES;
+    let within: Vec<(&FileEntry, bool)> = entries
+        .iter()
+        .map(|entry| {
+            let fits = entry.length <= left;
+            left = left.saturating_sub(entry.length);
+            (*entry, fits)
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = within
+            .chunks(share)
+            .map(|part| {
+                scope.spawn(move || {
+                    let read = part
+                        .iter()
+                        .map(|(entry, fits)| read_file(dialect, entry, *fits));
+                    read.collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let mut read = Vec::with_capacity(entries.len());
+        for part in parts {
+            match part.join() {
+                Ok(files) => read.extend(files),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        read
+    })
+}
+
+fn read_file(dialect: Dialect, entry: &FileEntry, fits: bool) -> (ReadFile, Vec<Note>) {
+    let begun = SystemTime::now();
+    let mut file = ReadFile {
+        entry: entry.clone(),
+        is_fresh: false,
+        hash: 0,
+        problem: None,
+    };
+    if entry.length > MAX_FILE_BYTES {
+        file.problem = Some(format!(
+            "is larger than {} MB and was left out",
+            MAX_FILE_BYTES >> 20
+        ));
+        return (file, Vec::new());
+    }
+    if !fits {
+        file.problem = Some(format!(
+            "was left out: the folder holds more than {} MB",
+            MAX_FOLDER_BYTES >> 20
+        ));
+        return (file, Vec::new());
+    }
+    let content = match files::read(&entry.path, MAX_FILE_BYTES) {
+        Ok(content) => content,
+        Err(error) => {
+            // It may be replaced at this moment: it is read again next time.
+            file.is_fresh = true;
+            file.problem = Some(format!("cannot be read: {error}"));
+            return (file, Vec::new());
+        }
+    };
+    file.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
+    file.hash = xxh3_64(&content).max(1);
+    if content.contains(&0) {
+        file.problem = Some("is not text and was left out".to_owned());
+        return (file, Vec::new());
+    }
+    let notes = note::read(dialect, &entry.relative, &content, entry.modified);
+    (file, notes)
+}
+
+fn remove(connection: &Connection, relative: &Path) -> rusqlite::Result<()> {
+    let file = relative.to_string_lossy();
+    for table in ["memories", "note_names", "note_links"] {
+        let sql = format!("DELETE FROM {table} WHERE source_file = ?1");
+        connection.prepare_cached(&sql)?.execute([&file])?;
+    }
+    Ok(())
+}
+
+fn add(
+    connection: &Connection,
+    relative: &Path,
+    note: &Note,
+    project: Option<&str>,
+) -> rusqlite::Result<()> {
+    let file = relative.to_string_lossy();
+    let list = |values: &[String]| serde_json::to_string(values).unwrap_or_default();
+    connection
+        .prepare_cached(
+            "INSERT INTO memories VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?
+        .execute(params![
+            note.id,
+            note.project.as_deref().or(project),
+            note.session,
+            note.kind,
+            note.title,
+            note.subtitle,
+            list(&note.facts),
+            list(&note.tags),
+            list(&note.files),
+            note.text,
+            note.created,
+            note.updated,
+            file,
+        ])?;
+    for name in &note.names {
+        connection
+            .prepare_cached("INSERT INTO note_names VALUES (?1, ?2, ?3)")?
+            .execute(params![name.to_lowercase(), note.id, file])?;
+    }
+    for (kind, name) in &note.links {
+        connection
+            .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![note.id, kind, name.to_lowercase(), file])?;
+    }
+    Ok(())
+}
+
+/// The project of Claude Code's auto-memory: the name of the folder that its sessions ran in. Their
+/// files lie next to the folder of the notes.
+fn project_of_sessions(path: &Path) -> Option<String> {
+    let beside = std::fs::read_dir(path.parent()?).ok()?;
+    let mut sessions: Vec<(SystemTime, PathBuf)> = beside
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        })
+        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    sessions.sort();
+    sessions.iter().rev().take(5).find_map(|(_, path)| {
+        use std::io::Read;
+        let mut head = Vec::new();
+        let file = files::open(path).ok()?;
+        file.take(SESSION_HEAD_BYTES as u64)
+            .read_to_end(&mut head)
+            .ok()?;
+        let head = String::from_utf8_lossy(&head);
+        head.lines().find_map(|line| {
+            let value: serde_json::Value = serde_json::from_str(line).ok()?;
+            let folder = Path::new(value.get("cwd")?.as_str()?).file_name()?;
+            Some(folder.to_string_lossy().into_owned())
+        })
+    })
+}

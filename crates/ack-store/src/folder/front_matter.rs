@@ -1,0 +1,235 @@
+//! Reads the header of a Markdown note: the part of YAML that programs write there.
+//!
+//! People edit these headers, so nothing in them is an error. A line that is not understood is
+//! skipped, and of two equal keys the last one counts. There are no aliases, so a header cannot
+//! become larger than it is. A nested key is named with a dot, as in `metadata.type`.
+
+use std::collections::BTreeMap;
+
+/// The values of a header, by key in lower case.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Header(BTreeMap<String, Vec<String>>);
+
+impl Header {
+    /// The first value of the first key that has one.
+    pub fn text(&self, keys: &[&str]) -> Option<String> {
+        self.list(keys).into_iter().next()
+    }
+
+    /// Every value of the first key that has one.
+    pub fn list(&self, keys: &[&str]) -> Vec<String> {
+        let found = keys.iter().filter_map(|key| self.0.get(*key));
+        found
+            .map(|values| {
+                let values = values.iter().filter(|value| !value.trim().is_empty());
+                values.cloned().collect::<Vec<_>>()
+            })
+            .find(|values| !values.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+/// Splits a note into its header and its text. A header that is never closed ends at the first
+/// empty line.
+pub fn split(note: &str) -> (Header, &str) {
+    let Some(rest) = after_rule(note) else {
+        return (Header::default(), note);
+    };
+    let mut end = None;
+    let mut first_blank = None;
+    let mut position = 0;
+    for line in rest.split_inclusive('\n') {
+        let next = position + line.len();
+        match line.trim_end() {
+            "---" | "..." => {
+                end = Some((position, next));
+                break;
+            }
+            "" if first_blank.is_none() => first_blank = Some((position, next)),
+            _ => {}
+        }
+        position = next;
+    }
+    let Some((header, text)) = end.or(first_blank) else {
+        return (Header::default(), note);
+    };
+    let header = parse(rest.get(..header).unwrap_or_default());
+    let text = rest.get(text..).unwrap_or_default();
+    (header, text)
+}
+
+/// What follows the rule that opens a header.
+fn after_rule(note: &str) -> Option<&str> {
+    let rest = note.strip_prefix("---")?;
+    rest.strip_prefix('\n')
+        .or_else(|| rest.strip_prefix("\r\n"))
+}
+
+/// Where a value belongs.
+struct Open {
+    key: String,
+    indent: usize,
+}
+
+fn parse(header: &str) -> Header {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut open: Vec<Open> = Vec::new();
+    let mut lines = header.lines().peekable();
+    while let Some(line) = lines.next() {
+        let text = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        if let Some(entry) = text.strip_prefix("- ").or((text == "-").then_some("")) {
+            // An entry may stand as far left as its key.
+            open.retain(|open| open.indent <= indent);
+            if let Some(key) = open.last().map(|open| open.key.clone()) {
+                let entry = entry.trim();
+                match split_key(entry) {
+                    // A list of tables: `- by: human:ana`.
+                    Some((inner, value)) if !inner.contains(' ') => {
+                        let key = format!("{key}.{inner}");
+                        values.entry(key).or_default().push(scalar(value));
+                    }
+                    _ => values.entry(key).or_default().push(scalar(entry)),
+                }
+            }
+            continue;
+        }
+        let Some((key, value)) = split_key(text) else {
+            // A value may go on in the next line.
+            if let Some(last) = open
+                .last()
+                .filter(|open| indent > open.indent)
+                .and_then(|open| values.get_mut(&open.key))
+                .and_then(|values| values.last_mut())
+            {
+                last.push(' ');
+                last.push_str(text);
+            }
+            continue;
+        };
+        open.retain(|open| open.indent < indent);
+        let key = match open.last() {
+            Some(parent) => format!("{}.{key}", parent.key),
+            None => key,
+        };
+        open.push(Open {
+            key: key.clone(),
+            indent,
+        });
+        let found = match value.chars().next() {
+            None => Vec::new(),
+            Some('[') => inline_list(value),
+            Some('|' | '>') => {
+                let mut block = Vec::new();
+                while let Some(next) = lines.next_if(|next| {
+                    next.trim().is_empty() || next.len() - next.trim_start().len() > indent
+                }) {
+                    block.push(next.trim());
+                }
+                let joint = if value.starts_with('|') { "\n" } else { " " };
+                vec![block.join(joint).trim().to_owned()]
+            }
+            Some(_) => vec![scalar(value)],
+        };
+        values.insert(key, found);
+    }
+    Header(values)
+}
+
+/// A key and its value, if a line has the form `key: value`.
+fn split_key(line: &str) -> Option<(String, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let is_key = !key.is_empty()
+        && key.len() <= 60
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_-. \"'".contains(c))
+        && (value.is_empty() || value.starts_with([' ', '\t']));
+    is_key.then(|| {
+        let key = key.trim().trim_matches(['"', '\'']);
+        (key.to_lowercase(), value.trim())
+    })
+}
+
+/// `[a, "b, c"]`.
+fn inline_list(value: &str) -> Vec<String> {
+    let inner = value.trim_start_matches('[').trim_end_matches(']');
+    let (mut entries, mut entry, mut quote) = (Vec::new(), String::new(), None);
+    for c in inner.chars() {
+        match quote {
+            None if c == ',' => entries.push(std::mem::take(&mut entry)),
+            None if c == '"' || c == '\'' => {
+                quote = Some(c);
+                entry.push(c);
+            }
+            Some(open) if c == open => {
+                quote = None;
+                entry.push(c);
+            }
+            _ => entry.push(c),
+        }
+    }
+    entries.push(entry);
+    entries.iter().map(|entry| scalar(entry.trim())).collect()
+}
+
+/// A value without its quotes and without a comment after it.
+fn scalar(value: &str) -> String {
+    for quote in ['"', '\''] {
+        if let Some(rest) = value.strip_prefix(quote)
+            && let Some(end) = rest.rfind(quote)
+        {
+            return rest.get(..end).unwrap_or_default().replace("\\\"", "\"");
+        }
+    }
+    let value = value.split(" #").next().unwrap_or_default().trim();
+    match value {
+        "null" | "~" => String::new(),
+        value => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_write_is_read() {
+        let (header, text) = split(
+            "---\nname: a-note\ndescription: \"with: a colon\"\nmetadata:\n  node_type: memory\n  type: feedback\ntags:\n- one\n- \"two, too\"\n\
+             files: [a.rs, 'b, c.rs']\nwhy: |\n  two\n  lines\nverified:\n  - by: human:ana\n    at: 2026-01-01\n---\n\nText\n---\nmore\n",
+        );
+        assert_eq!(header.text(&["title", "name"]).as_deref(), Some("a-note"));
+        assert_eq!(
+            header.text(&["description"]).as_deref(),
+            Some("with: a colon")
+        );
+        assert_eq!(
+            header.text(&["type", "metadata.type"]).as_deref(),
+            Some("feedback")
+        );
+        assert_eq!(header.list(&["tags"]), ["one", "two, too"]);
+        assert_eq!(header.list(&["files"]), ["a.rs", "b, c.rs"]);
+        assert_eq!(header.text(&["why"]).as_deref(), Some("two\nlines"));
+        assert_eq!(header.list(&["verified.by"]), ["human:ana"]);
+        assert_eq!(text, "\nText\n---\nmore\n");
+    }
+
+    #[test]
+    fn what_people_break_is_read_as_far_as_possible() {
+        let (header, text) =
+            split("---\nname: x\ntype: a\ntype: b\n\tindented: tab\nnot a key\n: none\n---\nText");
+        assert_eq!(header.text(&["name"]).as_deref(), Some("x"));
+        assert_eq!(header.text(&["type"]).as_deref(), Some("b not a key"));
+        assert_eq!(text, "Text");
+        let (header, text) = split("---\r\nname: x\r\n\r\nNever closed\r\n");
+        assert_eq!(header.text(&["name"]).as_deref(), Some("x"));
+        assert_eq!(text, "Never closed\r\n");
+        for whole in ["", "---", "no header", "----\nname: x\n---\n", "--- \nx: y"] {
+            assert_eq!(split(whole), (Header::default(), whole), "{whole}");
+        }
+    }
+}

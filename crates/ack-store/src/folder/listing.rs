@@ -1,0 +1,130 @@
+//! Lists the files of a folder, with what shows that one of them changed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use walkdir::WalkDir;
+
+/// The most files that are read.
+const MAX_FILES: usize = 100_000;
+/// The deepest folder that is looked into.
+const MAX_DEPTH: usize = 32;
+/// A file that changed more recently than this may change again without a change of its metadata.
+const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
+/// A file with its metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its path in the folder.
+    pub relative: PathBuf,
+    /// Its length in bytes.
+    pub length: u64,
+    /// When its content changed.
+    pub modified: SystemTime,
+    inode: u64,
+    /// Seconds and nanoseconds since 1970 when its metadata changed.
+    changed: (i64, i64),
+}
+
+impl FileEntry {
+    fn of(path: &Path, relative: &Path, metadata: &std::fs::Metadata) -> Self {
+        Self {
+            path: path.to_owned(),
+            relative: relative.to_owned(),
+            length: metadata.len(),
+            modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            inode: metadata.ino(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Whether equal metadata prove later that the content is the same.
+    pub fn is_settled(&self, now: SystemTime) -> bool {
+        let bound = now
+            .checked_sub(SETTLED_AFTER)
+            .and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let bound = bound.map_or(0, |bound| {
+            i64::try_from(bound.as_secs()).unwrap_or(i64::MAX)
+        });
+        self.changed.0 < bound
+    }
+}
+
+/// The files of a folder.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// By their path in the folder.
+    pub files: BTreeMap<PathBuf, FileEntry>,
+    /// What could not be looked into.
+    pub problems: Vec<String>,
+}
+
+/// Lists the Markdown files in a folder that `wanted` lets through, or the one file that the path
+/// names. Hidden folders and links are passed over.
+///
+/// # Errors
+/// The path cannot be read.
+pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> {
+    let mut listing = Listing::default();
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_dir() {
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        listing
+            .files
+            .insert(name.clone(), FileEntry::of(path, &name, &metadata));
+        return Ok(listing);
+    }
+    // A folder that cannot be read at all is an error, one inside it is a problem.
+    std::fs::read_dir(path)?;
+    let is_hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
+    let walk = WalkDir::new(path)
+        .max_depth(MAX_DEPTH)
+        .into_iter()
+        .filter_entry(|entry| {
+            entry.depth() == 0
+                || !is_hidden(entry.file_name()) && entry.file_name() != "node_modules"
+        });
+    for entry in walk {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let reason = ack_api::text::line(&error.to_string(), 200);
+                listing.problems.push(reason);
+                continue;
+            }
+        };
+        let is_markdown = entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
+        if !entry.file_type().is_file() || !is_markdown {
+            continue;
+        }
+        let Ok(relative) = entry.path().strip_prefix(path) else {
+            continue;
+        };
+        if !wanted(relative) {
+            continue;
+        }
+        // A file that is gone by now is as if it had never been there.
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        if listing.files.len() >= MAX_FILES {
+            listing.problems.push(format!(
+                "it holds more than {MAX_FILES} files; the rest was left out"
+            ));
+            break;
+        }
+        listing.files.insert(
+            relative.to_owned(),
+            FileEntry::of(entry.path(), relative, &metadata),
+        );
+    }
+    Ok(listing)
+}

@@ -1,0 +1,319 @@
+//! Turns a file into memories: one Markdown note is one memory, and a file of an index or a graph
+//! holds several.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Dialect;
+use super::front_matter::{Header, split};
+
+/// A memory as a file holds it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// One line of context.
+    pub subtitle: Option<String>,
+    /// Its type.
+    pub kind: Option<String>,
+    /// The project that it names.
+    pub project: Option<String>,
+    /// The session that it names.
+    pub session: Option<String>,
+    /// Short statements.
+    pub facts: Vec<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The files that it names.
+    pub files: Vec<String>,
+    /// Its text.
+    pub text: String,
+    /// When it was written, as the header says it.
+    pub created: Option<String>,
+    /// When it was changed.
+    pub updated: Option<String>,
+    /// The notes that it links to: the kind of each link, and the name.
+    pub links: Vec<(String, String)>,
+    /// The names by which other notes link to it.
+    pub names: Vec<String>,
+}
+
+/// The memories in a file. `relative` is its path in the folder.
+pub fn read(dialect: Dialect, relative: &Path, content: &[u8], modified: SystemTime) -> Vec<Note> {
+    let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
+    let text = String::from_utf8_lossy(content);
+    let is_index = relative.as_os_str() == "MEMORY.md";
+    let mut notes = match dialect {
+        Dialect::ServerMemory => entities(&text),
+        Dialect::Codex if is_index => task_groups(&text),
+        _ => vec![markdown(dialect, relative, &text)],
+    };
+    let modified = Timestamp::try_from(modified).ok().map(ack_api::time::show);
+    for note in &mut notes {
+        note.created = note.created.take().or_else(|| modified.clone());
+        note.updated = note.updated.take().or_else(|| modified.clone());
+    }
+    notes
+}
+
+/// The id of a note: its path without the extension.
+fn id_of(relative: &Path) -> String {
+    let path = relative.with_extension("");
+    path.to_string_lossy()
+        .replace(std::path::MAIN_SEPARATOR, "/")
+}
+
+fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
+    let (header, text) = split(content);
+    let stem = relative.file_stem().unwrap_or_default().to_string_lossy();
+    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+    let heading = heading.map(|heading| heading.trim().to_owned());
+    let named = if dialect == Dialect::AutoMemory {
+        // `name` repeats the file's name there; what the note says is in the description.
+        header.text(&["title", "description", "name"])
+    } else {
+        header.text(&["title", "name"])
+    };
+    let subtitle = header
+        .text(&["description", "summary"])
+        .filter(|subtitle| named.as_ref() != Some(subtitle));
+    let title = named.or(heading).unwrap_or_else(|| spaced(&stem));
+    let body = without_title(text, &title);
+    let (facts, links) = statements(&body);
+    let mut tags = Vec::new();
+    for tag in header.list(&["tags", "keywords"]) {
+        let parts = tag.split(',').map(|tag| tag.trim().trim_start_matches('#'));
+        tags.extend(parts.filter(|tag| !tag.is_empty()).map(str::to_owned));
+    }
+    for key in ["module", "component", "severity"] {
+        tags.extend(header.text(&[key]));
+    }
+    let permalink = header.text(&["permalink"]);
+    let names = [
+        Some(stem.to_string()),
+        Some(title.clone()),
+        header.text(&["name"]),
+        permalink,
+    ];
+    Note {
+        id: id_of(relative),
+        title,
+        subtitle,
+        kind: header.text(&["type", "metadata.type", "problem_type"]),
+        project: header.text(&["project"]),
+        session: header.text(&["originsessionid", "metadata.originsessionid"]),
+        facts: facts.into_iter().chain(findings(&header)).collect(),
+        tags,
+        files: header.list(&["files", "resource", "resources"]),
+        text: body,
+        created: header.text(&["created", "created_at", "date", "generated"]),
+        updated: header.text(&["modified", "metadata.modified", "updated", "updated_at"]),
+        links,
+        names: names.into_iter().flatten().collect(),
+    }
+}
+
+/// What a solved problem says in its header.
+fn findings(header: &Header) -> Vec<String> {
+    let mut facts = Vec::new();
+    for symptom in header.list(&["symptoms"]) {
+        facts.push(format!("Symptom: {symptom}"));
+    }
+    if let Some(cause) = header.text(&["root_cause"]) {
+        facts.push(format!("Root cause: {cause}"));
+    }
+    facts
+}
+
+/// A file name as a title.
+fn spaced(stem: &str) -> String {
+    stem.replace(['_', '-'], " ").trim().to_owned()
+}
+
+/// The text without a heading that only repeats the title, and without the sections that hold its
+/// statements and links.
+fn without_title(text: &str, title: &str) -> String {
+    let text = text.trim_start_matches(['\n', '\r', ' ']);
+    let rest = text.strip_prefix("# ").and_then(|rest| {
+        let (heading, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+        (heading.trim() == title.trim()).then_some(rest)
+    });
+    rest.unwrap_or(text).trim().to_owned()
+}
+
+/// The statements `- [category] text` of basic-memory, and all links to other notes.
+fn statements(text: &str) -> (Vec<String>, Vec<(String, String)>) {
+    let (mut facts, mut links) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let line = line.trim();
+        if let Some(entry) = line.strip_prefix("- ") {
+            if let Some((category, fact)) = entry
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once(']'))
+                && !category.is_empty()
+                && !category.starts_with('[')
+                && ![" ", "x", "X"].contains(&category)
+                && fact.starts_with(' ')
+            {
+                facts.push(fact.trim().to_owned());
+                continue;
+            }
+            if let Some((kind, rest)) = entry.split_once("[[")
+                && let Some((name, _)) = rest.split_once("]]")
+                && is_relation(kind.trim())
+            {
+                links.push((kind.trim().to_lowercase(), name.trim().to_owned()));
+                continue;
+            }
+        }
+        let mut rest = line;
+        while let Some((_, after)) = rest.split_once("[[") {
+            let Some((name, after)) = after.split_once("]]") else {
+                break;
+            };
+            let name = name.split('|').next().unwrap_or_default().trim();
+            if !name.is_empty() && name.len() <= 200 {
+                links.push(("related".to_owned(), name.to_owned()));
+            }
+            rest = after;
+        }
+    }
+    (facts, links)
+}
+
+fn is_relation(kind: &str) -> bool {
+    !kind.is_empty()
+        && kind.len() <= 40
+        && kind
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+}
+
+/// The blocks under `# Task Group` of Codex's index.
+fn task_groups(text: &str) -> Vec<Note> {
+    const GROUP: &str = "# Task Group";
+    let mut notes: Vec<Note> = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix(GROUP) {
+            let title = rest.trim_start_matches([':', ' ', '-']).trim().to_owned();
+            let title = if title.is_empty() {
+                format!("Task group {}", notes.len() + 1)
+            } else {
+                title
+            };
+            notes.push(Note {
+                id: format!("MEMORY#{}", notes.len() + 1),
+                names: vec![title.clone()],
+                title,
+                ..Note::default()
+            });
+        } else if let Some(note) = notes.last_mut() {
+            note.text.push_str(line);
+            note.text.push('\n');
+        }
+    }
+    notes
+}
+
+/// The entities of server-memory's graph, with its relations as links.
+fn entities(text: &str) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    let mut relations = Vec::new();
+    for line in text.lines() {
+        let Ok(value) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        match string("type").as_deref() {
+            Some("entity") => {
+                let Some(name) = string("name").filter(|name| !name.trim().is_empty()) else {
+                    continue;
+                };
+                let observations = value.get("observations").and_then(Value::as_array);
+                let observations = observations.into_iter().flatten();
+                notes.push(Note {
+                    id: name.clone(),
+                    title: name.clone(),
+                    kind: string("entityType").filter(|kind| !kind.is_empty()),
+                    facts: observations
+                        .filter_map(|fact| fact.as_str().map(str::to_owned))
+                        .collect(),
+                    names: vec![name],
+                    ..Note::default()
+                });
+            }
+            Some("relation") => {
+                if let (Some(from), Some(to)) = (string("from"), string("to")) {
+                    let kind = string("relationType").filter(|kind| !kind.is_empty());
+                    relations.push((from, to, kind.unwrap_or_else(|| "related".to_owned())));
+                }
+            }
+            _ => {}
+        }
+    }
+    for (from, to, kind) in relations {
+        if let Some(note) = notes.iter_mut().find(|note| note.title == from) {
+            note.links.push((kind, to));
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(dialect: Dialect, path: &str, text: &str) -> Note {
+        let modified = SystemTime::UNIX_EPOCH;
+        read(dialect, Path::new(path), text.as_bytes(), modified).remove(0)
+    }
+
+    #[test]
+    fn a_note_of_each_dialect_becomes_a_memory() {
+        let auto = note(
+            Dialect::AutoMemory,
+            "project_rounding.md",
+            "---\nname: project-rounding\ndescription: Round half to even\nmetadata:\n  type: project\n---\nThe rest. Replaces [[project_old]].",
+        );
+        assert_eq!(auto.id, "project_rounding");
+        assert_eq!(auto.title, "Round half to even");
+        assert_eq!(auto.subtitle, None);
+        assert_eq!(auto.kind.as_deref(), Some("project"));
+        assert_eq!(
+            auto.links,
+            [("related".to_owned(), "project_old".to_owned())]
+        );
+        let basic = note(
+            Dialect::Markdown,
+            "ops/Two Words.md",
+            "---\ntitle: Two Words\ntags:\n- a\n---\n\n# Two Words\n\nText.\n\n- [fact] It is so #x\n- [ ] a task\n- part_of [[ops]]\n",
+        );
+        assert_eq!(
+            (basic.id.as_str(), basic.title.as_str()),
+            ("ops/Two Words", "Two Words")
+        );
+        assert_eq!(basic.facts, ["It is so #x"]);
+        assert_eq!(basic.links, [("part_of".to_owned(), "ops".to_owned())]);
+        assert!(basic.text.starts_with("Text."));
+        let solved = note(
+            Dialect::Markdown,
+            "solutions/x.md",
+            "---\nmodule: billing\nproblem_type: bug\nsymptoms:\n- It hangs\nroot_cause: A lock\n---\n# It hung\n",
+        );
+        assert_eq!(solved.facts, ["Symptom: It hangs", "Root cause: A lock"]);
+        assert_eq!(
+            (solved.title.as_str(), solved.tags),
+            ("It hung", vec!["billing".to_owned()])
+        );
+        let plain = note(Dialect::Markdown, "some_note.md", "");
+        assert_eq!(
+            (plain.title.as_str(), plain.text.as_str()),
+            ("some note", "")
+        );
+    }
+}
