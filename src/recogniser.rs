@@ -56,8 +56,6 @@ pub enum Support {
     Served,
     /// `import` reads it.
     Import,
-    /// It is recognised, and cannot be served yet.
-    NotYet,
     /// Hosts load it by themselves; it is never served.
     Reference,
 }
@@ -100,10 +98,9 @@ impl Kind {
     /// What can be done with it today.
     pub const fn support(self) -> Support {
         match self {
-            Self::AckMemory | Self::ClaudeMem => Support::Served,
             Self::ImportLines => Support::Import,
             Self::Instructions => Support::Reference,
-            _ => Support::NotYet,
+            _ => Support::Served,
         }
     }
 }
@@ -155,10 +152,6 @@ impl Found {
         match self.kind.support() {
             Support::Served => format!("`ack-memory scopes add NAME --store PATH` ({what})"),
             Support::Import => format!("`ack-memory import FILE --scope NAME` ({what})"),
-            Support::NotYet => format!(
-                "a store of claude-mem or of ack-memory; this is one of {what}, which is recognised \
-                 and cannot be served yet"
-            ),
             Support::Reference => {
                 format!("a store of memories; this is {what}, which hosts load by themselves")
             }

@@ -130,7 +130,7 @@ fn instead(found: &Found) -> String {
     let use_it = match found.kind.support() {
         Support::Served => "is served where it lies: `ack-memory scopes add NAME --store PATH`",
         Support::Reference => "is loaded by the hosts themselves",
-        Support::NotYet | Support::Import => "is recognised, and cannot be read yet",
+        Support::Import => "is what `import` reads",
     };
     format!(
         "a file of JSON lines (schemas/import-line.json); this is {} ({}), which {use_it}",

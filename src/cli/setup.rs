@@ -120,16 +120,6 @@ impl Setup<'_> {
             }
             tell.push(told);
         }
-        let later: Vec<&Found> = found
-            .iter()
-            .filter(|found| found.kind.support() == Support::NotYet)
-            .collect();
-        if !later.is_empty() {
-            self.say("  recognised, not served yet:\n")?;
-        }
-        for found in &later {
-            self.say(&format!("    {}\n", line(found, home)))?;
-        }
         if tell.is_empty() && self.scopes().is_empty() {
             self.say("  none found; `ack-memory import FILE --scope NAME` reads JSON lines\n")?;
         }
@@ -287,8 +277,8 @@ impl Setup<'_> {
         ))?;
         if !hit.approved {
             self.say(&format!(
-                "    None is approved yet, so agents see none. To vouch for all of them as they are:\n    \
-                 ack-memory scopes set {} unreviewed=approved\n",
+                "    None is approved yet, so agents see none. To look at each of them:\n    \
+                 ack-memory review\n    To vouch for all of them as they are:\n    ack-memory scopes set {} unreviewed=approved\n",
                 crate::connect::quoted(&hit.scope)
             ))?;
         }

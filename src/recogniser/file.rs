@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ack_api::memory::Unreviewed;
 use ack_store::layout::Profile;
-use ack_store::{Store, StoreError, foreign};
+use ack_store::{Store, StoreError};
 use ack_sys::files;
 use serde_json::Value;
 
@@ -47,17 +47,7 @@ pub fn recognise(path: &Path) -> Option<Found> {
 
 /// What a database is; `None` where its tables are those of another program.
 pub fn database(path: &Path) -> Option<Found> {
-    match opened(path) {
-        Ok(found) => Some(found),
-        Err(StoreError::Foreign { .. }) => {
-            let memories = match foreign::mcp_memory_service(path).ok().flatten()?.memories {
-                Some(memories) => Ok(memories),
-                None => Err("another program is writing to it".to_owned()),
-            };
-            Some(Found::counted(Kind::McpMemoryService, path, memories))
-        }
-        Err(_) => None,
-    }
+    opened(path).ok()
 }
 
 /// A database in the place where a program keeps one: listed with the reason where it cannot be
@@ -72,7 +62,7 @@ pub fn expected(kind: Kind, path: &Path) -> Option<Found> {
     }
     match opened(path) {
         Ok(found) => Some(found),
-        Err(StoreError::Foreign { .. }) => database(path),
+        Err(StoreError::Foreign { .. }) => None,
         Err(error) => Some(Found::counted(kind, path, Err(reason(&error)))),
     }
 }
@@ -100,6 +90,11 @@ fn opened(path: &Path) -> Result<Found, StoreError> {
     let kind = match profile {
         Profile::Ack => Kind::AckMemory,
         Profile::ClaudeMem | Profile::ClaudeMemV3 => Kind::ClaudeMem,
+        Profile::McpMemoryService => Kind::McpMemoryService,
+        Profile::AutoMemory => Kind::AutoMemory,
+        Profile::Codex => Kind::Codex,
+        Profile::Markdown => Kind::KnowledgeFormat,
+        Profile::ServerMemory => Kind::ServerMemory,
     };
     Ok(Found {
         approved: has_status.then_some(approved),

@@ -2,6 +2,7 @@
 
 use crate::scope::ScopeError;
 use ack_api::Diagnostic;
+use ack_api::decision::DECISION_LOG;
 use ack_search::cursor::InvalidCursor;
 use std::path::Path;
 
@@ -28,6 +29,8 @@ use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
 use std::sync::Arc;
 
+/// Damaged lines of a decision log that are named.
+const MAX_DAMAGED_LINES: usize = 5;
 /// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
 const FEW: usize = 8;
 /// Tokens of what surrounds the list of scopes.
@@ -279,7 +282,7 @@ fn fill(
     }
     if !index.has_status {
         problems.push(format!(
-            "the store keeps no review status; its rows count as `{}` (set `unreviewed` in scope.toml to change that)",
+            "the store keeps no review status; rows that nobody decided about count as `{}` (`unreviewed` in scope.toml)",
             scope.store.unreviewed().status()
         ));
     }
@@ -301,7 +304,11 @@ fn fill(
             index.without_id
         ));
     }
+    let damaged = damaged(scope);
+    let is_damaged = !damaged.is_empty();
+    problems.extend(damaged);
     let state = if unusable.is_some()
+        || is_damaged
         || counts.unknown > 0
         || index.duplicate_ids > 0
         || index.without_id > 0
@@ -316,6 +323,21 @@ fn fill(
         problems,
     };
     Ok(())
+}
+
+/// What is damaged in the scope's files: notes that were left out, and lines of the decision log.
+fn damaged(scope: &Scope) -> Vec<String> {
+    let mut problems = scope.store.problems();
+    if let Ok(decisions) = scope.store.decisions() {
+        let lines = decisions.damaged().iter();
+        problems.extend(lines.take(MAX_DAMAGED_LINES).map(|damaged| {
+            format!(
+                "line {} of {DECISION_LOG} is not a decision: {}",
+                damaged.line, damaged.reason
+            )
+        }));
+    }
+    problems
 }
 
 fn instant(millis: i64) -> Option<String> {

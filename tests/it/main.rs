@@ -31,6 +31,7 @@ mod flags;
 mod floods;
 mod flows;
 mod fold;
+mod folders;
 mod get;
 mod history;
 mod hook;

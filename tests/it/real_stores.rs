@@ -514,15 +514,22 @@ fn raw_prompts_and_tool_output_are_never_served() {
 
 #[test]
 fn a_store_of_another_kind_is_named_as_foreign() {
-    let Some((root, service, folder)) = in_place("mcp-memory-service/sqlite_vec.db", "") else {
-        return;
-    };
+    let root = Root::new();
+    let folder = root.path().join("theirs");
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("journal.db");
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch("CREATE TABLE entries (id INTEGER PRIMARY KEY, body TEXT)")
+        .unwrap();
+    root.manifest("real", &format!("store = '{}'", path.display()));
+    let service = root.service();
     let before = fingerprint(&folder);
     let error = service.query_memories(&everything()).unwrap_err();
     assert_eq!(error.code(), "store_foreign", "{error}");
     let body = error.body();
     assert!(
-        body.message.contains("sqlite_vec.db") && body.message.contains("memories"),
+        body.message.contains("journal.db") && body.message.contains("entries"),
         "{}",
         body.message
     );
@@ -542,17 +549,13 @@ fn a_store_of_another_kind_is_named_as_foreign() {
         1
     );
     let output = binary(root.path()).arg("doctor").output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stdout).contains("sqlite_vec.db"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("journal.db"));
     assert_eq!(fingerprint(&folder), before);
 }
 
 #[test]
 fn files_that_are_no_database_are_named() {
-    for name in [
-        "server-memory/memory.jsonl",
-        "basic-memory",
-        "no-such-store.db",
-    ] {
+    for name in ["NOTICE", "no-such-store.db"] {
         let Some((_root, service, _)) = in_place(name, "") else {
             return;
         };

@@ -31,7 +31,7 @@ fn command(home: &Home, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn a_newcomer_gets_from_setup_to_an_answer_with_four_keys() {
+fn a_newcomer_gets_from_setup_to_an_answer_with_a_few_keys() {
     let home = home();
     let mut terminal = Terminal::start(command(&home, &["setup"]));
     terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
@@ -40,8 +40,9 @@ fn a_newcomer_gets_from_setup_to_an_answer_with_four_keys() {
         .press("t");
     terminal.expect("added: ack-memory scopes add claude-mem --store ");
     terminal
-        .expect("recognised, not served yet:")
-        .expect("Serena memories: 1 memory");
+        .expect("Serena memories: 1 memory")
+        .expect("[r/t/s] ")
+        .press("s");
     terminal.expect("gemini: ~/.gemini/settings.json");
     // What has to be known stands before the question.
     terminal.expect("trust").expect("[y/n/d] ").press("d");
@@ -61,6 +62,10 @@ fn a_newcomer_gets_from_setup_to_an_answer_with_four_keys() {
     let before = contents(home.0.path());
     let mut terminal = Terminal::start(command(&home, &["setup"]));
     terminal.expect("there already, as scope `claude-mem`");
+    terminal
+        .expect("Serena memories: 1 memory")
+        .expect("[r/t/s] ")
+        .press("s");
     terminal.expect("gemini: connected already");
     terminal.expect("windsurf: ").expect("[y/n/d] ").press("n");
     assert_eq!(terminal.end().0, Some(0));
@@ -89,7 +94,7 @@ fn scripts_get_safe_defaults_and_one_report() {
 
     let told = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
     assert_eq!(told["stores"][0]["action"], "added");
-    assert_eq!(told["stores"][1]["support"], "not_yet");
+    assert_eq!(told["stores"][1]["action"], "added");
     let clients = told["clients"].to_string();
     assert_eq!(clients.matches("\"connected\"").count(), 2, "{clients}");
     assert_eq!(told["query"]["approved"], false, "review first: {told}");
@@ -110,8 +115,9 @@ fn scripts_get_safe_defaults_and_one_report() {
         .unwrap();
     assert_eq!(
         trust.trim(),
-        "ack-memory scopes set claude-mem unreviewed=approved"
+        "ack-memory scopes set serena-shop unreviewed=approved"
     );
+    assert!(again.contains("ack-memory review"), "{again}");
     assert_eq!(contents(home.0.path()), before);
 }
 

@@ -37,7 +37,7 @@ const MAX_THREADS: usize = 4;
 /// How much of a session's file is searched for the folder that it ran in.
 const SESSION_HEAD_BYTES: usize = 64 << 10;
 
-/// The tables that hold the notes. `memory_links` resolves the names in links.
+/// The tables that hold the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`].
 const SCHEMA: &str = "
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -51,8 +51,14 @@ CREATE INDEX note_names_file ON note_names (source_file);
 CREATE TABLE note_links (from_id TEXT, kind TEXT, name TEXT, source_file TEXT);
 CREATE INDEX note_links_from ON note_links (from_id);
 CREATE INDEX note_links_file ON note_links (source_file);
-CREATE VIEW memory_links AS
-  SELECT l.from_id AS from_id, n.id AS to_id, l.kind AS kind FROM note_links l JOIN note_names n ON n.name = l.name
+CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
+CREATE INDEX memory_links_from ON memory_links (from_id);
+CREATE INDEX memory_links_to ON memory_links (to_id);
+";
+/// Finds the notes that links name. A name may have become another note's.
+const RESOLVE_LINKS: &str = "
+DELETE FROM memory_links;
+INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind FROM note_links l JOIN note_names n ON n.name = l.name
   WHERE n.id <> l.from_id;
 ";
 
@@ -165,6 +171,9 @@ impl Notes {
     ) -> Result<T, StoreError> {
         let mut loaded = lock(&self.loaded);
         let dialect = Dialect::of(path);
+        if dialect == Dialect::ServerMemory {
+            expect_graph(path)?;
+        }
         let current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
             Some(current) => current,
             None => {
@@ -282,6 +291,7 @@ impl Loaded {
                 add(&self.connection, &relative, note, self.project.as_deref())?;
             }
         }
+        self.connection.execute_batch(RESOLVE_LINKS)?;
         self.connection
             .execute_batch("COMMIT; PRAGMA query_only = ON")
     }
@@ -298,6 +308,32 @@ impl Loaded {
             problems.push(format!("and {more} more"));
         }
         self.problems = problems;
+    }
+}
+
+/// Checks that a file of JSON lines is a graph: any program may have written it.
+fn expect_graph(path: &Path) -> Result<(), StoreError> {
+    use std::io::Read;
+    let io = |source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut head = Vec::new();
+    let file = files::open(path).map_err(io)?;
+    file.take(SESSION_HEAD_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(io)?;
+    let head = String::from_utf8_lossy(&head);
+    let is_graph = head.trim().is_empty()
+        || ["\"entityType\"", "\"relationType\""]
+            .iter()
+            .any(|member| head.contains(member));
+    if is_graph {
+        Ok(())
+    } else {
+        Err(StoreError::NotADatabase {
+            path: path.to_owned(),
+        })
     }
 }
 

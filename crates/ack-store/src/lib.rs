@@ -14,7 +14,6 @@
 //! - [`decisions`] joins the rows with what people decided about them.
 //! - [`read`] answers questions about memories, [`links`] about provenance, [`sessions`] about
 //!   sessions, [`projects`] about projects. [`outline`] scans a whole store that has no index yet.
-//! - [`foreign`] recognises databases that cannot be served.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
@@ -23,7 +22,6 @@ pub mod copies;
 pub mod decisions;
 mod error;
 pub mod folder;
-pub mod foreign;
 pub mod hint;
 mod idle;
 mod image;

@@ -143,7 +143,7 @@ fn database(path: &Path) -> PathBuf {
 /// What a store is and how much is in it.
 ///
 /// # Errors
-/// Why it cannot be a scope's; a store of a program that is known and not served yet is named.
+/// Why it cannot be a scope's.
 pub fn describe(store: &Path, unreviewed: Unreviewed) -> Result<String, CliError> {
     let read = Store::new(store.to_owned(), unreviewed).snapshot(|snapshot| {
         let layout = &snapshot.layout;

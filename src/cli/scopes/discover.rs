@@ -91,12 +91,8 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
             }
         }
     }
-    let later: Vec<&Found> = can(Support::NotYet).collect();
-    if !later.is_empty() {
-        out += "\nrecognised, not served yet:\n";
-        for found in &later {
-            let _ = writeln!(out, "  {}", line(found, home));
-        }
+    for found in can(Support::Import) {
+        let _ = writeln!(out, "{}\n  use it: {}", line(found, home), found.advice());
     }
     let names: Vec<String> = can(Support::Reference)
         .map(|found| shown(&found.path, home))
@@ -137,16 +133,37 @@ pub fn shown(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
+/// A name for a scope, if it is one.
+fn valid(name: String) -> Option<String> {
+    crate::import::check_name(&name).is_ok().then_some(name)
+}
+
+/// A name after a folder.
+fn named_after(folder: Option<&Path>, prefix: &str) -> String {
+    let name = folder.and_then(Path::file_name);
+    name.and_then(|name| valid(format!("{prefix}{}", name.to_string_lossy())))
+        .unwrap_or_else(|| "memories".to_owned())
+}
+
 /// A name for the scope of a store that no scope has.
 pub fn free_name(found: &Found, scopes: &[Arc<Scope>]) -> String {
     let base = match found.kind {
         Kind::ClaudeMem => "claude-mem".to_owned(),
-        _ => {
-            let folder = found.path.parent().and_then(Path::file_name);
-            let name = folder.map(|name| name.to_string_lossy().into_owned());
-            name.filter(|name| crate::import::check_name(name).is_ok())
-                .unwrap_or_else(|| "memories".to_owned())
+        Kind::Codex | Kind::ServerMemory | Kind::BasicMemory | Kind::McpMemoryService => {
+            found.kind.title().to_lowercase().replace(' ', "-")
         }
+        Kind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
+        Kind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
+        Kind::AutoMemory => {
+            // `-home-ana-src-shop`: the folder that the sessions ran in.
+            let slug = found.path.parent().and_then(Path::file_name);
+            let slug = slug.map(|slug| slug.to_string_lossy().into_owned());
+            let slug = slug.unwrap_or_default();
+            let project = slug.rsplit("-src-").next().unwrap_or_default();
+            let project = project.trim_start_matches('-');
+            valid(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
+        }
+        _ => named_after(found.path.parent(), ""),
     };
     let is_free = |name: &String| scopes.iter().all(|scope| scope.name != *name);
     let numbered = (2..).map(|number| format!("{base}-{number}"));

@@ -1,0 +1,285 @@
+//! Notes in files, opened in place: each dialect, files that change while they are served, and input that is broken.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ack_memory::service::Service;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::support::{Root, fingerprint, outside};
+
+/// A scope over a folder or file, trusted, and its service.
+fn over(path: &Path) -> (Root, Service) {
+    let root = Root::new();
+    root.manifest(
+        "notes",
+        &format!("store = '{}'\nunreviewed = \"approved\"", path.display()),
+    );
+    let service = root.service();
+    (root, service)
+}
+
+fn found(service: &Service, query: &str) -> Vec<String> {
+    let answer = call(
+        service,
+        "query_memories",
+        json!({ "query": query, "limit": 5 }),
+    )
+    .unwrap();
+    let results = answer["results"].as_array().unwrap();
+    results
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn get(service: &Service, id: &str, include: &str) -> Value {
+    let mut arguments = json!({ "id": id });
+    if !include.is_empty() {
+        arguments["include"] = json!(include);
+    }
+    call(service, "get_memory", arguments).unwrap()
+}
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// A copy of one of the stores that other programs wrote.
+fn real(name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    let from = outside("ACK_TEST_REAL_STORES")?.join(name);
+    let to = tempfile::tempdir().unwrap();
+    for entry in walkdir::WalkDir::new(&from) {
+        let entry = entry.unwrap();
+        let target = to.path().join(entry.path().strip_prefix(&from).unwrap());
+        if entry.file_type().is_dir() {
+            fs::create_dir_all(target).unwrap();
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+    let path = to.path().to_owned();
+    Some((to, path))
+}
+
+#[test]
+fn every_note_waits_for_review_until_somebody_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "a.md",
+        "---\ntitle: Approved by itself\nstatus: approved\nverified:\n  - by: human:ana\n---\nText",
+    );
+    let root = Root::new();
+    root.manifest("notes", &format!("store = '{}'", folder.path().display()));
+    let service = root.service();
+    assert_eq!(found(&service, "approved"), Vec::<String>::new());
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(scopes["scopes"][0]["counts"]["staging"], 1, "{scopes:#}");
+}
+
+#[test]
+fn a_note_that_changes_is_seen_by_the_next_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(
+        folder.path(),
+        "deploy.md",
+        "# Deploy on Tuesday\n\nNot before noon.",
+    );
+    let (_root, service) = over(folder.path());
+    assert_eq!(found(&service, "tuesday"), ["deploy"]);
+    // The same length, at once: metadata alone might not tell.
+    fs::write(&path, "# Deploy on Fridays\n\nNot before noon.").unwrap();
+    assert_eq!(found(&service, "fridays"), ["deploy"]);
+    let replaced = write(folder.path(), "other.tmp", "# Deploy by hand");
+    fs::rename(replaced, &path).unwrap();
+    assert_eq!(get(&service, "deploy", "")["title"], "Deploy by hand");
+    write(
+        folder.path(),
+        "deep/er/new.md",
+        "# Rollback with one command",
+    );
+    assert_eq!(found(&service, "rollback"), ["deep/er/new"]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(found(&service, "deploy hand"), Vec::<String>::new());
+    fs::rename(folder.path().join("deep"), folder.path().join("flat")).unwrap();
+    assert_eq!(found(&service, "rollback"), ["flat/er/new"]);
+}
+
+#[test]
+fn links_between_notes_lead_from_one_to_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "retry.md",
+        "---\ntitle: Retry twice\n---\nSee [[Jitter|spread]].\n\n- contradicts [[never-retry]]",
+    );
+    write(folder.path(), "jitter.md", "# Jitter\n");
+    write(
+        folder.path(),
+        "never-retry.md",
+        "---\npermalink: x/never-retry\n---\nNever.",
+    );
+    let (_root, service) = over(folder.path());
+    let links = get(&service, "retry", "links")["links"].clone();
+    let told: Vec<(&str, &str)> = links
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|link| (link["kind"].as_str().unwrap(), link["to_id"].as_str().unwrap()))
+        .collect();
+    assert_eq!(told.len(), 2, "{links:#}");
+    assert!(told.contains(&("contradicts", "never-retry")), "{links:#}");
+    assert!(told.contains(&("related", "jitter")), "{links:#}");
+}
+
+#[test]
+fn broken_files_cost_only_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(inside, "good.md", "# A good note about deadlocks");
+    write(inside, "binary.md", [0_u8, 159, 146, 150]);
+    write(inside, "latin1.md", b"# Caf\xe9 deadlocks");
+    write(inside, "empty.md", "");
+    write(inside, "unclosed.md", "---\nname: x\n# deadlocks");
+    fs::File::create(inside.join("huge.md"))
+        .unwrap()
+        .set_len(100 << 20)
+        .unwrap();
+    std::os::unix::fs::symlink(inside, inside.join("loop")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", inside.join("secret.md")).unwrap();
+    nix::unistd::mkfifo(&inside.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    write(inside, ".git/hidden.md", "# deadlocks in hidden files");
+    let before = fingerprint(inside);
+    let (_root, service) = over(inside);
+    let mut ids = found(&service, "deadlocks");
+    ids.sort();
+    assert_eq!(ids, ["good", "latin1", "unclosed"]);
+    let answer = call(
+        &service,
+        "query_memories",
+        json!({ "query": "root shell passwd" }),
+    )
+    .unwrap();
+    assert!(!answer.to_string().contains("/bin/"), "{answer:#}");
+    assert_eq!(get(&service, "empty", "")["title"], "empty");
+    assert_eq!(fingerprint(inside), before, "nothing was written");
+    let scopes = call(&service, "list_scopes", json!({}))
+        .unwrap()
+        .to_string();
+    assert!(
+        scopes.contains("huge.md") && scopes.contains("larger than 8 MB"),
+        "{scopes}"
+    );
+    assert!(
+        scopes.contains("binary.md") && scopes.contains("is not text"),
+        "{scopes}"
+    );
+}
+
+#[test]
+fn a_folder_that_goes_and_comes_back_is_an_error_and_then_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("notes");
+    write(&inside, "a.md", "# A note about deadlocks");
+    let (_root, service) = over(&inside);
+    assert_eq!(found(&service, "deadlocks"), ["a"]);
+    fs::rename(&inside, folder.path().join("away")).unwrap();
+    let error = call(&service, "query_memories", json!({ "query": "deadlocks" })).unwrap_err();
+    assert_eq!(error.code(), "store_not_found");
+    fs::rename(folder.path().join("away"), &inside).unwrap();
+    assert_eq!(found(&service, "deadlocks"), ["a"]);
+}
+
+#[test]
+fn json_lines_that_are_no_graph_are_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = write(
+        folder.path(),
+        "memories.jsonl",
+        "{\"title\":\"An import line\"}\n",
+    );
+    let (_root, service) = over(&lines);
+    let error = call(&service, "query_memories", json!({ "query": "import" })).unwrap_err();
+    assert_eq!(error.code(), "store_not_sqlite");
+}
+
+#[test]
+fn real_auto_memory_is_served() {
+    let Some((_copy, path)) = real("auto-memory") else {
+        return;
+    };
+    let project = path.join("projects/-Users-dana-src-ledger-api");
+    let session = json!({ "type": "user", "cwd": "/Users/dana/src/ledger-api" });
+    fs::write(
+        project.join("0001.jsonl"),
+        format!("{{\"type\":\"summary\"}}\n{session}\n"),
+    )
+    .unwrap();
+    let (_root, service) = over(&project.join("memory"));
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(scopes["scopes"][0]["memory_count"], 17, "{scopes:#}");
+    let rounding = get(&service, "project_rounding", "links");
+    assert_eq!(
+        rounding["title"],
+        "Round half to even when splitting an invoice"
+    );
+    assert_eq!(
+        (&rounding["type"], &rounding["project"]),
+        (&json!("project"), &json!("ledger-api"))
+    );
+    assert_eq!(rounding["links"][0]["to_id"], "project_rounding_old");
+    assert_eq!(
+        found(&service, "MALLOC_ARENA_MAX sidekiq")[0],
+        "broken_yaml"
+    );
+    let pasted = get(&service, "feedback_pasted_page", "").to_string();
+    assert!(!pasted.contains("\\u001b"), "{pasted}");
+    let (_root, service) = over(&path.join("projects/-home-dana-src-kiosk-web/memory"));
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(scopes["scopes"][0]["memory_count"], 12, "{scopes:#}");
+    assert_eq!(get(&service, "windows_crlf", "")["status"], "approved");
+}
+
+#[test]
+fn real_basic_memory_server_memory_and_mcp_memory_service_are_served() {
+    for (name, inside, count) in [
+        ("basic-memory", "", 83),
+        ("server-memory", "memory.jsonl", 98),
+        ("mcp-memory-service", "sqlite_vec.db", 201),
+    ] {
+        let Some((_copy, path)) = real(name) else {
+            return;
+        };
+        let path = if inside.is_empty() {
+            path
+        } else {
+            path.join(inside)
+        };
+        let folder = if inside.is_empty() {
+            path.clone()
+        } else {
+            path.parent().unwrap().to_owned()
+        };
+        let before = fingerprint(&folder);
+        let (_root, service) = over(&path);
+        let scopes = call(&service, "list_scopes", json!({})).unwrap();
+        assert_eq!(
+            scopes["scopes"][0]["memory_count"], count,
+            "{name}: {scopes:#}"
+        );
+        let hits = call(
+            &service,
+            "query_memories",
+            json!({ "query": "postgres query", "limit": 3 }),
+        )
+        .unwrap();
+        assert!(!hits["results"].as_array().unwrap().is_empty(), "{name}");
+        assert!(!hits.to_string().contains("\\u001b"), "{name}");
+        assert_eq!(fingerprint(&folder), before);
+    }
+}
