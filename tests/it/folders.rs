@@ -130,7 +130,12 @@ fn links_between_notes_lead_from_one_to_the_other() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|link| (link["kind"].as_str().unwrap(), link["to_id"].as_str().unwrap()))
+        .map(|link| {
+            (
+                link["kind"].as_str().unwrap(),
+                link["to_id"].as_str().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(told.len(), 2, "{links:#}");
     assert!(told.contains(&("contradicts", "never-retry")), "{links:#}");
