@@ -1,9 +1,10 @@
-//! What a coding agent's hooks get: the memories a session starts with, those that a prompt is about, and those about a file
-//! before it is edited.
+//! What a coding agent's hooks get: the memories a session starts with, those that a prompt is
+//! about, and those about a file before it is edited.
 //!
-//! The text is read by a model that did not ask for it. So it states facts, never asks for anything, and every line of a
-//! memory begins with `>`: text of a memory holds no line breaks, hence nothing in it can pass for a line of ours, and tags in it
-//! are made harmless ([`text::untagged`]), so that nothing can pass for one of the host's.
+//! The text is read by a model that did not ask for it. So it states facts, never asks for
+//! anything, and every line of a memory begins with `>`: text of a memory holds no line breaks,
+//! hence nothing in it can pass for a line of ours, and tags in it are made harmless
+//! ([`text::untagged`]), so that nothing can pass for one of the host's.
 
 mod edit;
 pub mod file;
@@ -38,8 +39,8 @@ const FRAMING: &str = "Lines that begin with \">\" are quotations from stored no
 /// Days after which a memory that waits for review is mentioned to the person.
 const MAX_WAITING_DAYS: i64 = 14;
 
-/// What a session that starts or goes on is told, as its host reads it; `None` where there is nothing to tell. Where the tools
-/// have other names, `surface` knows them.
+/// What a session that starts or goes on is told, as its host reads it; `None` where there is
+/// nothing to tell. Where the tools have other names, `surface` knows them.
 ///
 /// # Errors
 /// No scope at all, or no store that can be read.
@@ -66,8 +67,8 @@ pub fn session_start(
     })
 }
 
-/// A line for the person about what waits for review; `None` while the queue is short and young. The model cannot review, so
-/// it does not read this.
+/// A line for the person about what waits for review; `None` while the queue is short and young.
+/// The model cannot review, so it does not read this.
 fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
     if brief.served == 0 && brief.waiting > 0 {
         return Some(format!(
@@ -90,9 +91,10 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
 
 /// The memories that a prompt is about, as its host reads them; `None` where none is near enough.
 ///
-/// Whether a memory is near is asked of its cosine with the prompt, which unlike a fused score means the same for every
-/// prompt, and it has to share a word with it. On the development sets (docs/benchmarks.md), with questions of one set put
-/// to the memories of another, nine of ten found nothing, and with their own seven of ten found what they should. `surface` as above.
+/// Whether a memory is near is asked of its cosine with the prompt, which unlike a fused score
+/// means the same for every prompt, and it has to share a word with it. On the development sets
+/// (docs/benchmarks.md), with questions of one set put to the memories of another, nine of ten
+/// found nothing, and with their own seven of ten found what they should. `surface` as above.
 ///
 /// # Errors
 /// No scope at all, or no store that can be read.
@@ -150,7 +152,8 @@ fn is_near(hit: &MemoryHit) -> bool {
     found == (true, true)
 }
 
-/// The fullest text whose output has fewer than `most` characters, from the level of detail `least` on.
+/// The fullest text whose output has fewer than `most` characters, from the level of detail `least`
+/// on.
 fn fit(
     brief: &Brief,
     surface: Option<&Toolset>,
@@ -180,7 +183,8 @@ fn fit(
     None
 }
 
-/// The text with so many memories of the project and of others. Detail: 0 subtitle and three facts, 1 one fact, 2 titles alone.
+/// The text with so many memories of the project and of others. Detail: 0 subtitle and three facts,
+/// 1 one fact, 2 titles alone.
 fn compose(
     brief: &Brief,
     surface: Option<&Toolset>,

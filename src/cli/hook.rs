@@ -1,5 +1,5 @@
-//! `hook`: answers a coding agent's hook. A session must never fail over it: whatever goes wrong is one line on standard
-//! error, and the exit code is 0.
+//! `hook`: answers a coding agent's hook. A session must never fail over it: whatever goes wrong is
+//! one line on standard error, and the exit code is 0.
 
 mod session_files;
 
@@ -27,7 +27,8 @@ use jiff::Timestamp;
 const SENDING: Duration = Duration::from_secs(2);
 /// How long the answer may take.
 const ANSWERING: Duration = Duration::from_secs(5);
-/// Most bytes of an event; what comes after them is read and dropped, so that the host's writing does not fail.
+/// Most bytes of an event; what comes after them is read and dropped, so that the host's writing
+/// does not fail.
 const MOST: u64 = 4 << 20;
 
 /// Runs `hook`.
@@ -125,9 +126,9 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     Ok(output?)
 }
 
-/// The files of a tool call that the session was not told about yet; `None` if there is none, so that nothing else has to be
-/// read. A session that starts anew is told again. Without a session's id, or a place to remember it, nothing is told: it would
-/// be told at every call.
+/// The files of a tool call that the session was not told about yet; `None` if there is none, so
+/// that nothing else has to be read. A session that starts anew is told again. Without a session's
+/// id, or a place to remember it, nothing is told: it would be told at every call.
 fn files_to_tell(event: &Event) -> Option<Vec<String>> {
     let session = || event.session.as_deref().and_then(SessionFiles::of);
     match event.moment {

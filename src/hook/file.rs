@@ -1,4 +1,5 @@
-//! The memories about files before they are edited: once for each file and session, and nothing that is not certain.
+//! The memories about files before they are edited: once for each file and session, and nothing
+//! that is not certain.
 
 use super::wire::{Event, Host, Output};
 use super::{FRAMING, by_what, called, kind_of_notes, tell};
@@ -12,9 +13,10 @@ const MAX_MEMORIES: usize = 3;
 /// Most tokens of the text.
 const MAX_TOKENS: usize = 400;
 
-/// The memories about the files that a tool is about to edit, as the host reads them; `None` if there is nothing to say. It
-/// neither blocks nor permits the call. Hosts without a place for the text get nothing: Gemini CLI 0.61 reads no text before a
-/// tool, and for Cursor and Copilot CLI it is not known.
+/// The memories about the files that a tool is about to edit, as the host reads them; `None` if
+/// there is nothing to say. It neither blocks nor permits the call. Hosts without a place for the
+/// text get nothing: Gemini CLI 0.61 reads no text before a tool, and for Cursor and Copilot CLI it
+/// is not known.
 ///
 /// # Errors
 /// No scope at all, or no store that can be read.

@@ -1,4 +1,5 @@
-//! What can be promised about the memories that a server or a hook answers with, by the configuration in force.
+//! What can be promised about the memories that a server or a hook answers with, by the
+//! configuration in force.
 
 use std::path::Path;
 use std::sync::mpsc::channel;

@@ -1,6 +1,7 @@
 //! What an agent reads about this server when it connects.
 //!
-//! Hosts cut it: Codex shows the first line, and of that 250 characters; Claude Code cuts all of it at two kilobytes.
+//! Hosts cut it: Codex shows the first line, and of that 250 characters; Claude Code cuts all of it
+//! at two kilobytes.
 
 use std::fmt::Write;
 
@@ -20,7 +21,8 @@ const THE_FOUR: &str = " like finds what is near a memory. get_memory shows one 
     get_context gives what matters for this project when a session starts. list_scopes shows what there is.";
 
 impl Toolset {
-    /// What an agent reads when it connects, by the tools it sees and by what can be promised about the memories.
+    /// What an agent reads when it connects, by the tools it sees and by what can be promised about
+    /// the memories.
     pub fn instructions(&self, standing: &Standing) -> String {
         let is_default = *self == Self::default();
         let search = self.tool_for(Tool::QueryMemories);

@@ -1,7 +1,9 @@
-//! Which files a session was told about: an empty file for each, in a private folder of this program's own cache.
+//! Which files a session was told about: an empty file for each, in a private folder of this
+//! program's own cache.
 //!
-//! Hooks run as processes of their own, several at once. A marker is made with `create_new`, so that of two calls for one file
-//! one tells. Nothing of a session or a path is readable from the names, which are hashes.
+//! Hooks run as processes of their own, several at once. A marker is made with `create_new`, so
+//! that of two calls for one file one tells. Nothing of a session or a path is readable from the
+//! names, which are hashes.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Result};

@@ -1,7 +1,7 @@
 //! The memories about files, for the moment before they are edited.
 //!
-//! Only what is certain counts: an approved memory of the project itself whose files name the file, its folder, or a glob that
-//! it matches. What merely mentions a similar word is not shown.
+//! Only what is certain counts: an approved memory of the project itself whose files name the file,
+//! its folder, or a glob that it matches. What merely mentions a similar word is not shown.
 
 use std::time::Duration;
 
@@ -97,7 +97,8 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
     Ok(brief)
 }
 
-/// The memories that name one of the files: by the exactness of the naming, then what holds for long, then the newest.
+/// The memories that name one of the files: by the exactness of the naming, then what holds for
+/// long, then the newest.
 fn best(read: &[ScopeOutline], max: usize) -> Vec<(Naming, &ScopeOutline, &Outline)> {
     let own = read.iter().flat_map(|scope| {
         let outlines = scope.outlines.served.iter();
@@ -148,7 +149,8 @@ const IS_LASTING: u128 = 1 << 4;
 /// Looks for files in the lists of memories.
 struct FileFinder {
     files: Vec<ProjectFile>,
-    /// Names of the files and of their folders: a list without any of them, and without a glob, names none of the files.
+    /// Names of the files and of their folders: a list without any of them, and without a glob,
+    /// names none of the files.
     names: Option<AhoCorasick>,
 }
 

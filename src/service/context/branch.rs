@@ -1,7 +1,7 @@
 //! What a branch's name says a piece of work is about.
 //!
-//! Teams put the kind of change, a person's name or a ticket in front of it. None of these is a word that a memory should be
-//! chosen for.
+//! Teams put the kind of change, a person's name or a ticket in front of it. None of these is a
+//! word that a memory should be chosen for.
 
 /// Branches that work is merged into: their names say nothing.
 const MAIN: [&str; 5] = ["main", "master", "develop", "trunk", "dev"];
@@ -119,7 +119,8 @@ fn is_noise(part: &str) -> bool {
     is_number || is_digest || part.chars().count() < 2
 }
 
-/// Whether a part and the next one are the name of a ticket: `PAY-1234`, `issue-7`, and, where a name begins so, `pay-1234`.
+/// Whether a part and the next one are the name of a ticket: `PAY-1234`, `issue-7`, and, where a
+/// name begins so, `pay-1234`.
 fn is_ticket(part: &str, next: &str, begins: bool) -> bool {
     let is_number = next.bytes().all(|byte| byte.is_ascii_digit());
     let is_key = part.len() >= 2

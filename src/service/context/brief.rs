@@ -37,7 +37,8 @@ pub struct Brief {
     pub served: usize,
     /// How many wait for review in all of them.
     pub waiting: u64,
-    /// Some of these memories are from a store that keeps no status, whose notes count as approved unreviewed.
+    /// Some of these memories are from a store that keeps no status, whose notes count as approved
+    /// unreviewed.
     pub unreviewed: bool,
     /// Ids of the memories shown that more than one of the scopes searched holds.
     pub shared_ids: HashSet<String>,

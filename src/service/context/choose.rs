@@ -1,7 +1,8 @@
-//! Which memories a project needs now: the one chooser behind `get_context` and the session start hook.
+//! Which memories a project needs now: the one chooser behind `get_context` and the session start
+//! hook.
 //!
-//! What may be shown is decided as everywhere: the scopes by `Service::select`, the status by the store, again when the record
-//! is read.
+//! What may be shown is decided as everywhere: the scopes by `Service::select`, the status by the
+//! store, again when the record is read.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -59,7 +60,8 @@ pub(super) struct Choice {
     pub shared_ids: HashSet<String>,
 }
 
-/// Chooses by what the project's files say. Scopes that cannot be read leave the selection, with a note.
+/// Chooses by what the project's files say. Scopes that cannot be read leave the selection, with a
+/// note.
 ///
 /// # Errors
 /// No scope that can be read.
@@ -178,7 +180,8 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// The project's own memories, or those of others: those that a reason speaks for, and of its own the newest too.
+    /// The project's own memories, or those of others: those that a reason speaks for, and of its
+    /// own the newest too.
     fn choose(
         &mut self,
         own: bool,

@@ -1,7 +1,8 @@
 //! What speaks for a memory at the start of a session, and how much.
 //!
-//! A memory of the project itself needs no more than its date. One of another project needs evidence: it names a changed file,
-//! this project or a dependency, or words of the branch. That it is recent is none.
+//! A memory of the project itself needs no more than its date. One of another project needs
+//! evidence: it names a changed file, this project or a dependency, or words of the branch. That it
+//! is recent is none.
 
 use super::branch;
 use super::files::ProjectRoots;
@@ -56,8 +57,8 @@ impl Reason {
         }
     }
 
-    /// The part of the best score that a memory has to reach: a word shared with a changed file, or a dependency that the
-    /// project's own memories name, is little by itself.
+    /// The part of the best score that a memory has to reach: a word shared with a changed file, or
+    /// a dependency that the project's own memories name, is little by itself.
     pub const fn min_share(self, own: bool) -> f64 {
         match (self, own) {
             (Self::Changed, _) | (Self::Uses, true) => 0.5,
@@ -65,8 +66,9 @@ impl Reason {
         }
     }
 
-    /// How long a list of at most `max` memories may be once this reason was asked, being `so_far` long before. No reason
-    /// fills a list alone, and of the project's own memories something recent always has a place.
+    /// How long a list of at most `max` memories may be once this reason was asked, being `so_far`
+    /// long before. No reason fills a list alone, and of the project's own memories something
+    /// recent always has a place.
     pub fn until(self, own: bool, max: usize, so_far: usize) -> usize {
         let fifths = |count: usize| (max * count).div_ceil(5);
         match (self, own) {
@@ -146,7 +148,8 @@ pub(super) struct Evidence<'a> {
     subjects: u128,
     project: u128,
     dependencies: u128,
-    /// Dependencies whose names are everyday words, and languages: others have to be tagged with them.
+    /// Dependencies whose names are everyday words, and languages: others have to be tagged with
+    /// them.
     labels: u128,
     /// Words that only few memories hold.
     distinctive: u128,

@@ -157,7 +157,8 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
     (!is_everyday && !entry.ends_with('/') && ends_with_path(path, entry)).then_some(Naming::Name)
 }
 
-/// The letters of a glob that say which files are meant, without the ending of a name and the folders of every project.
+/// The letters of a glob that say which files are meant, without the ending of a name and the
+/// folders of every project.
 fn telling_letters(glob: &str) -> usize {
     let (folders, name) = glob.rsplit_once('/').unwrap_or(("", glob));
     let name = name.split_once('.').map_or(name, |(name, _)| name);

@@ -1,5 +1,5 @@
-//! What a session is about (`focus`): a search with the scopes' indexes. Of the project's own memories the newest follow; of
-//! others only those that the search finds.
+//! What a session is about (`focus`): a search with the scopes' indexes. Of the project's own
+//! memories the newest follow; of others only those that the search finds.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,8 @@ use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
 /// Why a memory is there that was searched for.
 const FOCUS: &str = "matches the focus";
-/// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more than a farther one.
+/// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more
+/// than a farther one.
 const FOCUS_FLOOR: f32 = 0.35;
 
 /// Chooses by what the session is about.
@@ -79,8 +80,8 @@ struct FocusSearch<'a> {
 }
 
 impl<'a> FocusSearch<'a> {
-    /// Searches the project's own memories or those of others, or lists the newest without a text, and takes what is not
-    /// there yet until the list is `max` long.
+    /// Searches the project's own memories or those of others, or lists the newest without a text,
+    /// and takes what is not there yet until the list is `max` long.
     fn take(
         &mut self,
         text: Option<&str>,
@@ -160,7 +161,8 @@ impl<'a> FocusSearch<'a> {
                 continue;
             };
             let own = self.selection.current.rows_in(scope);
-            // Memories come before sessions: a store that cannot be read for these is named where its memories are read.
+            // Memories come before sessions: a store that cannot be read for these is named where
+            // its memories are read.
             let wanted = SessionQuery {
                 projects: &own.names,
                 unnamed: own.unnamed,

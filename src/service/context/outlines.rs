@@ -1,8 +1,8 @@
 //! The scopes of a session's start, each read once in outline.
 //!
-//! An index pays for itself in a server that is asked again and again. It would be most of the time of a process that answers
-//! once, and of a server's first request. So the words of a project are looked for in the stores themselves, and only the
-//! records that are shown are read in full.
+//! An index pays for itself in a server that is asked again and again. It would be most of the time
+//! of a process that answers once, and of a server's first request. So the words of a project are
+//! looked for in the stores themselves, and only the records that are shown are read in full.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,8 @@ pub(super) struct Reading<'a> {
     pub timeout: Duration,
 }
 
-/// Reads every scope of a selection in outline. A scope that cannot be read leaves the selection, with a note.
+/// Reads every scope of a selection in outline. A scope that cannot be read leaves the selection,
+/// with a note.
 ///
 /// # Errors
 /// The first failure, where no scope can be read.

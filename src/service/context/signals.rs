@@ -1,4 +1,5 @@
-//! What a project's files say it is about now: what was changed, its branch, its languages, its dependencies.
+//! What a project's files say it is about now: what was changed, its branch, its languages, its
+//! dependencies.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use crate::config::Config;
 use crate::scope::resolve::Current;
 use ack_worktree::changes::Changes;
 
-/// How long the working tree may be looked through for changes; half as long again stays within 20 ms with all the rest.
+/// How long the working tree may be looked through for changes; half as long again stays within 20
+/// ms with all the rest.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// Types and tags of memories that hold for long.
 pub const LASTING: [&str; 7] = [
@@ -83,8 +85,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Reads a project's folder (and, for a folder inside a repository, the repository's top). The user's settings say which
-    /// files git ignores.
+    /// Reads a project's folder (and, for a folder inside a repository, the repository's top). The
+    /// user's settings say which files git ignores.
     pub fn of(current: &Current, config: &Config) -> Self {
         let repository = current.repository.as_ref();
         let home = config.home.as_deref();
@@ -141,8 +143,8 @@ impl Signals {
 pub struct Subjects {
     /// Names: of files, and of what is written as no ordinary word is.
     pub names: Vec<String>,
-    /// What may as well be an ordinary word: `query.rs` makes no memory about some query worth telling. These count only
-    /// where [`is_distinctive`] holds.
+    /// What may as well be an ordinary word: `query.rs` makes no memory about some query worth
+    /// telling. These count only where [`is_distinctive`] holds.
     pub words: Vec<String>,
 }
 
@@ -175,7 +177,8 @@ pub fn names(path: &str) -> Vec<String> {
     vec![ending(path), name.to_owned(), stem(name).to_owned()]
 }
 
-/// How memories name a file: by its name, with its folder where every project has files of that name.
+/// How memories name a file: by its name, with its folder where every project has files of that
+/// name.
 fn ending(path: &str) -> String {
     let name = name(path);
     let start = if is_everyday(stem(name)) {

@@ -34,7 +34,8 @@ pub struct Words {
 }
 
 impl Words {
-    /// Prepares words; what is too short, too common or too much is passed over. Case does not matter.
+    /// Prepares words; what is too short, too common or too much is passed over. Case does not
+    /// matter.
     pub fn new(words: impl IntoIterator<Item = (String, Origin)>) -> Self {
         let mut list: Vec<(String, Origin)> = Vec::new();
         let (mut patterns, mut owners) = (Vec::new(), Vec::new());
@@ -77,8 +78,8 @@ impl Words {
         }
     }
 
-    /// Has folders and globs among a memory's files count as the names of the first of these files that they cover. Each file
-    /// comes with its names.
+    /// Has folders and globs among a memory's files count as the names of the first of these files
+    /// that they cover. Each file comes with its names.
     pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
         let mut folders: Vec<&str> = files.iter().flat_map(|(file, _)| file.folders()).collect();
         folders.sort_unstable();
