@@ -226,7 +226,7 @@ fn scopes(answer: &ListScopesResponse) -> String {
 }
 
 fn scope(out: &mut String, info: &ScopeInfo) {
-    let _ = write!(out, "- **{}** ({:?})", info.name, info.visibility);
+    let _ = write!(out, "- **{}**", info.name);
     if let Some(counts) = &info.counts {
         let _ = write!(out, ": {} approved", counts.approved + counts.promoted);
     } else if let Some(count) = info.memory_count {
@@ -248,14 +248,13 @@ fn scope(out: &mut String, info: &ScopeInfo) {
     list(out, "  Projects", &info.projects);
     let tags: Vec<String> = info.tags.iter().map(|tag| tag.tag.clone()).collect();
     list(out, "  Tags", &tags);
-    if info.health.state != HealthState::Ok {
-        let _ = writeln!(
-            out,
-            "  {:?}: {}",
-            info.health.state,
-            inline(info.health.problems.join("; "))
-        );
-    }
+    let state = match info.health.state {
+        HealthState::Ok => return,
+        HealthState::NotRead => "",
+        HealthState::Degraded => "Degraded: ",
+        HealthState::Unavailable => "Unavailable: ",
+    };
+    let _ = writeln!(out, "  {state}{}", inline(info.health.problems.join("; ")));
 }
 
 fn pending(waiting: &Pending) -> String {

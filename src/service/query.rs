@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::engine::Service;
 use super::open::OpenScopes;
-use super::search::{Hit, NEAREST, Page, Search};
+use super::search::{Page, Search};
 use super::validate::QuerySpec;
 use super::{answer, bounds};
 use crate::scope::resolve::Selection;
@@ -13,7 +13,6 @@ use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
 use ack_api::{Detail, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use ack_search::cursor::Cursor;
-use ack_search::lexical::Matcher;
 
 /// Tokens of a page for an agent beside its results.
 const PAGE_TOKENS: usize = 30;
@@ -268,53 +267,6 @@ impl Search<'_> {
                 "no scope could be searched; `searched.skipped` says why",
             ));
         }
-    }
-
-    /// What is said where no memory holds a word of the query.
-    fn no_words(&self, hits: &[Hit]) -> String {
-        let which = match self.spec.filters.restricts() {
-            true => " that passes the filters",
-            false => "",
-        };
-        let status = match self.spec.filters.status {
-            StatusFilter::Approved => "approved ",
-            StatusFilter::Staging => "waiting ",
-            StatusFilter::All => "",
-        };
-        let words = format!("no {status}memory{which} contains a word of the query");
-        let similar = self.similar_words(hits);
-        match (hits.is_empty(), similar.is_empty()) {
-            (true, _) => words,
-            (false, true) => format!("{words}; these are the nearest in meaning"),
-            (false, false) => {
-                format!(
-                    "{words}; these are the nearest (similar: {})",
-                    similar.join(", ")
-                )
-            }
-        }
-    }
-
-    /// Words of the results that look like those of the query.
-    fn similar_words(&self, hits: &[Hit]) -> Vec<String> {
-        let mut similar = Vec::new();
-        let Some(bm25) = self.bm25().filter(|bm25| !bm25.expansions.is_empty()) else {
-            return similar;
-        };
-        let mut matcher = Matcher::new(bm25);
-        for Hit { memory, .. } in hits {
-            let lists = memory.facts.iter().chain(&memory.concepts);
-            let texts = lists.chain(&memory.subtitle).chain(&memory.narrative);
-            for text in std::iter::once(&memory.title).chain(texts) {
-                for (_, word) in matcher.matching_words(text) {
-                    let word = format!("`{}`", ack_api::text::line(&word, 40));
-                    if similar.len() < NEAREST && !similar.contains(&word) {
-                        similar.push(word);
-                    }
-                }
-            }
-        }
-        similar
     }
 
     /// What to try when nothing was found.

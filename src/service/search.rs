@@ -1,12 +1,14 @@
 //! One search over opened scopes: retrieval, order, and reading a page of records.
 
 mod page;
+mod words;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use self::page::Place;
 pub(crate) use self::page::{Hit, Page};
+use self::words::keep_nearest;
 use super::answer;
 use super::evidence::{self, Evidence};
 use super::open;
@@ -28,21 +30,9 @@ use ack_search::inverted::docs::Doc;
 use ack_search::lexical::{self, Bm25Weights, Matcher, QueryTerms};
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
-use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, MIN_COSINE, Query, retrieve};
+use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
 use ack_search::semantic::QuantizedVector;
 use ack_search::view::View;
-
-/// Memories that are told where none holds a word of the query: the nearest in meaning, or by words that look alike.
-pub(super) const NEAREST: usize = 3;
-
-/// Keeps the nearest.
-fn keep_nearest(candidates: &mut Vec<Candidate>) {
-    let mut scores: Vec<f32> = candidates.iter().map(|near| near.score).collect();
-    scores.sort_unstable_by(|a, b| b.total_cmp(a));
-    if let Some(least) = scores.get(NEAREST - 1) {
-        candidates.retain(|near| near.score >= *least);
-    }
-}
 
 /// One search over opened scopes.
 pub(crate) struct Search<'a> {
@@ -285,34 +275,6 @@ impl<'a> Search<'a> {
                 .retain(|candidate| self.has_evidence(candidate));
         }
         found
-    }
-
-    /// Whether something speaks for a candidate beside words that only look like those of the query.
-    fn has_evidence(&self, candidate: &Candidate) -> bool {
-        candidate.cosine >= MIN_COSINE || self.holds_words(candidate)
-    }
-
-    /// Whether a candidate, or its session, holds a word of the query.
-    fn holds_words(&self, candidate: &Candidate) -> bool {
-        let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
-            return true;
-        };
-        let is_held = || {
-            let terms = bm25.terms.iter();
-            let mut own = terms.filter(|term| !bm25.expansions.contains(&term.key));
-            own.any(|term| view.frequency(&term.key, candidate.doc).is_some())
-        };
-        candidate.lexical > 0.0
-            && (bm25.expansions.is_empty() || self.session_words(candidate).is_some() || is_held())
-    }
-
-    /// Whether words were searched for and no candidate holds one.
-    pub(super) fn lacks_words(&self, found: &CandidateSet) -> bool {
-        self.terms.is_some()
-            && !found
-                .candidates
-                .iter()
-                .any(|candidate| self.holds_words(candidate))
     }
 
     /// Retrieves, orders and reads one page.

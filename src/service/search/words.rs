@@ -1,0 +1,95 @@
+//! Whether memories hold the words of a query, and what is told where none does.
+
+use super::{Hit, Search};
+use ack_api::memory::StatusFilter;
+use ack_search::lexical::Matcher;
+use ack_search::retrieve::{Candidate, CandidateSet, MIN_COSINE};
+
+/// Memories that are told where none holds a word of the query: the nearest in meaning, or by words that look alike.
+const NEAREST: usize = 3;
+
+/// Keeps the nearest.
+pub(super) fn keep_nearest(candidates: &mut Vec<Candidate>) {
+    let mut scores: Vec<f32> = candidates.iter().map(|near| near.score).collect();
+    scores.sort_unstable_by(|a, b| b.total_cmp(a));
+    if let Some(least) = scores.get(NEAREST - 1) {
+        candidates.retain(|near| near.score >= *least);
+    }
+}
+
+impl Search<'_> {
+    /// Whether something speaks for a candidate beside words that only look like those of the query.
+    pub(super) fn has_evidence(&self, candidate: &Candidate) -> bool {
+        candidate.cosine >= MIN_COSINE || self.holds_words(candidate)
+    }
+
+    /// Whether a candidate, or its session, holds a word of the query.
+    fn holds_words(&self, candidate: &Candidate) -> bool {
+        let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
+            return true;
+        };
+        let is_held = || {
+            let terms = bm25.terms.iter();
+            let mut own = terms.filter(|term| !bm25.expansions.contains(&term.key));
+            own.any(|term| view.frequency(&term.key, candidate.doc).is_some())
+        };
+        candidate.lexical > 0.0
+            && (bm25.expansions.is_empty() || self.session_words(candidate).is_some() || is_held())
+    }
+
+    /// Whether words were searched for and no candidate holds one.
+    pub(super) fn lacks_words(&self, found: &CandidateSet) -> bool {
+        self.terms.is_some()
+            && !found
+                .candidates
+                .iter()
+                .any(|candidate| self.holds_words(candidate))
+    }
+
+    /// What is said where no memory holds a word of the query.
+    pub(in crate::service) fn no_words(&self, hits: &[Hit]) -> String {
+        let which = match self.spec.filters.restricts() {
+            true => " that passes the filters",
+            false => "",
+        };
+        let status = match self.spec.filters.status {
+            StatusFilter::Approved => "approved ",
+            StatusFilter::Staging => "waiting ",
+            StatusFilter::All => "",
+        };
+        let words = format!("no {status}memory{which} contains a word of the query");
+        let similar = self.similar_words(hits);
+        match (hits.is_empty(), similar.is_empty()) {
+            (true, _) => words,
+            (false, true) => format!("{words}; these are the nearest in meaning"),
+            (false, false) => {
+                format!(
+                    "{words}; these are the nearest (similar: {})",
+                    similar.join(", ")
+                )
+            }
+        }
+    }
+
+    /// Words of the results that look like those of the query.
+    fn similar_words(&self, hits: &[Hit]) -> Vec<String> {
+        let mut similar = Vec::new();
+        let Some(bm25) = self.bm25().filter(|bm25| !bm25.expansions.is_empty()) else {
+            return similar;
+        };
+        let mut matcher = Matcher::new(bm25);
+        for Hit { memory, .. } in hits {
+            let lists = memory.facts.iter().chain(&memory.concepts);
+            let texts = lists.chain(&memory.subtitle).chain(&memory.narrative);
+            for text in std::iter::once(&memory.title).chain(texts) {
+                for (_, word) in matcher.matching_words(text) {
+                    let word = format!("`{}`", ack_api::text::line(&word, 40));
+                    if similar.len() < NEAREST && !similar.contains(&word) {
+                        similar.push(word);
+                    }
+                }
+            }
+        }
+        similar
+    }
+}
