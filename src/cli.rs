@@ -42,6 +42,7 @@ use std::process::ExitCode;
 use anstream::ColorChoice;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use self::args::{ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global, StatusArg};
 use self::render::Listing;
@@ -52,7 +53,7 @@ use crate::service::Error;
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
-use ack_api::{ContextRequest, ContextResponse, ListScopesRequest, ListScopesResponse};
+use ack_api::{ContextRequest, ContextResponse, ListScopesRequest, ListScopesResponse, NoteKind};
 use ack_store::copies;
 use ack_sys::heap;
 
@@ -381,7 +382,11 @@ fn print<A: Serialize + DeserializeOwned>(
         return write_json(answer);
     }
     let screen = Screen::of_output();
-    pager::show(&render(&printable(answer)?, &screen), &screen, global)
+    pager::show(
+        &render(&printable(answer, global)?, &screen),
+        &screen,
+        global,
+    )
 }
 
 /// Writes an answer as JSON, safe to print.
@@ -391,9 +396,16 @@ fn write_json<A: Serialize>(answer: &A) -> Result<(), CliError> {
     write_out(&(serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"))
 }
 
-/// An answer whose texts are safe to print.
-fn printable<A: Serialize + DeserializeOwned>(answer: &A) -> Result<A, CliError> {
+/// An answer whose texts are safe to print; without most notes where only the answer is wanted.
+fn printable<A: Serialize + DeserializeOwned>(answer: &A, global: &Global) -> Result<A, CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
+    let notes = safe
+        .get_mut("notes")
+        .and_then(serde_json::Value::as_array_mut);
+    if let Some(notes) = notes.filter(|_| global.quiet) {
+        // What is merely near must not pass for what was asked.
+        notes.retain(|note| note.get("kind") == Some(&json!(NoteKind::NoWordMatches)));
+    }
     text::clean_json(&mut safe);
     let safe = serde_json::from_value(safe).map_err(|error| Error::Internal {
         operation: "the answer".to_owned(),

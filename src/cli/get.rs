@@ -37,7 +37,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         write_json(&answer)?;
     } else {
         let screen = Screen::of_output();
-        let text = render::get(&printable(&answer)?, &screen);
+        let text = render::get(&printable(&answer, global)?, &screen);
         pager::show(&text, &screen, global)?;
     }
     Ok(match found {

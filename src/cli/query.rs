@@ -74,9 +74,10 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         first,
         short: short_ids(service.0, &answer, request.scope.as_deref()),
         numbers: numbers(&answer, first),
+        query: request.query.clone().unwrap_or_default(),
         remembered,
     };
-    let text = render::query(&printable(&answer)?, &listing);
+    let text = render::query(&printable(&answer, global)?, &listing);
     pager::show(&text, &screen, global)?;
     Ok(code)
 }

@@ -398,3 +398,35 @@ fn the_doctor_says_what_works_and_what_to_do() {
 fn regex_of(path: &Path) -> String {
     path.display().to_string().replace('.', "\\.")
 }
+
+#[test]
+fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
+    let root = Root::samples();
+    let mut terminal = Terminal::new();
+    let said = terminal.plain(root.path(), &["query", "kafka"]);
+    assert!(said.starts_with("No memory contains `kafka`"), "{said}");
+    let scopes = |terminal: &mut Terminal, flag: &str| {
+        let said = terminal.plain(root.path(), &["scopes", flag]);
+        said.contains("note: ")
+    };
+    assert!(scopes(&mut terminal, "-v") && !scopes(&mut terminal, "-q"));
+    let said = terminal.plain(root.path(), &["query", "pgbouncer prepared statements"]);
+    for part in ["contradicts 2 (older)", "contradicted by 1 (newer)"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn an_exit_code_says_whether_anything_was_found() {
+    let root = Root::samples();
+    let mut terminal = Terminal::new();
+    let mut code = |arguments: &[&str]| terminal.ack(root.path(), arguments).code;
+    assert_eq!(code(&["query", "zzzzqqqq"]), Some(0));
+    assert_eq!(code(&["query", "zzzzqqqq", "--exit-code"]), Some(1));
+    assert_eq!(code(&["query", "docker", "--exit-code"]), Some(0));
+    assert_eq!(code(&["get", "nothing", "nobody"]), Some(1));
+    assert_eq!(
+        code(&["get", "nothing", "ack_a41f0c_2025-11-24_001"]),
+        Some(0)
+    );
+}

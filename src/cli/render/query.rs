@@ -13,6 +13,7 @@ use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
 use crate::cli::screen::Screen;
 use crate::cli::words::at_a_terminal;
 use ack_api::memory::StatusFilter;
+use ack_api::text;
 use ack_api::{
     Expected, Explanation, Hidden, MemoryHit, Note, NoteKind, QueryResponse, Searched, Stage,
 };
@@ -22,6 +23,8 @@ use ack_api::{
 pub struct Listing<'a> {
     /// What they are laid out for.
     pub screen: &'a Screen,
+    /// What was asked.
+    pub query: String,
     /// The words to mark.
     pub marks: Marks,
     /// All of each memory.
@@ -41,6 +44,7 @@ impl<'a> Listing<'a> {
     pub fn plain(screen: &'a Screen) -> Self {
         Self {
             screen,
+            query: String::new(),
             marks: Marks::default(),
             long: false,
             first: 1,
@@ -64,7 +68,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         answer.notes.iter().cloned().partition(|note| words(&note));
     let mut out = String::new();
     for note in first {
-        let text = at_a_terminal(&note.message);
+        let text = without_words(&note, answer, &listing.query);
         out += &block(screen, &text, ("", ""), WARN, &Marks::default());
     }
     out += &head(answer, listing);
@@ -91,6 +95,21 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         let _ = write!(out, "\n{foot}");
     }
     out + &notes(&rest, screen)
+}
+
+/// ``No memory contains `kafka`; nearest in meaning:``
+fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
+    // What was asked is said as one line; of several words no memory holds one.
+    let query = text::line(query, 60);
+    let mut said = match query.split_whitespace().count() {
+        0 => return at_a_terminal(&note.message),
+        1 => format!("No memory contains `{query}`"),
+        _ => format!("No memory contains a word of `{query}`"),
+    };
+    if !answer.results.is_empty() {
+        said.push_str("; nearest in meaning:");
+    }
+    said
 }
 
 fn faint(text: &str, screen: &Screen) -> String {
