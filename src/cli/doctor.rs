@@ -1,5 +1,5 @@
-//! `doctor`: what works and what does not, each with what to do; with `--verbose` also the settings in force with their
-//! sources, and for each scope how it was opened and what was found in it.
+//! `doctor`: what works and what does not, each with what to do; with `--verbose` also the settings
+//! in force with their sources, and for each scope how it was opened and what was found in it.
 
 mod checks;
 mod dump;

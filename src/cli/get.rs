@@ -1,4 +1,5 @@
-//! `get`: memories by id, by the beginning of an id, or by their number in the last query at this terminal.
+//! `get`: memories by id, by the beginning of an id, or by their number in the last query at this
+//! terminal.
 
 use std::process::ExitCode;
 
@@ -46,7 +47,8 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// The id that is meant: the number of a result, an id or address as it stands, or the beginning of one id.
+/// The id that is meant: the number of a result, an id or address as it stands, or the beginning of
+/// one id.
 fn meant(
     typed: &str,
     request: &mut GetRequest,

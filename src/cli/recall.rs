@@ -1,5 +1,5 @@
-//! The last query at this terminal: what `get 1` and `query --next` mean. It lies in the cache folder of the user, readable by
-//! nobody else, never beside a store, and is forgotten after a day.
+//! The last query at this terminal: what `get 1` and `query --next` mean. It lies in the cache
+//! folder of the user, readable by nobody else, never beside a store, and is forgotten after a day.
 
 use std::fs;
 use std::io::Write;

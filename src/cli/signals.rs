@@ -15,8 +15,8 @@ pub fn leave_interrupts(leave: bool) {
     INTERRUPTS_LEFT.store(leave, Ordering::Relaxed);
 }
 
-/// From now on a thread waits for the signals that end this process, and ends it. To be called before any other thread is
-/// started, so that none of them is interrupted instead.
+/// From now on a thread waits for the signals that end this process, and ends it. To be called
+/// before any other thread is started, so that none of them is interrupted instead.
 pub fn watch() {
     let mut set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     if !is_ignored(Signal::SIGHUP as i32) {

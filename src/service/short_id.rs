@@ -1,7 +1,8 @@
-//! Short forms of ids, for people: the shortest beginning that no other memory shares, and what a beginning may mean.
+//! Short forms of ids, for people: the shortest beginning that no other memory shares, and what a
+//! beginning may mean.
 //!
-//! The word that all ids of a program begin with (`ack_`, `obs-`) can be left out. Of a native id (`ack_7be29d_2026-02-09_002`)
-//! the code and the number are enough: `7be2-2`.
+//! The word that all ids of a program begin with (`ack_`, `obs-`) can be left out. Of a native id
+//! (`ack_7be29d_2026-02-09_002`) the code and the number are enough: `7be2-2`.
 
 use std::collections::HashMap;
 
@@ -173,7 +174,8 @@ struct Form<'a> {
     id: &'a str,
     /// The longest beginning of its own part that another id shares, in bytes.
     shared: usize,
-    /// Of a native id: the longest beginning of its code that another id with the same number shares.
+    /// Of a native id: the longest beginning of its code that another id with the same number
+    /// shares.
     shared_code: usize,
 }
 

@@ -61,7 +61,8 @@ impl Terminal {
         command
     }
 
-    /// Runs a command with everything at this terminal; typed is what is typed there. Everything it says is in `out`.
+    /// Runs a command with everything at this terminal; typed is what is typed there. Everything it
+    /// says is in `out`.
     pub fn run(&mut self, command: &mut Command, typed: &str) -> Outcome {
         let slave = || Stdio::from(self.slave.try_clone().unwrap());
         let mut child = command

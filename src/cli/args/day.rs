@@ -2,7 +2,8 @@
 
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 
-/// Reads a day for `--since` and `--until`; it is given on as `YYYY-MM-DD`. Days are those of UTC, as in requests.
+/// Reads a day for `--since` and `--until`; it is given on as `YYYY-MM-DD`. Days are those of UTC,
+/// as in requests.
 pub(super) fn day(text: &str) -> Result<String, String> {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     read(text, today).ok_or_else(|| {

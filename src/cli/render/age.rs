@@ -6,7 +6,8 @@ use jiff::civil::Date;
 use crate::cli::screen::Screen;
 use ack_api::time;
 
-/// How long ago something was: `3 hours ago`, `yesterday`, `9 months ago`. What is no time is shown as it stands.
+/// How long ago something was: `3 hours ago`, `yesterday`, `9 months ago`. What is no time is shown
+/// as it stands.
 pub fn age(written: &str, screen: &Screen) -> String {
     let today = screen.now.to_zoned(screen.zone.clone()).date();
     let (day, instant) = match (written.parse::<Date>(), time::instant(written)) {

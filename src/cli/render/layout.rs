@@ -105,7 +105,8 @@ impl Marks {
     }
 }
 
-/// A text as lines of at most the screen's width, each with its indent; a text of several lines stays one.
+/// A text as lines of at most the screen's width, each with its indent; a text of several lines
+/// stays one.
 pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -113,7 +114,8 @@ pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String
         match screen.width {
             None => lines.push(format!("{first}{line}").trim_end().to_owned()),
             Some(width) => {
-                // Text without spaces between words is broken anywhere; a long path or address is not.
+                // Text without spaces between words is broken anywhere; a long path or address is
+                // not.
                 let wide = line.chars().count() < display_width(line);
                 let options = Options::new(width)
                     .initial_indent(first)
