@@ -92,6 +92,13 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     }
     let stores = machine::stores(config);
     findings.extend(checks::machine(&stores, &discovery.scopes, config));
+    // Names, paths and messages of others.
+    for finding in &mut findings {
+        let texts = [&mut finding.subject, &mut finding.message].into_iter();
+        for own in texts.chain(&mut finding.place).chain(&mut finding.advice) {
+            *own = text::line(own, 1_000);
+        }
+    }
     let wrong = findings.iter().any(|one| one.level == Level::Error);
     if global.json {
         write_json(&report, &findings)?;

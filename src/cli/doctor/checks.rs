@@ -14,7 +14,7 @@ use crate::connect::status::{Start, Status, status};
 use crate::connect::{Client, Places};
 use crate::recogniser::{Found, Support};
 use crate::scope::{Scope, same};
-use ack_api::{HealthState, text};
+use ack_api::HealthState;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,14 +53,14 @@ impl Finding {
         Self {
             level,
             subject: subject.to_owned(),
-            message: text::line(&message.into(), 1_000),
+            message: message.into(),
             place: None,
             advice: Vec::new(),
         }
     }
 
     fn at(mut self, place: &str) -> Self {
-        self.place = Some(text::line(place, 400));
+        self.place = Some(place.to_owned());
         self
     }
 
