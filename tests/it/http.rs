@@ -244,7 +244,7 @@ fn kept(home: &Path) -> PathBuf {
 
 #[test]
 fn both_eras_are_answered_as_over_standard_input() {
-    let root = Root::samples();
+    let root = Root::samples().let_agents_review();
     let http = Http::start(root.path());
     let mut stdio = Server::initialized(root.path());
     let client = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "0" } });
