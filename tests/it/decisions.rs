@@ -16,7 +16,7 @@ use crate::store_support::CLAUDE_MEM;
 use crate::support::{Root, fingerprint, memory};
 
 /// Appends a decision about a memory's present content.
-fn decide(folder: &Path, database: &str, id: &str, verdict: &str, rest: Value) {
+pub fn decide(folder: &Path, database: &str, id: &str, verdict: &str, rest: Value) {
     let store = Store::new(folder.join(database), Unreviewed::Staging)
         .with_decisions(folder.join("decisions.jsonl"));
     let curated = store.snapshot(|snapshot| snapshot.curated(id)).unwrap();

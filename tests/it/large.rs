@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
+use crate::decisions::decide;
 use crate::query::bulk;
 use crate::support::{Root, memory};
 use crate::table::build;
@@ -144,6 +145,61 @@ fn questions() -> Vec<Value> {
         question["max_tokens"] = json!(20_000);
     }
     questions
+}
+
+#[test]
+fn decisions_about_a_large_scope_count_at_once_whatever_its_table_holds() {
+    let (root, _store) = large();
+    let (searching, holding) = both(&root);
+    let folder = root.scope_folder("alpha");
+    let staged = ids(&query(
+        &searching,
+        &json!({ "query": "docker queue", "status": "staging", "limit": 3 }),
+    ));
+    let served = ids(&query(
+        &searching,
+        &json!({ "query": "docker queue", "limit": 3 }),
+    ));
+    decide(&folder, "memory.db", &staged[0], "approve", json!({}));
+    decide(&folder, "memory.db", &served[0], "reject", json!({}));
+    let edit =
+        json!({ "edit": { "title": "Zeppelins are inflated with helium", "project": "airship" } });
+    decide(&folder, "memory.db", &served[1], "edit", edit);
+    for service in [&searching, &holding] {
+        let found = ids(&query(
+            service,
+            &json!({ "query": "docker queue", "limit": 50, "max_tokens": 20_000 }),
+        ));
+        assert!(found.contains(&staged[0]), "what was approved is found");
+        let all = query(
+            service,
+            &json!({ "query": "docker queue", "status": "all", "limit": 50, "max_tokens": 20_000 }),
+        );
+        assert!(
+            !all.to_string().contains(&served[0]),
+            "what was rejected is gone"
+        );
+        assert_eq!(
+            ids(&query(service, &json!({ "query": "zeppelins helium" })))[0],
+            served[1]
+        );
+        assert_eq!(
+            ids(&query(
+                service,
+                &json!({ "query": "helium", "project": "airship" })
+            )),
+            [served[1].as_str()]
+        );
+        let old = ids(&query(
+            service,
+            &json!({ "query": "docker queue", "project": "project-3", "limit": 50, "max_tokens": 20_000 }),
+        ));
+        assert!(!old.contains(&served[1]), "it is another project's now");
+    }
+    for question in questions() {
+        let (found, expected) = (query(&searching, &question), query(&holding, &question));
+        assert_eq!(results(&found), results(&expected), "{question}");
+    }
 }
 
 #[test]
