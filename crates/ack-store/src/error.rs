@@ -22,6 +22,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The folder holds no notes.
+    #[error("`{}` holds no Markdown notes and no store that is known", path.display())]
+    NoNotes {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The file is not an SQLite database.
     #[error("`{}` is not an SQLite database", path.display())]
     NotADatabase {
@@ -121,6 +127,7 @@ impl StoreError {
         match self {
             Self::Missing { path }
             | Self::Empty { path }
+            | Self::NoNotes { path }
             | Self::NotADatabase { path }
             | Self::Foreign { path, .. }
             | Self::Locked { path }
@@ -138,7 +145,7 @@ impl StoreError {
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::Missing { .. } => ErrorCode::StoreNotFound,
-            Self::Empty { .. } => ErrorCode::StoreEmpty,
+            Self::Empty { .. } | Self::NoNotes { .. } => ErrorCode::StoreEmpty,
             Self::NotADatabase { .. } => ErrorCode::StoreNotSqlite,
             Self::Foreign { .. } => ErrorCode::StoreForeign,
             Self::Locked { .. } => ErrorCode::StoreLocked,
@@ -161,6 +168,7 @@ impl StoreError {
             Self::Empty { .. } => {
                 "wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`"
             }
+            Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
             Self::NotADatabase { .. } => {
                 "check the scope's `store` path; restore the file from a backup if it should be a database"
             }

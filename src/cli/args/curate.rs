@@ -15,7 +15,7 @@ pub struct DecideArgs {
     #[arg(long, value_name = "TEXT")]
     pub because: Option<String>,
     /// Say what would be decided and write nothing
-    #[arg(long, short = 'n')]
+    #[arg(long)]
     pub dry_run: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct UndoArgs {
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
     /// Say what would be taken back and write nothing
-    #[arg(long, short = 'n')]
+    #[arg(long)]
     pub dry_run: bool,
 }
 

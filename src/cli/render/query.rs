@@ -89,7 +89,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     }
     let mut foot = next_steps(answer, listing);
     if let Some(hidden) = &answer.hidden {
-        foot += &faint(&hidden_text(hidden), screen);
+        foot += &faint(&hidden_text(hidden, answer.searched.status), screen);
     }
     if !foot.is_empty() {
         let _ = write!(out, "\n{foot}");
@@ -199,11 +199,15 @@ fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     faint(&steps.join("  ·  "), listing.screen)
 }
 
-fn hidden_text(hidden: &Hidden) -> String {
+fn hidden_text(hidden: &Hidden, asked: StatusFilter) -> String {
     let mut parts = Vec::new();
     if hidden.by_status > 0 {
+        let what = match asked {
+            StatusFilter::Staging => "approved",
+            StatusFilter::Approved | StatusFilter::All => "unreviewed",
+        };
         parts.push(format!(
-            "{} unreviewed (--all shows {})",
+            "{} {what} (--all shows {})",
             grouped(hidden.by_status),
             if hidden.by_status == 1 { "it" } else { "them" }
         ));
