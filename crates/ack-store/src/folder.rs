@@ -113,9 +113,12 @@ impl Dialect {
 
 /// Whether a store's path names files of notes and not a database.
 pub fn is_notes(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "jsonl")
-        || path.is_dir()
+    let extension = path.extension().unwrap_or_default();
+    // A folder where a database is expected is no folder of notes.
+    let is_database = ["db", "sqlite", "sqlite3"]
+        .iter()
+        .any(|database| extension == *database);
+    extension == "jsonl" || !is_database && path.is_dir()
 }
 
 /// Notes in files, as they were read last.
@@ -163,7 +166,7 @@ impl Notes {
     /// Reads what changed, and passes the present state to `read`.
     ///
     /// # Errors
-    /// The folder cannot be listed, or `read` failed.
+    /// The folder cannot be listed or holds no notes, or `read` failed.
     pub fn read<T>(
         &self,
         path: &Path,
@@ -234,6 +237,11 @@ impl Loaded {
         };
         let listing =
             listing::list(path, &|relative| self.dialect.holds_memories(relative)).map_err(io)?;
+        if self.dialect == Dialect::Markdown && listing.files.is_empty() {
+            return Err(StoreError::NoNotes {
+                path: path.to_owned(),
+            });
+        }
         let changed: Vec<&FileEntry> = listing
             .files
             .iter()

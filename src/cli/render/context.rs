@@ -73,8 +73,6 @@ fn session(entry: &SessionEntry, screen: &Screen) -> String {
     if let Some(overview) = &entry.overview {
         out += &block(screen, overview, ("    ", "    "), DIM, &Marks::default());
     }
-    let id = paint(NAME, &entry.id);
-    let _ = writeln!(out, "    {} {id}", paint(DIM, "session"));
     if let Some(summary) = &entry.summary {
         let _ = writeln!(
             out,

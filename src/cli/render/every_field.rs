@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// What text leaves out: the command (none: every one), the end of the path, and why.
-const LEFT_OUT: [(&str, &str, &str); 19] = [
+const LEFT_OUT: [(&str, &str, &str); 20] = [
     ("", "score", "the sum of `--explain` ends in it"),
     ("", "notes/0/kind", "the message says it"),
     ("scopes", "memory_count", "the counts by status are shown"),
@@ -28,6 +28,11 @@ const LEFT_OUT: [(&str, &str, &str); 19] = [
         "context",
         "sessions/0/date",
         "the time it began has the day",
+    ),
+    (
+        "context",
+        "sessions/0/id",
+        "its title tells it apart; programs make up the id",
     ),
     (
         "context",

@@ -16,7 +16,6 @@ use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry, edit, same};
 use crate::service::Error;
 use ack_api::memory::{Unreviewed, Visibility};
-use ack_store::layout::Profile;
 use ack_store::{Store, StoreError};
 use ack_sys::files::expand_home;
 
@@ -152,10 +151,6 @@ pub fn describe(store: &Path, unreviewed: Unreviewed) -> Result<String, CliError
     });
     let (profile, has_status, counts) = read.map_err(|error| named(store, error))?;
     let shown = counts.approved + counts.promoted;
-    if profile == Profile::Markdown && shown + counts.staging == 0 {
-        let path = store.to_owned();
-        return Err(StoreError::NoNotes { path }.into());
-    }
     let are = if shown == 1 {
         "memory is"
     } else {

@@ -223,7 +223,7 @@ mod tests {
         let (header, text) =
             split("---\nname: x\ntype: a\ntype: b\n\tindented: tab\nnot a key\n: none\n---\nText");
         assert_eq!(header.text(&["name"]).as_deref(), Some("x"));
-        assert_eq!(header.text(&["type"]).as_deref(), Some("b not a key"));
+        assert_eq!(header.text(&["type"]).as_deref(), Some("b"));
         assert_eq!(text, "Text");
         let (header, text) = split("---\r\nname: x\r\n\r\nNever closed\r\n");
         assert_eq!(header.text(&["name"]).as_deref(), Some("x"));
