@@ -4,7 +4,7 @@
 //! [`survey`] looks at the places where programs keep their stores, and into the current project.
 //! It never walks the home folder. [`at`] looks at one path. Neither writes anything, both are
 //! bounded in time and in entries, and a store that cannot be counted is listed with the reason.
-//! [`places`] knows where stores lie, [`file`] and [`folder`] what they look like.
+//! `places` knows where stores lie, `file` and `folder` what they look like.
 
 mod file;
 mod folder;

@@ -36,11 +36,11 @@ pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateErr
     })
 }
 
-/// Like [`write`], for decisions that were made before and are said again: about whatever the
+/// Like [`write()`], for decisions that were made before and are said again: about whatever the
 /// memory holds now.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateError> {
     write_if(scope, decisions, |_, _| true)
 }

@@ -1,9 +1,9 @@
 //! `get_context`: the few memories that matter for a project now.
 //!
 //! What the session is about (`focus`) decides where it is given: that is a search. Otherwise the
-//! project as it stands does, reason by reason ([`evidence`]): the files that were changed, the
+//! project as it stands does, reason by reason (`evidence`): the files that were changed, the
 //! name of the branch, what the manifests declare. Then come decisions and gotchas, and last what
-//! is merely recent. The session start hook chooses with the same code ([`choose`]).
+//! is merely recent. The session start hook chooses with the same code (`choose`).
 
 pub mod about_files;
 mod branch;

@@ -1,7 +1,7 @@
 //! Keeps connections open between two reads.
 //!
 //! Opening a database and reading its schema takes longer than reading a page of records. So a
-//! connection that holds no lock ([`super::Opening::AtRest`]) stays open for a moment, for the next
+//! connection that holds no lock ([`super::open::Opening::AtRest`]) stays open for a moment, for the next
 //! read of the same state of its files.
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //!
 //! Byte-pair vocabularies first take a text apart: a word with the blank or the sign before it,
 //! up to three digits, a run of signs. A piece that stands in the vocabulary is one token, and
-//! [`vocabulary`](super::vocabulary) knows the common ones. The others are split into pieces of one
+//! [`vocabulary`] knows the common ones. The others are split into pieces of one
 //! to three bytes: digests, base64, names in other languages. Their letters show how: no token
 //! spans two letters that rarely follow each other. `tests/it/tokens.rs` compares the estimate with
 //! real vocabularies.
