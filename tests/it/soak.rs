@@ -578,7 +578,7 @@ fn comes_to_rest(pid: u32) -> bool {
 #[test]
 #[ignore = "minutes of work: cargo test --test it soak -- --ignored --nocapture"]
 fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
-    let root = Root::new();
+    let root = Root::new().let_agents_review();
     let mut dice = Dice(42);
     let stores: Vec<Connection> = ["one", "two"]
         .into_iter()
