@@ -15,7 +15,7 @@ mod note;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, params};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -30,6 +30,9 @@ use ack_sys::files;
 const MAX_FILE_BYTES: u64 = 8 << 20;
 /// The most bytes of a folder that are read.
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
+/// A folder that was listed this recently was listed for the same request, which asks for the state
+/// of the files first and then reads.
+pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(50);
 /// How many files in trouble are named.
 const MAX_PROBLEMS: usize = 20;
 /// How many threads read files.
@@ -138,6 +141,8 @@ struct Loaded {
     problems: Vec<String>,
     /// A hash of all contents.
     version: u64,
+    /// When the folder was listed last.
+    listed: Option<Instant>,
 }
 
 /// A file as it was read.
@@ -163,13 +168,15 @@ pub struct NotesState<'a> {
 }
 
 impl Notes {
-    /// Reads what changed, and passes the present state to `read`.
+    /// Reads what changed, and passes the present state to `read`. The folder is not listed again if
+    /// that was done less than `same_request` ago.
     ///
     /// # Errors
     /// The folder cannot be listed or holds no notes, or `read` failed.
     pub fn read<T>(
         &self,
         path: &Path,
+        same_request: Duration,
         read: impl FnOnce(&NotesState<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut loaded = lock(&self.loaded);
@@ -184,7 +191,13 @@ impl Notes {
             }
         };
         let current = loaded.insert(current);
-        current.update(path)?;
+        let is_listed = current
+            .listed
+            .is_some_and(|listed| listed.elapsed() < same_request);
+        if !is_listed {
+            current.update(path)?;
+            current.listed = Some(Instant::now());
+        }
         read(&NotesState {
             connection: &current.connection,
             profile: dialect.profile(),
@@ -226,6 +239,7 @@ impl Loaded {
             project,
             problems: Vec::new(),
             version: 0,
+            listed: None,
         })
     }
 

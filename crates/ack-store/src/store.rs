@@ -187,7 +187,7 @@ impl Store {
 
     fn database_state(&self) -> Result<FileState, StoreError> {
         if folder::is_notes(&self.path) {
-            return self.notes.read(&self.real_path(), |notes| {
+            return self.notes.read(&self.real_path(), Duration::ZERO, |notes| {
                 Ok(FileState::of_notes(notes.version, notes.bytes))
             });
         }
@@ -285,20 +285,21 @@ impl Store {
         &self,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.notes.read(&self.real_path(), |notes| {
-            let state = FileState::of_notes(notes.version, notes.bytes);
-            let source = Origin {
-                connection: notes.connection,
-                second: None,
-                opening: Opening::Parsed,
-                profile: Some(notes.profile),
-            };
-            let result = self.read_from(source, &state, read);
-            let ended = notes.connection.execute_batch("COMMIT");
-            let (value, _) = result?;
-            ended.map_err(|error| StoreError::sqlite(&self.path, error))?;
-            Ok(value)
-        })
+        self.notes
+            .read(&self.real_path(), folder::SAME_REQUEST, |notes| {
+                let state = FileState::of_notes(notes.version, notes.bytes);
+                let source = Origin {
+                    connection: notes.connection,
+                    second: None,
+                    opening: Opening::Parsed,
+                    profile: Some(notes.profile),
+                };
+                let result = self.read_from(source, &state, read);
+                let ended = notes.connection.execute_batch("COMMIT");
+                let (value, _) = result?;
+                ended.map_err(|error| StoreError::sqlite(&self.path, error))?;
+                Ok(value)
+            })
     }
 
     fn retry<T>(
