@@ -12,12 +12,13 @@ mod front_matter;
 mod listing;
 mod note;
 
-use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, params};
+use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use self::listing::{FileEntry, Listing};
@@ -134,7 +135,10 @@ pub struct Notes {
 #[derive(Debug)]
 struct Loaded {
     dialect: Dialect,
-    files: BTreeMap<PathBuf, ReadFile>,
+    /// By their paths in the folder. Paths are compared byte by byte, which is faster than by parts.
+    files: FxHashMap<OsString, ReadFile>,
+    /// The length of all files.
+    bytes: u64,
     connection: Connection,
     /// The project of notes that name none.
     project: Option<String>,
@@ -181,16 +185,13 @@ impl Notes {
     ) -> Result<T, StoreError> {
         let mut loaded = lock(&self.loaded);
         let dialect = Dialect::of(path);
-        if dialect == Dialect::ServerMemory {
-            expect_graph(path)?;
-        }
-        let current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
+        // What fails in the middle of an update is read anew next time.
+        let mut current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
             Some(current) => current,
             None => {
                 Loaded::empty(path, dialect).map_err(|error| StoreError::sqlite(path, error))?
             }
         };
-        let current = loaded.insert(current);
         let is_listed = current
             .listed
             .is_some_and(|listed| listed.elapsed() < same_request);
@@ -198,11 +199,12 @@ impl Notes {
             current.update(path)?;
             current.listed = Some(Instant::now());
         }
+        let current = loaded.insert(current);
         read(&NotesState {
             connection: &current.connection,
             profile: dialect.profile(),
             version: current.version,
-            bytes: current.files.values().map(|file| file.entry.length).sum(),
+            bytes: current.bytes,
         })
     }
 
@@ -234,7 +236,8 @@ impl Loaded {
             .flatten();
         Ok(Self {
             dialect,
-            files: BTreeMap::new(),
+            files: FxHashMap::default(),
+            bytes: 0,
             connection,
             project,
             problems: Vec::new(),
@@ -256,33 +259,37 @@ impl Loaded {
                 path: path.to_owned(),
             });
         }
+        let is_known = |entry: &&FileEntry| {
+            let known = self.files.get(entry.relative.as_os_str());
+            known.is_some_and(|known| !known.is_fresh && known.entry == **entry)
+        };
         let changed: Vec<&FileEntry> = listing
             .files
             .iter()
-            .filter(|(relative, entry)| {
-                self.files
-                    .get(*relative)
-                    .is_none_or(|known| known.is_fresh || known.entry != **entry)
-            })
-            .map(|(_, entry)| entry)
+            .filter(|entry| !is_known(entry))
             .collect();
-        let gone: Vec<PathBuf> = self
-            .files
-            .keys()
-            .filter(|relative| !listing.files.contains_key(*relative))
-            .cloned()
-            .collect();
-        if changed.is_empty() && gone.is_empty() && self.version != 0 {
+        // If none is gone, each known file is listed, and so is each that changed.
+        if changed.is_empty() && listing.files.len() == self.files.len() && self.version != 0 {
             return Ok(());
         }
-        let read = read_files(self.dialect, &changed);
-        self.store(read, &gone)
+        if self.dialect == Dialect::ServerMemory {
+            expect_graph(path)?;
+        }
+        let read = read_files(self.dialect, path, &changed);
+        self.store(read, &listing)
             .map_err(|error| StoreError::sqlite(path, error))?;
         self.set_problems(&listing);
+        self.bytes = listing.files.iter().map(|entry| entry.length).sum();
+        let mut contents: Vec<(&OsString, u64)> = self
+            .files
+            .iter()
+            .map(|(relative, file)| (relative, file.hash))
+            .collect();
+        contents.sort_unstable();
         let mut hash = Xxh3::new();
-        for (relative, file) in &self.files {
-            hash.update(relative.as_os_str().as_encoded_bytes());
-            hash.update(&file.hash.to_ne_bytes());
+        for (relative, content) in contents {
+            hash.update(relative.as_encoded_bytes());
+            hash.update(&content.to_ne_bytes());
         }
         self.version = hash.digest().max(1);
         Ok(())
@@ -292,17 +299,24 @@ impl Loaded {
     fn store(
         &mut self,
         read: Vec<(ReadFile, Vec<Note>)>,
-        gone: &[PathBuf],
+        listing: &Listing,
     ) -> rusqlite::Result<()> {
         self.connection
             .execute_batch("PRAGMA query_only = OFF; BEGIN")?;
+        let listed: FxHashSet<&OsStr> = listing
+            .files
+            .iter()
+            .map(|entry| entry.relative.as_os_str())
+            .collect();
+        let is_gone = |relative: &&OsString| !listed.contains(relative.as_os_str());
+        let gone: Vec<OsString> = self.files.keys().filter(is_gone).cloned().collect();
         for relative in gone {
-            self.files.remove(relative);
-            remove(&self.connection, relative)?;
+            self.files.remove(&relative);
+            remove(&self.connection, Path::new(&relative))?;
         }
         for (file, notes) in read {
             let relative = file.entry.relative.clone();
-            let known = self.files.insert(relative.clone(), file.clone());
+            let known = self.files.insert(relative.clone().into(), file.clone());
             if known.as_ref().is_some_and(|known| known.hash == file.hash) {
                 continue;
             }
@@ -323,6 +337,8 @@ impl Loaded {
             let name = ack_api::text::line(&file.entry.relative.to_string_lossy(), 120);
             Some(format!("`{name}` {}", file.problem.as_ref()?))
         });
+        let mut files: Vec<String> = files.collect();
+        files.sort();
         let mut problems: Vec<String> = listing.problems.iter().cloned().chain(files).collect();
         if problems.len() > MAX_PROBLEMS {
             let more = problems.len() - MAX_PROBLEMS;
@@ -360,7 +376,7 @@ fn expect_graph(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Reads files on a few threads.
-fn read_files(dialect: Dialect, entries: &[&FileEntry]) -> Vec<(ReadFile, Vec<Note>)> {
+fn read_files(dialect: Dialect, root: &Path, entries: &[&FileEntry]) -> Vec<(ReadFile, Vec<Note>)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = entries.len().div_ceil(threads.min(MAX_THREADS)).max(64);
     let mut left = MAX_FOLDER_BYTES;
@@ -379,7 +395,7 @@ fn read_files(dialect: Dialect, entries: &[&FileEntry]) -> Vec<(ReadFile, Vec<No
                 scope.spawn(move || {
                     let read = part
                         .iter()
-                        .map(|(entry, fits)| read_file(dialect, entry, *fits));
+                        .map(|(entry, fits)| read_file(dialect, root, entry, *fits));
                     read.collect::<Vec<_>>()
                 })
             })
@@ -395,7 +411,12 @@ fn read_files(dialect: Dialect, entries: &[&FileEntry]) -> Vec<(ReadFile, Vec<No
     })
 }
 
-fn read_file(dialect: Dialect, entry: &FileEntry, fits: bool) -> (ReadFile, Vec<Note>) {
+fn read_file(
+    dialect: Dialect,
+    root: &Path,
+    entry: &FileEntry,
+    fits: bool,
+) -> (ReadFile, Vec<Note>) {
     let begun = SystemTime::now();
     let mut file = ReadFile {
         entry: entry.clone(),
@@ -417,7 +438,11 @@ fn read_file(dialect: Dialect, entry: &FileEntry, fits: bool) -> (ReadFile, Vec<
         ));
         return (file, Vec::new());
     }
-    let content = match files::read(&entry.path, MAX_FILE_BYTES) {
+    let path = match dialect {
+        Dialect::ServerMemory => root.to_owned(),
+        _ => root.join(&entry.relative),
+    };
+    let content = match files::read(&path, MAX_FILE_BYTES) {
         Ok(content) => content,
         Err(error) => {
             // It may be replaced at this moment: it is read again next time.

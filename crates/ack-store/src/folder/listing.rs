@@ -1,6 +1,5 @@
 //! Lists the files of a folder, with what shows that one of them changed.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,9 +17,7 @@ const SETTLED_AFTER: Duration = Duration::from_secs(3);
 /// A file with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Its path in the folder.
+    /// Its path in the folder, or the name of a single file.
     pub relative: PathBuf,
     /// Its length in bytes.
     pub length: u64,
@@ -32,9 +29,8 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    fn of(path: &Path, relative: &Path, metadata: &std::fs::Metadata) -> Self {
+    fn of(relative: &Path, metadata: &std::fs::Metadata) -> Self {
         Self {
-            path: path.to_owned(),
             relative: relative.to_owned(),
             length: metadata.len(),
             modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
@@ -58,8 +54,8 @@ impl FileEntry {
 /// The files of a folder.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// By their path in the folder.
-    pub files: BTreeMap<PathBuf, FileEntry>,
+    /// In no order, each once.
+    pub files: Vec<FileEntry>,
     /// What could not be looked into.
     pub problems: Vec<String>,
 }
@@ -74,9 +70,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
         let name = PathBuf::from(path.file_name().unwrap_or_default());
-        listing
-            .files
-            .insert(name.clone(), FileEntry::of(path, &name, &metadata));
+        listing.files.push(FileEntry::of(&name, &metadata));
         return Ok(listing);
     }
     // A folder that cannot be read at all is an error, one inside it is a problem.
@@ -121,10 +115,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             ));
             break;
         }
-        listing.files.insert(
-            relative.to_owned(),
-            FileEntry::of(entry.path(), relative, &metadata),
-        );
+        listing.files.push(FileEntry::of(relative, &metadata));
     }
     Ok(listing)
 }
