@@ -111,6 +111,33 @@ fn a_note_that_changes_is_seen_by_the_next_question() {
 }
 
 #[test]
+fn changes_that_the_folders_own_events_do_not_tell_are_seen_too() {
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("kept/notes");
+    let inside = write(&folder, "deploy.md", "# Deploy on Tuesday");
+    let (_root, service) = over(&folder);
+    assert_eq!(found(&service, "tuesday"), ["deploy"]);
+    // By a name in another folder.
+    let elsewhere = outer.path().join("elsewhere.md");
+    fs::hard_link(&inside, &elsewhere).unwrap();
+    assert_eq!(found(&service, "tuesday"), ["deploy"]);
+    fs::write(&elsewhere, "# Deploy on Fridays").unwrap();
+    assert_eq!(found(&service, "fridays"), ["deploy"]);
+    fs::remove_file(elsewhere).unwrap();
+    assert_eq!(found(&service, "fridays"), ["deploy"]);
+    // Another folder in its place, by renaming a folder above it.
+    fs::rename(outer.path().join("kept"), outer.path().join("old")).unwrap();
+    write(&folder, "rollback.md", "# Rollback with one command");
+    assert_eq!(found(&service, "rollback"), ["rollback"]);
+    assert_eq!(found(&service, "fridays"), Vec::<String>::new());
+    // A note in a folder that was empty when the folder was listed.
+    fs::create_dir_all(folder.join("a/b")).unwrap();
+    assert_eq!(found(&service, "rollback"), ["rollback"]);
+    write(&folder, "a/b/canary.md", "# Canary first");
+    assert_eq!(found(&service, "canary"), ["a/b/canary"]);
+}
+
+#[test]
 fn links_between_notes_lead_from_one_to_the_other() {
     let folder = tempfile::tempdir().unwrap();
     write(

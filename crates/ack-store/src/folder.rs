@@ -13,10 +13,12 @@ mod listing;
 mod note;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
+use ack_sys::watch::Watch;
 use rusqlite::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -38,6 +40,9 @@ pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(50);
 const MAX_PROBLEMS: usize = 20;
 /// How many threads read files.
 const MAX_THREADS: usize = 4;
+/// A watched folder is listed again after this time: what is written through a mapping of a file
+/// makes no event.
+const WATCHED_FOR: Duration = Duration::from_secs(60);
 /// How much of a session's file is searched for the folder that it ran in.
 const SESSION_HEAD_BYTES: usize = 64 << 10;
 
@@ -145,8 +150,36 @@ struct Loaded {
     problems: Vec<String>,
     /// A hash of all contents.
     version: u64,
-    /// When the folder was listed last.
-    listed: Option<Instant>,
+    listed: Option<Listed>,
+}
+
+/// When a folder was listed last, and what tells whether it changed since then.
+#[derive(Debug)]
+struct Listed {
+    at: Instant,
+    watch: Watch,
+    /// Device and inode of the folder: another one may take its place.
+    folder: Option<(u64, u64)>,
+}
+
+impl Listed {
+    fn now(watch: Watch, folder: Option<(u64, u64)>) -> Self {
+        let at = Instant::now();
+        Self { at, watch, folder }
+    }
+
+    /// Whether listing it again would find the same.
+    fn is_current(&self, path: &Path, same_request: Duration) -> bool {
+        let age = self.at.elapsed();
+        age < same_request
+            || age < WATCHED_FOR && self.folder == identity(path) && !self.watch.has_changed()
+    }
+}
+
+/// Device and inode of a folder.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
 }
 
 /// A file as it was read.
@@ -157,6 +190,8 @@ struct ReadFile {
     is_fresh: bool,
     hash: u64,
     problem: Option<String>,
+    /// It could not be read.
+    is_unread: bool,
 }
 
 /// One state of the notes.
@@ -173,7 +208,7 @@ pub struct NotesState<'a> {
 
 impl Notes {
     /// Reads what changed, and passes the present state to `read`. The folder is not listed again if
-    /// that was done less than `same_request` ago.
+    /// that was done less than `same_request` ago, or if it is watched and nothing changed in it.
     ///
     /// # Errors
     /// The folder cannot be listed or holds no notes, or `read` failed.
@@ -192,12 +227,12 @@ impl Notes {
                 Loaded::empty(path, dialect).map_err(|error| StoreError::sqlite(path, error))?
             }
         };
-        let is_listed = current
+        let is_current = current
             .listed
-            .is_some_and(|listed| listed.elapsed() < same_request);
-        if !is_listed {
+            .as_ref()
+            .is_some_and(|listed| listed.is_current(path, same_request));
+        if !is_current {
             current.update(path)?;
-            current.listed = Some(Instant::now());
         }
         let current = loaded.insert(current);
         read(&NotesState {
@@ -248,11 +283,12 @@ impl Loaded {
 
     /// Brings the rows up to date with the files.
     fn update(&mut self, path: &Path) -> Result<(), StoreError> {
+        let folder = identity(path);
         let io = |source| StoreError::Io {
             path: path.to_owned(),
             source,
         };
-        let listing =
+        let mut listing =
             listing::list(path, &|relative| self.dialect.holds_memories(relative)).map_err(io)?;
         if self.dialect == Dialect::Markdown && listing.files.is_empty() {
             return Err(StoreError::NoNotes {
@@ -270,6 +306,7 @@ impl Loaded {
             .collect();
         // If none is gone, each known file is listed, and so is each that changed.
         if changed.is_empty() && listing.files.len() == self.files.len() && self.version != 0 {
+            self.listed = Some(Listed::now(listing.watch, folder));
             return Ok(());
         }
         if self.dialect == Dialect::ServerMemory {
@@ -292,6 +329,10 @@ impl Loaded {
             hash.update(&content.to_ne_bytes());
         }
         self.version = hash.digest().max(1);
+        if self.files.values().any(|file| file.is_unread) {
+            listing.watch.give_up();
+        }
+        self.listed = Some(Listed::now(listing.watch, folder));
         Ok(())
     }
 
@@ -423,6 +464,7 @@ fn read_file(
         is_fresh: false,
         hash: 0,
         problem: None,
+        is_unread: false,
     };
     if entry.length > MAX_FILE_BYTES {
         file.problem = Some(format!(
@@ -447,6 +489,7 @@ fn read_file(
         Err(error) => {
             // It may be replaced at this moment: it is read again next time.
             file.is_fresh = true;
+            file.is_unread = true;
             file.problem = Some(format!("cannot be read: {error}"));
             return (file, Vec::new());
         }

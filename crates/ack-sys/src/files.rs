@@ -44,9 +44,11 @@ pub fn is_special(path: &Path) -> bool {
 /// # Errors
 /// See [`open`]; also if the file holds more than `max_bytes`.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
-    let mut content = Vec::new();
-    open(path)?
-        .take(max_bytes.saturating_add(1))
+    let file = open(path)?;
+    // One byte more than the file has, so that one read takes all and a second one finds the end.
+    let length = file.metadata()?.len().min(max_bytes).min(1 << 20);
+    let mut content = Vec::with_capacity(usize::try_from(length + 1).unwrap_or_default());
+    file.take(max_bytes.saturating_add(1))
         .read_to_end(&mut content)?;
     if content.len() as u64 > max_bytes {
         return Err(Error::new(

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ack_sys::watch::Watch;
 use walkdir::WalkDir;
 
 /// The most files that are read.
@@ -58,6 +59,8 @@ pub struct Listing {
     pub files: Vec<FileEntry>,
     /// What could not be looked into.
     pub problems: Vec<String>,
+    /// The folders, watched since before they were listed.
+    pub watch: Watch,
 }
 
 /// Lists the Markdown files in a folder that `wanted` lets through, or the one file that the path
@@ -92,6 +95,10 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
                 continue;
             }
         };
+        if entry.file_type().is_dir() {
+            listing.watch.add(entry.path());
+            continue;
+        }
         let is_markdown = entry
             .path()
             .extension()
@@ -114,6 +121,10 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
                 "it holds more than {MAX_FILES} files; the rest was left out"
             ));
             break;
+        }
+        // It can be written by a name in a folder that is not watched.
+        if metadata.nlink() > 1 {
+            listing.watch.give_up();
         }
         listing.files.push(FileEntry::of(relative, &metadata));
     }
