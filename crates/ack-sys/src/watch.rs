@@ -1,0 +1,249 @@
+//! Tells whether anything in some folders changed, without listing them again.
+//!
+//! On Linux the kernel queues an event (inotify) before the call that made the change returns, so
+//! what was changed before a question is seen by that question. All watches of a process share one
+//! queue, because a user has only some hundred of them. Where nothing can be watched (another
+//! system, a network file system, a limit of the system), everything counts as changed.
+//!
+//! What is written through a mapping of a file makes no event.
+
+use std::path::Path;
+
+#[cfg(target_os = "linux")]
+pub use linux::Watch;
+#[cfg(not(target_os = "linux"))]
+pub use other::Watch;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+    use nix::errno::Errno;
+    use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+    use nix::sys::statfs;
+
+    use super::Path;
+
+    /// The most folders of one watch. A user's processes share a limit of some ten thousand.
+    const MAX_FOLDERS: usize = 2_000;
+
+    /// Folders that are watched.
+    #[derive(Debug, Default)]
+    pub struct Watch {
+        has_changed: Arc<AtomicBool>,
+        descriptors: Vec<WatchDescriptor>,
+        is_incomplete: bool,
+    }
+
+    /// The queue of the process.
+    struct Queue {
+        inotify: Inotify,
+        /// Two watches may be about one folder.
+        watched: HashMap<WatchDescriptor, Vec<Arc<AtomicBool>>>,
+    }
+
+    static QUEUE: Mutex<Option<Queue>> = Mutex::new(None);
+
+    impl Watch {
+        /// Also watches a folder, not the folders in it. Changes from now on count.
+        pub fn add(&mut self, folder: &Path) {
+            if !self.is_incomplete && self.try_add(folder).is_none() {
+                self.is_incomplete = true;
+            }
+        }
+
+        /// Says that something cannot be watched: from now on everything counts as changed.
+        pub fn give_up(&mut self) {
+            self.is_incomplete = true;
+        }
+
+        /// Whether something changed since the folders were added, or may have.
+        pub fn has_changed(&self) -> bool {
+            if self.is_incomplete {
+                return true;
+            }
+            let mut queue = lock();
+            match queue.as_mut() {
+                Some(queue) => queue.read(),
+                None => return true,
+            }
+            self.has_changed.load(Ordering::Acquire)
+        }
+
+        fn try_add(&mut self, folder: &Path) -> Option<()> {
+            if self.descriptors.len() >= MAX_FOLDERS || !is_local(folder) {
+                return None;
+            }
+            let mut guard = lock();
+            if guard.is_none() {
+                let flags = InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC;
+                *guard = Some(Queue {
+                    inotify: Inotify::init(flags).ok()?,
+                    watched: HashMap::new(),
+                });
+            }
+            let queue = guard.as_mut()?;
+            let flags = AddWatchFlags::IN_MODIFY
+                | AddWatchFlags::IN_ATTRIB
+                | AddWatchFlags::IN_CREATE
+                | AddWatchFlags::IN_DELETE
+                | AddWatchFlags::IN_MOVE
+                | AddWatchFlags::IN_DELETE_SELF
+                | AddWatchFlags::IN_MOVE_SELF
+                | AddWatchFlags::IN_ONLYDIR;
+            let descriptor = queue.inotify.add_watch(folder, flags).ok()?;
+            let watches = queue.watched.entry(descriptor).or_default();
+            watches.push(Arc::clone(&self.has_changed));
+            self.descriptors.push(descriptor);
+            Some(())
+        }
+    }
+
+    impl Drop for Watch {
+        fn drop(&mut self) {
+            let mut guard = lock();
+            let Some(queue) = guard.as_mut() else {
+                return;
+            };
+            for descriptor in &self.descriptors {
+                let Some(watches) = queue.watched.get_mut(descriptor) else {
+                    continue;
+                };
+                watches.retain(|watch| !Arc::ptr_eq(watch, &self.has_changed));
+                if watches.is_empty() {
+                    queue.watched.remove(descriptor);
+                    // It fails where the folder is gone, and the watch with it.
+                    let _ = queue.inotify.rm_watch(*descriptor);
+                }
+            }
+            if queue.watched.is_empty() {
+                *guard = None;
+            }
+        }
+    }
+
+    impl Queue {
+        /// Reads all events and marks the watches that they are about.
+        fn read(&mut self) {
+            loop {
+                match self.inotify.read_events() {
+                    Ok(events) => {
+                        for event in events {
+                            match self.watched.get(&event.wd) {
+                                Some(watches) => mark(watches),
+                                // Events were lost, or the folder is watched no more.
+                                None => self.mark_all_if(event.mask),
+                            }
+                        }
+                    }
+                    Err(Errno::EINTR) => {}
+                    Err(Errno::EAGAIN) => return,
+                    Err(_) => return self.watched.values().for_each(|watches| mark(watches)),
+                }
+            }
+        }
+
+        fn mark_all_if(&self, mask: AddWatchFlags) {
+            if mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+                self.watched.values().for_each(|watches| mark(watches));
+            }
+        }
+    }
+
+    fn mark(watches: &[Arc<AtomicBool>]) {
+        for watch in watches {
+            watch.store(true, Ordering::Release);
+        }
+    }
+
+    fn lock() -> MutexGuard<'static, Option<Queue>> {
+        QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether only this machine changes the folder, so that the kernel sees each change.
+    fn is_local(folder: &Path) -> bool {
+        let local = [
+            statfs::EXT4_SUPER_MAGIC,
+            statfs::XFS_SUPER_MAGIC,
+            statfs::BTRFS_SUPER_MAGIC,
+            statfs::F2FS_SUPER_MAGIC,
+            statfs::TMPFS_MAGIC,
+            statfs::OVERLAYFS_SUPER_MAGIC,
+        ];
+        statfs::statfs(folder).is_ok_and(|found| local.contains(&found.filesystem_type()))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use super::Path;
+
+    /// Folders that would be watched if the system could do that in time.
+    #[derive(Debug, Default)]
+    pub struct Watch;
+
+    impl Watch {
+        /// Does nothing.
+        pub fn add(&mut self, _folder: &Path) {}
+
+        /// Does nothing.
+        pub fn give_up(&mut self) {}
+
+        /// Always true.
+        pub fn has_changed(&self) -> bool {
+            true
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use super::Watch;
+
+    #[test]
+    fn every_change_is_seen_at_once_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("note");
+        let new = folder.path().join("new");
+        fs::write(&note, "a").unwrap();
+        let changes: [(&str, &dyn Fn()); 6] = [
+            ("written", &|| fs::write(&note, "b").unwrap()),
+            ("made", &|| fs::write(&new, "").unwrap()),
+            ("renamed", &|| fs::rename(&new, &note).unwrap()),
+            ("a folder", &|| fs::create_dir(&new).unwrap()),
+            ("metadata", &|| {
+                let file = fs::File::open(&note).unwrap();
+                file.set_modified(std::time::UNIX_EPOCH).unwrap();
+            }),
+            ("removed", &|| fs::remove_file(&note).unwrap()),
+        ];
+        for (name, change) in changes {
+            let mut watch = Watch::default();
+            let mut second = Watch::default();
+            watch.add(folder.path());
+            second.add(folder.path());
+            let _ = fs::read(&note);
+            assert!(!watch.has_changed(), "{name}: before");
+            change();
+            assert!(watch.has_changed(), "{name}: after");
+            assert!(watch.has_changed(), "{name}: it stays changed");
+            drop(watch);
+            assert!(second.has_changed(), "{name}: the other watch");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_watched_counts_as_changed() {
+        let mut watch = Watch::default();
+        watch.add(std::path::Path::new("/proc/self"));
+        assert!(watch.has_changed());
+        let mut watch = Watch::default();
+        watch.give_up();
+        assert!(watch.has_changed());
+        assert!(Watch::default().has_changed(), "nothing is watched");
+    }
+}
