@@ -39,7 +39,7 @@ pub enum CliError {
     /// A decision about memories cannot be made.
     #[error(transparent)]
     Curate(CurateError),
-    /// Nobody who may decide asked for it.
+    /// Only a person, or a script with their token, may ask for this.
     #[error("nothing was decided: {problem}")]
     Curator {
         /// What is missing.

@@ -11,7 +11,7 @@ pub enum ErrorCode {
     CannotServe,
     /// The request exceeded its time limit.
     DeadlineExceeded,
-    /// Nobody who may decide about memories asked for it.
+    /// Only a person, or a script with their token, may decide about memories.
     DecisionRefused,
     /// An import was refused.
     ImportRefused,

@@ -1,4 +1,4 @@
-//! The decision log: what people decided about memories, next to a store that nobody writes to.
+//! The decision log: what people decided about the memories of a store, which itself stays as it is.
 //!
 //! `decisions.jsonl` holds one [`Decision`] per line and only grows. The last line about a memory
 //! counts. It is bound to the memory's content by a digest: when the content changes, the decision
@@ -20,7 +20,7 @@ pub enum Verdict {
     Approve,
     /// Agents see it, and it matters beyond its own project.
     Promote,
-    /// Nobody sees it.
+    /// It is hidden from everybody.
     Reject,
     /// It waits for review again.
     Stage,
@@ -30,7 +30,7 @@ pub enum Verdict {
     Merge,
     /// Agents see it, with the fields of `edit` in place of the store's.
     Edit,
-    /// The earlier decisions are taken back: the store's own status counts.
+    /// Takes earlier decisions back: the status in the store counts again.
     Withdraw,
 }
 

@@ -7,15 +7,18 @@
 //! row of the store is approved, or the overview is itself a memory (a summary of claude-mem) whose
 //! status is allowed.
 
+mod overviews;
+
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::layout::{Field, MemorySource, OverviewSource, SessionSource, exact};
+use self::overviews::{Overview, content};
+use super::layout::{SessionSource, exact};
 use super::{Snapshot, record, values};
 use crate::StoreError;
-use ack_api::memory::{Memory, Overviews, Status, StatusFilter, fold_name};
+use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
@@ -28,8 +31,6 @@ const MAX_SESSIONS: usize = 20_000;
 /// How many memories of a session are kept: one that may be shown, and a few that can provide its
 /// title.
 pub const MAX_MEMBERS: usize = 8;
-/// The largest overview in bytes.
-const OVERVIEW_CAP: usize = 1_500;
 
 /// Memories by the name or the id of their session, at most [`MAX_MEMBERS`] each, in stored order.
 pub type Members = HashMap<String, Vec<(RowKey, String)>>;
@@ -56,15 +57,6 @@ pub struct RecentSession {
     headings: Vec<(String, String)>,
 }
 
-/// A session to find overviews of.
-#[derive(Clone, Copy)]
-struct SessionRef<'a> {
-    /// One of its names.
-    name: &'a str,
-    /// The project whose overviews come first.
-    project: Option<&'a str>,
-}
-
 /// A row of a table of sessions.
 struct SessionRow {
     /// Every value by which a memory may name it.
@@ -72,13 +64,6 @@ struct SessionRow {
     title: Option<String>,
     project: Option<String>,
     started: Option<Timestamp>,
-}
-
-/// An overview that may be shown.
-struct Overview {
-    text: String,
-    /// The memory, if the overview is one.
-    memory: Option<Memory>,
 }
 
 impl RecentSession {
@@ -404,158 +389,6 @@ impl Snapshot<'_> {
         }
         Ok(())
     }
-
-    fn overview(
-        &self,
-        names: &[String],
-        project: Option<&str>,
-        filter: StatusFilter,
-    ) -> Result<Option<Overview>, StoreError> {
-        if self.overviews == Some(Overviews::Hide) {
-            return Ok(None);
-        }
-        for source in self
-            .layout
-            .overviews
-            .iter()
-            .filter(|source| !source.content.is_empty())
-        {
-            for name in names {
-                let found = match source
-                    .memories
-                    .and_then(|number| self.layout.sources.get(number))
-                {
-                    Some(memories) => self.summary_overview(
-                        source,
-                        memories,
-                        SessionRef { name, project },
-                        filter,
-                    )?,
-                    None => self.recorded_overview(source, SessionRef { name, project }, filter)?,
-                };
-                if found.is_some() {
-                    return Ok(found);
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// An overview that is not a memory, if overviews may be shown.
-    fn recorded_overview(
-        &self,
-        source: &OverviewSource,
-        session: SessionRef<'_>,
-        filter: StatusFilter,
-    ) -> Result<Option<Overview>, StoreError> {
-        let status = source.status.as_deref();
-        let mut statement = self.fail(
-            self.connection
-                .prepare(&select(source, status.unwrap_or("NULL"))),
-        )?;
-        let mut rows = self.fail(statement.query((session.name, session.project)))?;
-        while let Some(row) = self.fail(rows.next())? {
-            if status.is_some()
-                && !values::status(self.fail(row.get_ref(0))?)
-                    .is_ok_and(|status| filter.allows(status))
-            {
-                continue;
-            }
-            if let Some(text) = self.fail(content(row, source, 1))? {
-                let overviews_shown = self.may_show_overviews()?;
-                return Ok(overviews_shown.then_some(Overview { text, memory: None }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// An overview that is a memory, if its status is allowed.
-    fn summary_overview(
-        &self,
-        source: &OverviewSource,
-        memories: &MemorySource,
-        session: SessionRef<'_>,
-        filter: StatusFilter,
-    ) -> Result<Option<Overview>, StoreError> {
-        let list = memories.select_list();
-        let mut statement = self.fail(self.connection.prepare(&select(source, &list)))?;
-        let mut rows = self.fail(statement.query((session.name, session.project)))?;
-        while let Some(row) = self.fail(rows.next())? {
-            if !filter.allows(self.fail(record::status(row, memories, self.rule()))?) {
-                continue;
-            }
-            let first = 2 + Field::ALL.len() + memories.narrative.len();
-            if let Some(text) = self.fail(content(row, source, first))? {
-                let memory = self.fail(record::memory(row, memories, self.rule()))?;
-                return Ok(Some(Overview {
-                    text,
-                    memory: Some(memory),
-                }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether overviews that are not memories may be shown: the owner allows it, or has not
-    /// decided and every row is approved.
-    fn may_show_overviews(&self) -> Result<bool, StoreError> {
-        if let Some(known) = self.overviews_shown.get() {
-            return Ok(known);
-        }
-        let overviews_shown = match self.overviews {
-            Some(policy) => policy == Overviews::Show,
-            None => self.is_all_approved()?,
-        };
-        self.overviews_shown.set(Some(overviews_shown));
-        Ok(overviews_shown)
-    }
-
-    fn is_all_approved(&self) -> Result<bool, StoreError> {
-        if !self.decisions.is_empty() {
-            return self.is_all_approved_by_decisions();
-        }
-        for (_, source) in self.sources() {
-            let sql = match source.column(Field::Status) {
-                Some(status) => format!("SELECT DISTINCT {} FROM {}", exact(status), source.table),
-                None if self.unreviewed.status() == Status::Approved => continue,
-                None => format!("SELECT NULL FROM {} LIMIT 1", source.table),
-            };
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let status = values::status(self.fail(row.get_ref(0))?);
-                if !status.is_ok_and(|status| StatusFilter::Approved.allows(status)) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-}
-
-impl Snapshot<'_> {
-    fn is_all_approved_by_decisions(&self) -> Result<bool, StoreError> {
-        for (_, source) in self.sources() {
-            let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let status = self.fail(record::status(row, source, self.rule()))?;
-                if !StatusFilter::Approved.allows(status) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-}
-
-impl Overview {
-    /// Whether the overview was never reviewed.
-    fn is_unreviewed(&self) -> bool {
-        let status = self.memory.as_ref().map(|memory| memory.status);
-        !status.is_some_and(|status| StatusFilter::Approved.allows(status))
-    }
 }
 
 /// A title, unless it is empty.
@@ -570,44 +403,4 @@ fn is_heading(memory: &Memory) -> bool {
         .as_ref()
         .is_some_and(|text| text.starts_with(memory.title.trim_end_matches('…')));
     !borrowed && memory.title != record::UNTITLED
-}
-
-/// SQL that finds the overviews of a session (`?1`): those of a project (`?2`) first, then the
-/// newest. It selects `list`, followed by the columns of the text.
-fn select(source: &OverviewSource, list: &str) -> String {
-    let columns: Vec<&str> = source
-        .content
-        .iter()
-        .map(|(_, column)| column.as_str())
-        .collect();
-    format!(
-        "SELECT {list}, {} FROM {} WHERE {} = ?1 ORDER BY ({} IS ?2) DESC, {} DESC LIMIT 50",
-        columns.join(", "),
-        source.table,
-        exact(&source.session),
-        exact(source.project.as_deref().unwrap_or("NULL")),
-        exact(&source.order)
-    )
-}
-
-/// The text of an overview whose columns start at `first`. `None` if all of them are empty.
-fn content(
-    row: &rusqlite::Row<'_>,
-    source: &OverviewSource,
-    first: usize,
-) -> rusqlite::Result<Option<String>> {
-    let mut parts = Vec::new();
-    for (position, (label, _)) in source.content.iter().enumerate() {
-        let (value, _) = values::string(row.get_ref(first + position)?);
-        let part = text::block(&value.unwrap_or_default());
-        if !part.is_empty() {
-            parts.push(if label.is_empty() {
-                part
-            } else {
-                format!("{label}: {part}")
-            });
-        }
-    }
-    let text = text::cut(&parts.join("\n"), OVERVIEW_CAP).0.into_owned();
-    Ok(Some(text).filter(|text| !text.is_empty()))
 }

@@ -1,0 +1,257 @@
+//! How a store is read while others write it: in place, through SQLite's log, or from a private copy.
+
+use std::path::Path;
+use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
+
+use ack_sys::heap;
+
+use super::{Access, MAX_EAGER_COPY_BYTES, Origin, Store};
+use crate::copies::{CopyFiles, PrivateCopy};
+use crate::open::{self, FileState, Opening, Sidecars};
+use crate::{Snapshot, StoreError, idle, image, lock};
+
+/// How many disturbed reads without locks are allowed before a copy is made.
+const MAX_DISTURBED_READS: u32 = 3;
+/// If a read takes longer than this and is disturbed, the next attempt makes a copy: the same
+/// writer would disturb it again.
+const SLOW_READ: Duration = Duration::from_millis(250);
+/// How many times to read an image that a writer invalidates.
+const MAX_IMAGE_ATTEMPTS: u32 = 3;
+/// Scanning a smaller database takes less time than opening it a second time.
+const MIN_PARALLEL_BYTES: u64 = 1 << 20;
+
+impl Store {
+    /// Reads until a read was not disturbed.
+    pub(super) fn retry<T>(
+        &self,
+        timeout: Duration,
+        access: Access,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let started = Instant::now();
+        let path = self.real_path();
+        let (mut attempts, mut disturbances) = (0, 0);
+        // Why the last attempt failed, to report on time-out.
+        let mut last_error: Option<StoreError> = None;
+        loop {
+            if attempts > 0 {
+                // Reading a large store may take longer than the timeout: try a copy before giving
+                // up.
+                let elapsed = started.elapsed();
+                let may_copy = disturbances > 0 && last_error.is_none() && elapsed < timeout * 2;
+                if elapsed > timeout && may_copy {
+                    disturbances = MAX_DISTURBED_READS;
+                } else if elapsed > timeout {
+                    return Err(last_error.unwrap_or_else(|| StoreError::Unsteady {
+                        path: self.path.clone(),
+                        attempts,
+                    }));
+                }
+                std::thread::sleep(Duration::from_millis(u64::from(attempts.min(16))));
+            }
+            attempts += 1;
+            let gate = lock(&self.gate);
+            let (state, opening) = open::inspect(&path)?;
+            match opening {
+                Opening::AtRest if disturbances < MAX_DISTURBED_READS => {
+                    drop(gate);
+                    let began = Instant::now();
+                    if let Some(result) = self.in_place(&path, opening, &state, read) {
+                        self.note_unlocked_read(Some(&state));
+                        *lock(&self.copy) = None;
+                        return result;
+                    }
+                    disturbances += 1;
+                    if began.elapsed() > SLOW_READ && state.bytes() <= MAX_EAGER_COPY_BYTES {
+                        disturbances = MAX_DISTURBED_READS;
+                    }
+                    last_error = None;
+                }
+                // It changes faster than it can be read, but copying is faster than reading.
+                Opening::AtRest => {
+                    if let Some(copy) = self.private_copy(&path, &state, Sidecars::None)? {
+                        drop(gate);
+                        self.note_unlocked_read(None);
+                        return self.read_copy(&copy, &state, read);
+                    }
+                }
+                Opening::Locked | Opening::Kept => {
+                    drop(gate);
+                    last_error = Some(StoreError::Locked {
+                        path: self.path.clone(),
+                    });
+                    if let Some(result) = self.try_while_locked(&path, opening, &state, read)? {
+                        return result;
+                    }
+                }
+                Opening::Live => match self.live(&path, access, &state, gate, read) {
+                    Err(error) if is_transient(&error) => last_error = Some(error),
+                    result => {
+                        self.note_unlocked_read(None);
+                        *lock(&self.copy) = None;
+                        return result;
+                    }
+                },
+                // While a writer opens or closes, its log is without shared memory for a moment.
+                Opening::Copied | Opening::Parsed if attempts < 4 => {}
+                Opening::Copied | Opening::Parsed => {
+                    if let Some(copy) = self.private_copy(&path, &state, Sidecars::LogOrJournal)? {
+                        drop(gate);
+                        self.note_unlocked_read(None);
+                        return self.read_copy(&copy, &state, read);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads without locks. `None` if the files changed during the read.
+    pub(super) fn in_place<T>(
+        &self,
+        path: &Path,
+        opening: Opening,
+        state: &FileState,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Option<Result<T, StoreError>> {
+        let open = || {
+            open::connect(path, Opening::AtRest)
+                .map_err(|error| StoreError::sqlite(&self.path, error))
+        };
+        let (result, connection) = match idle::take(path, state).map_or_else(open, Ok) {
+            Ok(connection) => {
+                match self.read_from(Origin::of(&connection, Opening::AtRest), state, read) {
+                    Ok((value, false)) => (Ok(value), Some(connection)),
+                    Ok((value, true)) => (Ok(value), None),
+                    Err(error) => (Err(error), None),
+                }
+            }
+            Err(error) => (Err(error), None),
+        };
+        let gate = lock(&self.gate);
+        let after = open::inspect(path);
+        drop(gate);
+        // If a lock was taken during the read, what happened under it is unknown.
+        let is_unchanged = after.is_ok_and(|(after, opening_after)| {
+            after == *state && (opening_after == Opening::AtRest || opening != Opening::AtRest)
+        });
+        if !is_unchanged {
+            return None;
+        }
+        let idle_connection =
+            connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
+        if let Some(connection) = idle_connection {
+            idle::put(path, state.clone(), connection);
+        }
+        Some(result)
+    }
+
+    /// Reads a database whose writer uses a log.
+    fn live<T>(
+        &self,
+        path: &Path,
+        access: Access,
+        state: &FileState,
+        gate: MutexGuard<'_, ()>,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let sqlite = |error| StoreError::sqlite(&self.path, error);
+        if access == Access::FullScan
+            && state.bytes() <= image::MAX_IMAGE_BYTES
+            && let Some(image) = (0..MAX_IMAGE_ATTEMPTS).find_map(|_| image::read(path))
+        {
+            drop(gate);
+            open::harden(&image).map_err(sqlite)?;
+            let result = self.read_from(Origin::of(&image, Opening::Live), state, read);
+            drop(image);
+            if state.bytes() >= heap::MIN_RELEASE_BYTES as u64 {
+                heap::release();
+            }
+            return Ok(result?.0);
+        }
+        let connection = open::connect(path, Opening::Live).map_err(sqlite)?;
+        let second = if access == Access::FullScan && state.bytes() > MIN_PARALLEL_BYTES {
+            open::connect(path, Opening::Live).ok()
+        } else {
+            None
+        };
+        let result = self.read_from(
+            Origin {
+                second,
+                ..Origin::of(&connection, Opening::Live)
+            },
+            state,
+            read,
+        );
+        drop(connection);
+        drop(gate);
+        Ok(result?.0)
+    }
+
+    /// Reads a private copy.
+    pub(super) fn read_copy<T>(
+        &self,
+        copy: &PrivateCopy,
+        state: &FileState,
+        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let read = copy.read(|connection| {
+            self.read_from(Origin::of(connection, Opening::Copied), state, read)
+        });
+        let (value, _) = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
+        Ok(value)
+    }
+
+    /// A private copy of `state`, or `None` if the files changed during the copy. The caller holds
+    /// the gate.
+    pub(super) fn private_copy(
+        &self,
+        path: &Path,
+        state: &FileState,
+        sidecars: Sidecars,
+    ) -> Result<Option<Arc<PrivateCopy>>, StoreError> {
+        let mut cached = lock(&self.copy);
+        if let Some((_, copy)) = cached.as_ref().filter(|(copied, _)| copied == state) {
+            return Ok(Some(Arc::clone(copy)));
+        }
+        let files = CopyFiles::copy(path, sidecars)?;
+        let (after, opening) = open::inspect(path)?;
+        let is_unchanged = match sidecars {
+            Sidecars::None => after == *state && opening != Opening::Locked,
+            Sidecars::LogOrJournal => state.spans(&after),
+        };
+        if !is_unchanged {
+            return Ok(None);
+        }
+        let copy = files
+            .open()
+            .map_err(|error| StoreError::sqlite(&self.path, error))?;
+        let copy = Arc::new(copy);
+        *cached = Some((state.clone(), Arc::clone(&copy)));
+        Ok(Some(copy))
+    }
+}
+
+/// Whether an error is due to a writer that is opening, closing or recovering the database.
+fn is_transient(error: &StoreError) -> bool {
+    use rusqlite::ffi;
+    const TRANSIENT: [i32; 6] = [
+        ffi::SQLITE_BUSY_RECOVERY,
+        ffi::SQLITE_READONLY_RECOVERY,
+        ffi::SQLITE_READONLY_CANTINIT,
+        ffi::SQLITE_READONLY_DIRECTORY,
+        ffi::SQLITE_CANTOPEN,
+        ffi::SQLITE_PROTOCOL,
+    ];
+    match error {
+        StoreError::Locked { .. } => true,
+        StoreError::Sqlite {
+            source: rusqlite::Error::SqliteFailure(failure, _),
+            ..
+        } => {
+            TRANSIENT.contains(&failure.extended_code)
+                || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN
+        }
+        _ => false,
+    }
+}
