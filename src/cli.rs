@@ -165,9 +165,9 @@ fn decide(global: &Global, verdict: Verdict, args: ChosenArgs) -> Result<(), Cli
 /// Runs a command that decides about memories.
 fn at_desk(
     global: &Global,
-    run: impl FnOnce(curate::Desk<'_>) -> Result<(), CliError>,
+    run: impl FnOnce(curate::Caller<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    run(curate::Desk {
+    run(curate::Caller {
         config: &load(global)?,
         json: global.json,
         now: jiff::Timestamp::now(),

@@ -173,6 +173,45 @@ impl Sitting {
         into: &Candidate,
         verdict: Verdict,
     ) -> Result<Vec<Decision>, CurateError> {
+        Self::check_successor(candidate, into)?;
+        let united = (verdict == Verdict::Merge).then(|| union(into, candidate.memory(), true));
+        Ok(self.gone(candidate, into, verdict, united.flatten()))
+    }
+
+    /// The decisions that a memory says nothing that `into` does not say: `into` gets its tags and
+    /// files.
+    ///
+    /// # Errors
+    /// As [`Sitting::replacement`].
+    pub fn duplicate(
+        &self,
+        candidate: &Candidate,
+        into: &Candidate,
+    ) -> Result<Vec<Decision>, CurateError> {
+        Self::check_successor(candidate, into)?;
+        let united = union(into, candidate.memory(), false);
+        Ok(self.gone(candidate, into, Verdict::Merge, united))
+    }
+
+    fn gone(
+        &self,
+        candidate: &Candidate,
+        into: &Candidate,
+        verdict: Verdict,
+        united: Option<Edit>,
+    ) -> Vec<Decision> {
+        let mut gone = self.decision(candidate, verdict);
+        gone.into = Some(into.memory().id.clone());
+        let mut decisions = vec![gone];
+        if let Some(edit) = united {
+            let mut united = self.decision(into, Verdict::Edit);
+            united.edit = Some(edit);
+            decisions.push(united);
+        }
+        decisions
+    }
+
+    fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
         let refuse = |reason| CurateError::Successor {
             id: candidate.memory().id.clone(),
             into: into.memory().id.clone(),
@@ -190,23 +229,13 @@ impl Sitting {
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
             return Err(refuse("it is itself replaced by that memory"));
         }
-        let mut gone = self.decision(candidate, verdict);
-        gone.into = Some(into.memory().id.clone());
-        let mut decisions = vec![gone];
-        if verdict == Verdict::Merge
-            && let Some(edit) = union(into, candidate.memory())
-        {
-            let mut united = self.decision(into, Verdict::Edit);
-            united.edit = Some(edit);
-            decisions.push(united);
-        }
-        Ok(decisions)
+        Ok(())
     }
 }
 
 /// The lists of a memory with what another one adds; `None` if it adds nothing. What was edited
 /// before stays edited.
-fn union(into: &Candidate, other: &Memory) -> Option<Edit> {
+fn union(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Edit> {
     let memory = into.memory();
     let with = |own: &[String], added: &[String]| {
         let folded: Vec<String> = own.iter().map(|entry| fold(entry)).collect();
@@ -214,7 +243,11 @@ fn union(into: &Candidate, other: &Memory) -> Option<Edit> {
         let all: Vec<String> = own.iter().chain(new).cloned().collect();
         (all.len() > own.len()).then_some(all)
     };
-    let facts = with(&memory.facts, &other.facts);
+    let facts = if with_facts {
+        with(&memory.facts, &other.facts)
+    } else {
+        None
+    };
     let concepts = with(&memory.concepts, &other.concepts);
     let files = with(&memory.files, &other.files);
     if facts.is_none() && concepts.is_none() && files.is_none() {
@@ -237,17 +270,7 @@ fn fold(text: &str) -> String {
 impl Candidate {
     /// An edit of its present text, together with what was edited before and stays.
     pub fn with_previous_edit(&self, edit: Edit) -> Edit {
-        let before = self.previous_edit();
-        Edit {
-            title: edit.title.or(before.title),
-            subtitle: edit.subtitle.or(before.subtitle),
-            facts: edit.facts.or(before.facts),
-            concepts: edit.concepts.or(before.concepts),
-            files: edit.files.or(before.files),
-            narrative: edit.narrative.or(before.narrative),
-            kind: edit.kind.or(before.kind),
-            project: edit.project.or(before.project),
-        }
+        edit_over(edit, self.previous_edit())
     }
 
     /// What was edited in it before, if that counts.
@@ -258,5 +281,19 @@ impl Candidate {
         let decisions = self.scope.store.decisions().unwrap_or_default();
         let last = decisions.about(&self.memory().id).last().cloned();
         last.and_then(|last| last.edit).unwrap_or_default()
+    }
+}
+
+/// An edit, with what an earlier one changed besides.
+pub fn edit_over(edit: Edit, before: Edit) -> Edit {
+    Edit {
+        title: edit.title.or(before.title),
+        subtitle: edit.subtitle.or(before.subtitle),
+        facts: edit.facts.or(before.facts),
+        concepts: edit.concepts.or(before.concepts),
+        files: edit.files.or(before.files),
+        narrative: edit.narrative.or(before.narrative),
+        kind: edit.kind.or(before.kind),
+        project: edit.project.or(before.project),
     }
 }

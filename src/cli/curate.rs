@@ -16,6 +16,7 @@ use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, by_id, waiting};
 use crate::curate::{Candidate, Sitting, log, undo};
+use crate::desk::{About, Outcome};
 use crate::scope::resolve::find;
 use crate::scope::{Registry, Scope, ScopeError};
 use crate::service::Error;
@@ -31,7 +32,7 @@ const LISTED: usize = 20;
 
 /// What a command knows: the settings, how to print, the time.
 #[derive(Clone, Copy)]
-pub struct Desk<'a> {
+pub struct Caller<'a> {
     /// The settings.
     pub config: &'a Config,
     /// Whether to print JSON.
@@ -40,7 +41,7 @@ pub struct Desk<'a> {
     pub now: jiff::Timestamp,
 }
 
-impl Desk<'_> {
+impl Caller<'_> {
     /// The scopes whose memories may be decided about: those with a store and a manifest that can
     /// be read.
     pub fn scopes(&self, only: Option<&str>) -> Result<Vec<Arc<Scope>>, CliError> {
@@ -101,8 +102,8 @@ impl Desk<'_> {
 }
 
 /// Runs `approve`, `reject`, `promote` and `stage`.
-pub fn decide(desk: Desk<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
-    let scopes = desk.scopes(args.decide.scope.as_deref())?;
+pub fn decide(caller: Caller<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
+    let scopes = caller.scopes(args.decide.scope.as_deref())?;
     let filter = Filter {
         kind: args.kind,
         project: args.project,
@@ -131,7 +132,7 @@ pub fn decide(desk: Desk<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), 
         ));
     }
     let dry_run = args.decide.dry_run;
-    let sitting = prepare(desk, &args.decide)?;
+    let sitting = prepare(caller, &args.decide)?;
     if by_filter && !dry_run && !args.yes && !confirmed(verdict, &candidates) {
         write_err("nothing was decided\n");
         return Ok(());
@@ -139,40 +140,40 @@ pub fn decide(desk: Desk<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), 
     let decisions = candidates
         .iter()
         .map(|candidate| (candidate, vec![sitting.decision(candidate, verdict)]));
-    carry_out(desk, &sitting, &decisions.collect::<Vec<_>>(), dry_run)
+    carry_out(caller, &sitting, &decisions.collect::<Vec<_>>(), dry_run)
 }
 
 /// Runs `merge`.
-pub fn merge(desk: Desk<'_>, args: &MergeArgs) -> Result<(), CliError> {
-    replace(desk, &args.id, &args.into, Verdict::Merge, &args.decide)
+pub fn merge(caller: Caller<'_>, args: &MergeArgs) -> Result<(), CliError> {
+    replace(caller, &args.id, &args.into, Verdict::Merge, &args.decide)
 }
 
 /// Runs `supersede`.
-pub fn supersede(desk: Desk<'_>, args: &SupersedeArgs) -> Result<(), CliError> {
-    replace(desk, &args.id, &args.by, Verdict::Supersede, &args.decide)
+pub fn supersede(caller: Caller<'_>, args: &SupersedeArgs) -> Result<(), CliError> {
+    replace(caller, &args.id, &args.by, Verdict::Supersede, &args.decide)
 }
 
 fn replace(
-    desk: Desk<'_>,
+    caller: Caller<'_>,
     id: &str,
     into: &str,
     verdict: Verdict,
     args: &DecideArgs,
 ) -> Result<(), CliError> {
-    let scopes = desk.scopes(args.scope.as_deref())?;
+    let scopes = caller.scopes(args.scope.as_deref())?;
     let (gone, stays) = (by_id(&scopes, id)?, by_id(&scopes, into)?);
-    let sitting = prepare(desk, args)?;
+    let sitting = prepare(caller, args)?;
     let decisions = sitting.replacement(&gone, &stays, verdict)?;
-    carry_out(desk, &sitting, &[(&gone, decisions)], args.dry_run)
+    carry_out(caller, &sitting, &[(&gone, decisions)], args.dry_run)
 }
 
 /// Runs `undo`.
-pub fn undo(desk: Desk<'_>, args: &UndoArgs) -> Result<(), CliError> {
-    let scopes = desk.scopes(args.scope.as_deref())?;
+pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
+    let scopes = caller.scopes(args.scope.as_deref())?;
     let sitting = if args.dry_run {
-        rehearsal(desk)
+        rehearsal(caller)
     } else {
-        desk.sitting(None)?
+        caller.sitting(None)?
     };
     let undo = undo::prepare(&scopes, args.batch.as_deref(), &sitting)?;
     let mut count = 0;
@@ -182,7 +183,7 @@ pub fn undo(desk: Desk<'_>, args: &UndoArgs) -> Result<(), CliError> {
             log::write_again(scope, decisions)?;
         }
     }
-    if desk.json {
+    if caller.json {
         let decisions: Vec<&Decision> = undo.decisions.iter().flat_map(|(_, all)| all).collect();
         return print_json(
             &json!({ "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run }),
@@ -200,63 +201,80 @@ pub fn undo(desk: Desk<'_>, args: &UndoArgs) -> Result<(), CliError> {
     ))
 }
 
-fn prepare(desk: Desk<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
+fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
     if args.dry_run {
-        return Ok(rehearsal(desk));
+        return Ok(rehearsal(caller));
     }
-    desk.sitting(args.because.clone())
+    caller.sitting(args.because.clone())
 }
 
 /// A sitting that writes nothing, which anybody may begin.
-fn rehearsal(desk: Desk<'_>) -> Sitting {
-    Sitting::begin("process:dry-run".to_owned(), None, desk.now)
+fn rehearsal(caller: Caller<'_>) -> Sitting {
+    Sitting::begin("process:dry-run".to_owned(), None, caller.now)
 }
 
 /// Writes the decisions, scope by scope, and says what was done.
-pub fn carry_out(
-    desk: Desk<'_>,
+fn carry_out(
+    caller: Caller<'_>,
     sitting: &Sitting,
     decisions: &[(&Candidate, Vec<Decision>)],
     dry_run: bool,
 ) -> Result<(), CliError> {
     let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
-    let mut told = String::new();
+    let mut outcome = Outcome {
+        batch: sitting.batch.clone(),
+        ..Outcome::default()
+    };
     for (candidate, decisions) in decisions {
-        let _ = writeln!(told, "  {}", summary(candidate));
+        outcome.about.push(About::of(candidate));
         let entry = by_scope
             .entry(candidate.scope.name.as_str())
             .or_insert_with(|| (&candidate.scope, Vec::new()));
         entry.1.extend(decisions.iter().cloned());
     }
-    let mut changed = Vec::new();
-    let mut count = 0;
-    for (scope, decisions) in by_scope.values() {
+    for (scope, decisions) in by_scope.into_values() {
         if dry_run {
-            count += decisions.len();
-            continue;
+            outcome.written += decisions.len();
+        } else {
+            let written = log::write(scope, &decisions)?;
+            outcome.written += written.count;
+            outcome.changed.extend(written.changed);
         }
-        let written = log::write(scope, decisions)?;
-        count += written.count;
-        changed.extend(written.changed);
+        outcome.decisions.extend(decisions);
     }
-    if desk.json {
-        let all: Vec<&Decision> = by_scope.values().flat_map(|(_, all)| all).collect();
+    report(caller, &outcome, dry_run)
+}
+
+/// Says what was decided.
+pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<(), CliError> {
+    let Outcome {
+        batch,
+        written,
+        changed,
+        decisions,
+        about,
+    } = outcome;
+    if caller.json {
         return print_json(&json!({
-            "batch": sitting.batch, "written": count, "dry_run": dry_run, "changed": changed, "decisions": all,
+            "batch": batch, "written": written, "dry_run": dry_run, "changed": changed,
+            "decisions": decisions,
         }));
     }
     let would = if dry_run { "would write " } else { "" };
-    let mut text = format!("{would}{}:\n{told}", decided(count));
-    for id in &changed {
+    let mut told = format!("{would}{}:\n", decided(*written));
+    for About { id, scope, title } in about {
+        let _ = writeln!(told, "  {id}  {scope}  {}", text::line(title, 80));
+    }
+    for id in changed {
         let _ = writeln!(
-            text,
+            told,
             "  {id} changed since it was read; nothing was decided about it"
         );
     }
-    if !dry_run && count > 0 {
-        let _ = writeln!(text, "undo: ack-memory undo {}", sitting.batch);
+    if !dry_run && *written > 0 {
+        let _ = writeln!(told, "undo: ack-memory undo {batch}");
     }
-    write_plain(&text)
+    write_plain(&told)
 }
 
 /// One line about a memory.

@@ -14,7 +14,7 @@ use super::args::{Global, ServeArgs};
 use super::{log, signals, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_TOKEN};
-use crate::mcp::http::gate::Token;
+use crate::gate::Token;
 use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
 use crate::offer::Offer;
 use crate::service::Service;

@@ -76,7 +76,7 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
     }
     let mut known = Vec::new();
     if found.is_empty() {
-        each(scopes, &mut |scope, curated| {
+        each(scopes, &|_| true, &mut |scope, curated| {
             if !id.is_empty() && curated.memory.id.starts_with(id) {
                 found.push(Candidate {
                     scope: Arc::clone(scope),
@@ -110,8 +110,9 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
 /// A store cannot be read.
 pub fn waiting(scopes: &[Arc<Scope>], filter: &Filter) -> Result<Vec<Candidate>, CurateError> {
     let mut found = Vec::new();
-    each(scopes, &mut |scope, curated| {
-        if curated.memory.status == Status::Staging && filter.allows(&curated) {
+    let staged = |status| status == Status::Staging;
+    each(scopes, &staged, &mut |scope, curated| {
+        if filter.allows(&curated) {
             found.push(Candidate {
                 scope: Arc::clone(scope),
                 curated,
@@ -128,13 +129,14 @@ pub fn waiting(scopes: &[Arc<Scope>], filter: &Filter) -> Result<Vec<Candidate>,
 
 fn each(
     scopes: &[Arc<Scope>],
+    wanted: &dyn Fn(Status) -> bool,
     visit: &mut dyn FnMut(&Arc<Scope>, Curated),
 ) -> Result<(), CurateError> {
     for scope in scopes {
         // A snapshot that was disturbed is read again, so nothing is passed on before its end.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut read = Vec::new();
-            snapshot.curate(&mut |curated| read.push(curated))?;
+            snapshot.curate_of(wanted, &mut |curated| read.push(curated))?;
             Ok(read)
         })?;
         for curated in read {

@@ -4,6 +4,7 @@
 //! process left unfinished is ended first; it then counts as damaged. If writing fails, the log is
 //! cut back to what it was.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -48,8 +49,34 @@ pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<Written, Cur
 fn write_if(
     scope: &Scope,
     decisions: &[Decision],
-    fits: impl Fn(&Decision, Option<Curated>) -> bool,
+    fits: impl Fn(&Decision, Option<&Curated>) -> bool,
 ) -> Result<Written, CurateError> {
+    let ids: Vec<&str> = decisions
+        .iter()
+        .map(|decision| decision.id.as_str())
+        .collect();
+    let mut written = Written::default();
+    write_with(scope, &ids, |now| {
+        let (fitting, changed): (Vec<&Decision>, Vec<&Decision>) = decisions
+            .iter()
+            .partition(|decision| fits(decision, now.get(&decision.id)));
+        written.count = fitting.len();
+        written.changed = changed.iter().map(|decision| decision.id.clone()).collect();
+        Ok(fitting.into_iter().cloned().collect())
+    })?;
+    Ok(written)
+}
+
+/// Writes what is decided about memories as they are at that moment: `decide` gets those of `ids`
+/// that are there, and nobody else writes to the log until its decisions stand there.
+///
+/// # Errors
+/// As [`write()`], and what `decide` says. Then nothing was decided.
+pub fn write_with(
+    scope: &Scope,
+    ids: &[&str],
+    decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
+) -> Result<Vec<Decision>, CurateError> {
     let fallback = scope.folder.join(ack_api::decision::DECISION_LOG);
     let path = scope.store.decision_log().unwrap_or(&fallback);
     let fail = |source| CurateError::Write {
@@ -58,27 +85,25 @@ fn write_if(
     };
     let mut log = open(path).map_err(fail)?;
     log.lock().map_err(fail)?;
-    let mut written = Written::default();
-    let mut lines = String::new();
-    let unchanged = scope.store.snapshot(|snapshot| {
-        let unchanged = decisions
-            .iter()
-            .map(|decision| Ok(fits(decision, snapshot.curated(&decision.id)?)));
-        unchanged.collect::<Result<Vec<bool>, _>>()
-    })?;
-    for (decision, unchanged) in decisions.iter().zip(unchanged) {
-        if unchanged {
-            lines.push_str(&decision.to_line());
-            lines.push('\n');
-            written.count += 1;
-        } else {
-            written.changed.push(decision.id.clone());
+    let now = scope.store.snapshot(|snapshot| {
+        let mut now = HashMap::new();
+        for id in ids {
+            if let Some(curated) = snapshot.curated(id)? {
+                now.insert((*id).to_owned(), curated);
+            }
         }
+        Ok(now)
+    })?;
+    let decisions = decide(&now)?;
+    let mut lines = String::new();
+    for decision in &decisions {
+        lines.push_str(&decision.to_line());
+        lines.push('\n');
     }
     if !lines.is_empty() {
         append(&mut log, &lines).map_err(fail)?;
     }
-    Ok(written)
+    Ok(decisions)
 }
 
 /// Opens the log, which only its owner may read where it is new.

@@ -1,10 +1,9 @@
 //! Streamable HTTP as MCP's transport (MCP specification, "Transports"): every request is a POST to `/mcp` that is answered
 //! by itself, without sessions, in both protocol eras. `/health` says that the server is there, and nothing else.
 //!
-//! rmcp answers the messages; what stands before it is ours: [`gate`] turns away what comes from elsewhere or without the
+//! rmcp answers the messages; what stands before it is ours: the [gate](crate::gate) turns away what comes from elsewhere or without the
 //! token, and connections, headers, bodies and answers have limits, so that no client can hold the server up.
 
-pub mod gate;
 mod patient;
 mod site;
 mod visitors;
@@ -21,12 +20,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 
-use self::gate::{Gate, Token};
 use self::patient::{Pace, Patient};
 use self::site::Site;
 use self::visitors::{Asking, Places, Visitors};
 use super::signals::Signals;
 use super::{Server, runtime};
+use crate::gate::{Gate, Token};
 use crate::offer::Offer;
 use crate::service::Service;
 use ack_gateway::server::{Report, Upstreams};

@@ -297,7 +297,8 @@ impl Snapshot<'_> {
                 continue;
             };
             let clauses = format!(" WHERE {condition} LIMIT 1");
-            self.curate_source(source, &clauses, &[&parameter], &mut |curated| {
+            let any = &mut |_: &str, _| true;
+            self.curate_source(source, &clauses, &[&parameter], any, &mut |curated| {
                 found = Some(curated);
             })?;
             if found.is_some() {
@@ -313,6 +314,18 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn curate(&self, visit: &mut dyn FnMut(Curated)) -> Result<(), StoreError> {
+        self.curate_of(&|_| true, visit)
+    }
+
+    /// Like [`Snapshot::curate`], for the memories of some statuses. The others are not decoded.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn curate_of(
+        &self,
+        wanted: &dyn Fn(Status) -> bool,
+        visit: &mut dyn FnMut(Curated),
+    ) -> Result<(), StoreError> {
         self.scanned.set(true);
         let mut seen = HashSet::new();
         for (_, source) in self.sources() {
@@ -320,11 +333,10 @@ impl Snapshot<'_> {
                 .row_number
                 .map(|number| format!(" ORDER BY {number}"));
             let order = order.unwrap_or_default();
-            self.curate_source(source, &order, &[], &mut |curated| {
-                if !curated.memory.id.is_empty() && seen.insert(curated.memory.id.clone()) {
-                    visit(curated);
-                }
-            })?;
+            let first = &mut |id: &str, status| {
+                !id.is_empty() && seen.insert(id.to_owned()) && wanted(status)
+            };
+            self.curate_source(source, &order, &[], first, visit)?;
         }
         Ok(())
     }
@@ -334,6 +346,7 @@ impl Snapshot<'_> {
         source: &MemorySource,
         clauses: &str,
         parameters: &[&dyn ToSql],
+        wanted: &mut dyn FnMut(&str, Status) -> bool,
         visit: &mut dyn FnMut(Curated),
     ) -> Result<(), StoreError> {
         let sql = format!(
@@ -345,6 +358,9 @@ impl Snapshot<'_> {
         let mut rows = self.fail(statement.query(parameters))?;
         while let Some(row) = self.fail(rows.next())? {
             let joined = self.fail(record::joined(row, source, self.rule()))?;
+            if !wanted(&self.fail(record::id(row))?, joined.status) {
+                continue;
+            }
             visit(Curated {
                 memory: self.fail(record::memory(row, source, self.rule()))?,
                 digest: self.fail(digest(row, source))?,

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::gate::{Gate, Refusal};
 use super::visitors::Visitor;
 use super::{HEALTH, Limits, PATH};
+use crate::gate::{Gate, Refusal};
 use crate::mcp::Server;
 use crate::mcp::message::{failure, mended, polite_body, weight};
 use crate::mcp::raw;

@@ -1,0 +1,209 @@
+//! The desk at a terminal, line by line, like `git add -p`: every key is a letter and Enter, which a
+//! screen reader follows and a script can type.
+
+use std::fmt::Write as _;
+use std::io::BufRead;
+
+use super::editor::edited;
+use crate::cli::curate::{Caller, report};
+use crate::cli::error::CliError;
+use crate::cli::screen::Screen;
+use crate::cli::{write_err, write_plain};
+use crate::curate::Sitting;
+use crate::desk::Desk;
+use crate::desk::card::Card;
+use crate::desk::choice::{Choice, REASONS, counted, reason};
+
+/// How many lines of a narrative a card shows.
+const NARRATIVE_LINES: usize = 12;
+
+const HELP: &str = "\
+a         approve            r [WHY]   reject; a digit is a common reason
+p         promote            s         skip
+m ID      merge into ID      d ID      duplicate of ID
+u ID      it takes the place of ID     o ID      ID takes its place
+e         edit and approve   n         show all of its text
+z         take the last one back
+q         finish: write what was decided, or leave
+";
+
+/// What to do after a key.
+enum Step {
+    /// Show the same card again.
+    Stay,
+    /// Show all of its text.
+    Whole,
+    /// Show another card.
+    To(usize),
+    /// Write what was decided.
+    Finish,
+}
+
+/// Goes through the queue, and writes what was chosen.
+pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
+    write_err(&format!("{}\n", desk.head().text));
+    let mut position = 0;
+    let mut whole = false;
+    while let Some(card) = desk.card(position) {
+        write_err(&shown(&desk, position, &card, whole));
+        whole = false;
+        let Some(line) = ask("a r p s m d u e n z q ? > ") else {
+            break;
+        };
+        match take(&mut desk, position, &line) {
+            Ok(Step::Stay) => {}
+            Ok(Step::Whole) => whole = true,
+            Ok(Step::To(next)) => position = next,
+            Ok(Step::Finish) => break,
+            Err(error) => write_err(&format!("{error}\n")),
+        }
+    }
+    finish(caller, desk, sitting)
+}
+
+fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> {
+    let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = rest.trim();
+    let id = rest.to_owned();
+    let mut why = None;
+    let choice = match key {
+        "a" => Choice::Approve,
+        "p" => Choice::Promote,
+        "r" => {
+            why = reason(rest);
+            Choice::Reject
+        }
+        "m" if !rest.is_empty() => Choice::Merge { into: id },
+        "d" if !rest.is_empty() => Choice::Duplicate { of: id },
+        "u" if !rest.is_empty() => Choice::Supersede { older: id },
+        "o" if !rest.is_empty() => Choice::Replace { by: id },
+        "e" => {
+            let item = desk.items().get(position);
+            let edit = item.map(|item| edited(&item.candidate)).transpose()?;
+            let Some(edit) = edit.flatten() else {
+                write_err("nothing was changed\n");
+                return Ok(Step::Stay);
+            };
+            Choice::Edit {
+                edit: Box::new(edit),
+            }
+        }
+        "n" => return Ok(Step::Whole),
+        "s" => return Ok(Step::To(position + 1)),
+        "z" => {
+            let Some(last) = desk.take_back(None).first().copied() else {
+                write_err("nothing was decided yet\n");
+                return Ok(Step::Stay);
+            };
+            return Ok(Step::To(last));
+        }
+        "q" => return Ok(Step::Finish),
+        _ => {
+            write_err(HELP);
+            for (digit, reason) in (1..).zip(REASONS) {
+                write_err(&format!("r {digit}       {reason}\n"));
+            }
+            return Ok(Step::Stay);
+        }
+    };
+    let preview = desk.preview(&[position], &choice)?;
+    desk.choose(&[position], choice, why)?;
+    write_err(&format!("  {}\n", preview.label));
+    Ok(Step::To(position + 1))
+}
+
+/// Asks once, and writes.
+fn finish(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
+    let count = desk.unwritten();
+    if count == 0 {
+        return write_plain("nothing was decided\n");
+    }
+    let decisions = counted(count, "decision", "decisions");
+    loop {
+        match ask(&format!("{decisions}: write? [y/n] ")).as_deref() {
+            Some("y" | "yes") => break,
+            Some("n" | "no") | None => return write_plain("nothing was decided\n"),
+            Some(_) => {}
+        }
+    }
+    report(caller, &desk.write(sitting)?, false)
+}
+
+/// The card, with the approved memories that are nearest.
+fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
+    let mut card = format!(
+        "\n{}/{}  {}\n{}\n",
+        position + 1,
+        desk.items().len(),
+        memory.meta(),
+        wrapped(&memory.title, "")
+    );
+    if let Some(subtitle) = &memory.subtitle {
+        let _ = writeln!(card, "{}", wrapped(subtitle, "  "));
+    }
+    for fact in &memory.facts {
+        let _ = writeln!(card, "{}", wrapped(fact, "  - "));
+    }
+    if let Some(narrative) = &memory.narrative {
+        card.push_str(&folded(narrative, whole));
+    }
+    for (name, values) in [("tags", &memory.concepts), ("files", &memory.files)] {
+        if !values.is_empty() {
+            let line = format!("{name}: {}", values.join(", "));
+            let _ = writeln!(card, "{}", wrapped(&line, "  "));
+        }
+    }
+    for place in &memory.served {
+        let _ = writeln!(card, "{}", wrapped(place, "  "));
+    }
+    for mark in &memory.marks {
+        let _ = writeln!(card, "  ! {mark}");
+    }
+    for near in desk.nearest(position) {
+        let line = format!("approved: {}  {}", near.id, near.title);
+        let _ = writeln!(card, "{}", wrapped(&line, "  "));
+    }
+    if let Some(chosen) = desk.chosen(position) {
+        let _ = writeln!(card, "  {}", chosen.done());
+    }
+    card
+}
+
+fn folded(narrative: &str, whole: bool) -> String {
+    let text = wrapped(narrative, "  ");
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = if whole {
+        lines.len()
+    } else {
+        NARRATIVE_LINES.min(lines.len())
+    };
+    let mut told = String::from("\n");
+    for line in lines.iter().take(shown) {
+        let _ = writeln!(told, "{line}");
+    }
+    if shown < lines.len() {
+        let _ = writeln!(told, "  … {} more lines: n", lines.len() - shown);
+    }
+    told.push('\n');
+    told
+}
+
+/// Text in the width of the terminal, with an indent.
+fn wrapped(text: &str, indent: &str) -> String {
+    let rest = " ".repeat(indent.len());
+    let width = Screen::of_errors().width.unwrap_or(80);
+    let options = textwrap::Options::new(width)
+        .initial_indent(indent)
+        .subsequent_indent(&rest);
+    textwrap::fill(text, options)
+}
+
+/// Asks on standard error; `None` at the end of the input.
+fn ask(question: &str) -> Option<String> {
+    write_err(question);
+    let mut line = String::new();
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(1..) => Some(line.trim().to_owned()),
+        _ => None,
+    }
+}

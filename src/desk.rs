@@ -1,0 +1,343 @@
+//! The desk: the memories that wait for a person, and what that person chooses for each.
+//!
+//! A choice is kept until it is written, so that it can be changed and taken back ([`Desk::choose`],
+//! [`Desk::take_back`]). Writing is one step per scope ([`Desk::write`]); a choice about a memory
+//! that is not what was read any more is put back instead. The terminal and the list are
+//! faces of it: they show the same [`card`] and the same
+//! [`Preview`](choice::Preview).
+
+pub mod apply;
+pub mod card;
+pub mod choice;
+pub mod queue;
+mod write;
+
+use std::sync::Arc;
+
+use ack_api::QueryRequest;
+use ack_api::memory::Status;
+use serde::Serialize;
+
+use self::card::Card;
+use self::choice::{Choice, Chosen, Preview};
+use self::queue::{Head, Item, State, View};
+pub use self::write::{About, Outcome};
+use crate::curate::find::{Filter, by_id, waiting};
+use crate::curate::{Candidate, CurateError, Sitting};
+use crate::scope::Scope;
+use crate::service::Service;
+
+/// How many approved memories a card shows beside its own.
+const NEIGHBOURS: i64 = 3;
+/// How many choices stay in sight.
+const IN_SIGHT: usize = 10;
+
+/// The memories that wait, and what was chosen.
+#[derive(Debug)]
+pub struct Desk {
+    service: &'static Service,
+    items: Vec<Item>,
+    /// What was chosen and is not written yet, in its order.
+    choices: Vec<Made>,
+    /// The key of the next choice.
+    next_key: u64,
+    now: jiff::Timestamp,
+}
+
+/// A choice that was made.
+#[derive(Debug, Clone)]
+struct Made {
+    key: u64,
+    choice: Choice,
+    reason: Option<String>,
+    numbers: Vec<usize>,
+}
+
+/// A choice that stays in sight.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recent {
+    /// Its key, to take it back.
+    pub key: u64,
+    /// What was chosen: `approved`.
+    pub done: &'static str,
+    /// Why.
+    pub reason: Option<String>,
+    /// The memories' numbers.
+    pub numbers: Vec<usize>,
+    /// The title of the memory, or how many they are.
+    pub about: String,
+}
+
+/// An approved memory beside one that waits.
+#[derive(Debug, Clone, Serialize)]
+pub struct Near {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+}
+
+impl Desk {
+    /// Reads what waits, the oldest first.
+    ///
+    /// # Errors
+    /// A store cannot be read.
+    pub fn open(
+        scopes: &[Arc<Scope>],
+        filter: &Filter,
+        service: &'static Service,
+        now: jiff::Timestamp,
+    ) -> Result<Self, CurateError> {
+        Ok(Self::with(waiting(scopes, filter)?, service, now))
+    }
+
+    /// A desk with these memories on it.
+    pub fn with(memories: Vec<Candidate>, service: &'static Service, now: jiff::Timestamp) -> Self {
+        Self {
+            items: memories.into_iter().map(Item::new).collect(),
+            service,
+            choices: Vec::new(),
+            next_key: 1,
+            now,
+        }
+    }
+
+    /// When the desk was opened.
+    pub const fn now(&self) -> jiff::Timestamp {
+        self.now
+    }
+
+    /// The memories, by number.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// How many choices are not written yet, one for each memory.
+    pub fn unwritten(&self) -> usize {
+        self.choices.iter().map(|made| made.numbers.len()).sum()
+    }
+
+    /// What the head of the queue says.
+    pub fn head(&self) -> Head {
+        Head::of(&self.items, self.now)
+    }
+
+    /// The card of a memory.
+    pub fn card(&self, number: usize) -> Option<Card> {
+        let item = self.items.get(number)?;
+        let mut card = Card::of(&item.candidate, self.now);
+        if item.was_put_back {
+            let note = "it changed since you decided: nothing was written about it";
+            card.marks.insert(0, note.to_owned());
+        }
+        Some(card)
+    }
+
+    /// What was chosen for a memory and is not written yet.
+    pub fn chosen(&self, number: usize) -> Option<&Choice> {
+        let mut made = self.choices.iter();
+        let made = made.find(|made| made.numbers.contains(&number))?;
+        Some(&made.choice)
+    }
+
+    /// The approved memories that are nearest to one.
+    pub fn nearest(&self, number: usize) -> Vec<Near> {
+        let Some(item) = self.items.get(number) else {
+            return Vec::new();
+        };
+        let request = QueryRequest {
+            query: Some(item.candidate.memory().title.clone()),
+            scope: Some(item.candidate.scope.name.clone()),
+            limit: Some(NEIGHBOURS),
+            ..QueryRequest::default()
+        };
+        let Ok(found) = self.service.query_memories(&request) else {
+            return Vec::new();
+        };
+        let near = found.results.into_iter().map(|hit| Near {
+            id: hit.id,
+            title: hit.title,
+        });
+        near.collect()
+    }
+
+    /// What a choice would do.
+    ///
+    /// # Errors
+    /// It cannot be chosen for one of these memories.
+    pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
+        let sitting = rehearsal(self.now);
+        if let [number] = numbers {
+            let Some(item) = self.items.get(*number) else {
+                return Ok(Preview::default());
+            };
+            let other = self.other(&item.candidate, choice)?;
+            return chosen(&item.candidate, choice, other.as_ref()).preview(&sitting);
+        }
+        let memories = numbers.iter().filter_map(|number| self.items.get(*number));
+        let memories: Vec<&Candidate> = memories.map(|item| &item.candidate).collect();
+        let hides = memories.iter().map(|candidate| hides(candidate)).sum();
+        Ok(Preview::of_many(choice, &memories, hides))
+    }
+
+    /// Keeps a choice for some memories, in place of what was chosen for them before.
+    ///
+    /// # Errors
+    /// It cannot be chosen for one of them; nothing is kept then.
+    pub fn choose(
+        &mut self,
+        numbers: &[usize],
+        choice: Choice,
+        reason: Option<String>,
+    ) -> Result<(), CurateError> {
+        let sitting = rehearsal(self.now);
+        let open = |number: &&usize| {
+            let item = self.items.get(**number);
+            item.is_some_and(|item| item.state != State::Written)
+        };
+        let numbers: Vec<usize> = numbers.iter().filter(open).copied().collect();
+        for number in &numbers {
+            let Some(item) = self.items.get(*number) else {
+                continue;
+            };
+            let other = self.other(&item.candidate, &choice)?;
+            chosen(&item.candidate, &choice, other.as_ref()).decisions(&sitting)?;
+        }
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        self.forget(&numbers);
+        for number in &numbers {
+            self.set(*number, State::Chosen);
+        }
+        self.choices.push(Made {
+            key: self.next_key,
+            choice,
+            reason,
+            numbers,
+        });
+        self.next_key += 1;
+        Ok(())
+    }
+
+    /// Takes a choice back: the one with this key, or the last one. The numbers of its memories.
+    pub fn take_back(&mut self, key: Option<u64>) -> Vec<usize> {
+        let position = match key {
+            Some(key) => self.choices.iter().position(|made| made.key == key),
+            None => self.choices.len().checked_sub(1),
+        };
+        let Some(position) = position else {
+            return Vec::new();
+        };
+        let made = self.choices.remove(position);
+        for number in &made.numbers {
+            self.set(*number, State::Waiting);
+        }
+        made.numbers
+    }
+
+    /// The last choices, the newest first.
+    pub fn recent(&self) -> Vec<Recent> {
+        let recent = self.choices.iter().rev().take(IN_SIGHT);
+        let told = recent.map(|made| Recent {
+            key: made.key,
+            done: made.choice.done(),
+            reason: made.reason.clone(),
+            about: match made.numbers.as_slice() {
+                [number] => self.items.get(*number).map_or_else(String::new, |item| {
+                    ack_api::text::line(&item.candidate.memory().title, 120)
+                }),
+                many => format!("{} memories", many.len()),
+            },
+            numbers: made.numbers.clone(),
+        });
+        told.collect()
+    }
+
+    /// The memory that waits behind another one in a view; the first one where there is none.
+    pub fn next(&self, view: &View, after: usize) -> Option<usize> {
+        // The other one may not wait any more, and has its place in the order all the same.
+        let numbers = view.with(&self.items, Some(after));
+        let mut behind = numbers.iter().skip_while(|number| **number != after);
+        let next = behind.nth(1).or(numbers.first()).copied();
+        next.filter(|next| {
+            let item = self.items.get(*next);
+            item.is_some_and(|item| item.state == State::Waiting)
+        })
+    }
+
+    fn set(&mut self, number: usize, state: State) {
+        if let Some(item) = self.items.get_mut(number) {
+            item.state = state;
+        }
+    }
+
+    /// Drops what was chosen for these memories.
+    fn forget(&mut self, numbers: &[usize]) {
+        for made in &mut self.choices {
+            made.numbers.retain(|number| !numbers.contains(number));
+        }
+        self.choices.retain(|made| !made.numbers.is_empty());
+    }
+
+    /// The other memory that a choice names, in the scope of the first one.
+    fn other(
+        &self,
+        candidate: &Candidate,
+        choice: &Choice,
+    ) -> Result<Option<Candidate>, CurateError> {
+        let Some(id) = choice.other() else {
+            return Ok(None);
+        };
+        let other = by_id(&[Arc::clone(&candidate.scope)], id)?;
+        let refuse = |reason| CurateError::Successor {
+            id: candidate.memory().id.clone(),
+            into: other.memory().id.clone(),
+            reason,
+        };
+        let goes = self.choices.iter().any(|made| {
+            made.choice.removes()
+                && made.numbers.iter().any(|number| {
+                    self.items.get(*number).is_some_and(|item| {
+                        item.candidate.memory().id == other.memory().id
+                            && item.candidate.scope.name == other.scope.name
+                    })
+                })
+        });
+        if goes && !matches!(choice, Choice::Supersede { .. }) {
+            return Err(refuse("you decided that it goes itself"));
+        }
+        Ok(Some(other))
+    }
+}
+
+/// A choice with what it hides.
+fn chosen<'a>(
+    candidate: &'a Candidate,
+    choice: &'a Choice,
+    other: Option<&'a Candidate>,
+) -> Chosen<'a> {
+    Chosen {
+        choice,
+        candidate,
+        other,
+        hides: hides(candidate),
+    }
+}
+
+/// How many memories agents see until they see this one, because decisions say that it replaces
+/// them.
+fn hides(candidate: &Candidate) -> usize {
+    let decisions = candidate.scope.store.decisions().unwrap_or_default();
+    let replaced = decisions.replaced_by(&candidate.memory().id);
+    let visible = |id: &&String| {
+        let last = decisions.about(id).last();
+        last.is_some_and(|last| matches!(last.was, Status::Approved | Status::Promoted))
+    };
+    replaced.iter().filter(visible).count()
+}
+
+/// A sitting that writes nothing.
+fn rehearsal(now: jiff::Timestamp) -> Sitting {
+    Sitting::begin("process:preview".to_owned(), None, now)
+}

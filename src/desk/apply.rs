@@ -1,0 +1,82 @@
+//! Decisions from a list: the entries of `review --list --json`, each with a verdict.
+
+use std::sync::Arc;
+
+use ack_api::decision::{Edit, Verdict};
+use serde::Deserialize;
+
+use super::choice::Choice;
+use crate::curate::Candidate;
+use crate::curate::find::by_id;
+use crate::scope::Scope;
+
+/// A line. What else an entry of the list says is ignored.
+#[derive(Debug, Deserialize)]
+pub struct Line {
+    /// The memory.
+    pub id: String,
+    /// Its scope.
+    #[serde(default)]
+    pub scope: Option<String>,
+    #[serde(default)]
+    digest: Option<String>,
+    verdict: Verdict,
+    #[serde(default)]
+    into: Option<String>,
+    #[serde(default)]
+    edit: Option<Edit>,
+    /// Why.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+impl Line {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// It is not JSON of this form.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| error.to_string())
+    }
+
+    /// The memory of these scopes that it is about.
+    ///
+    /// # Errors
+    /// There is none, or it changed since it was listed.
+    pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
+        let candidate = by_id(scopes, &self.id).map_err(|error| error.to_string())?;
+        match &self.digest {
+            Some(digest) if *digest != candidate.curated.digest => {
+                Err(format!("{} changed since it was listed", self.id))
+            }
+            _ => Ok(candidate),
+        }
+    }
+
+    /// What it says is to become of the memory.
+    ///
+    /// # Errors
+    /// A key is missing, or does not belong to the verdict.
+    pub fn choice(self) -> Result<Choice, String> {
+        let needs_into = matches!(self.verdict, Verdict::Merge | Verdict::Supersede);
+        if needs_into != self.into.is_some() {
+            return Err("`into` is for `supersede` and `merge`, and required there".to_owned());
+        }
+        if (self.verdict == Verdict::Edit) != self.edit.is_some() {
+            return Err("`edit` is for the verdict `edit`, and required there".to_owned());
+        }
+        let into = self.into.unwrap_or_default();
+        Ok(match self.verdict {
+            Verdict::Approve => Choice::Approve,
+            Verdict::Promote => Choice::Promote,
+            Verdict::Reject => Choice::Reject,
+            Verdict::Stage => Choice::Stage,
+            Verdict::Withdraw => Choice::Withdraw,
+            Verdict::Supersede => Choice::Replace { by: into },
+            Verdict::Merge => Choice::Merge { into },
+            Verdict::Edit => Choice::Edit {
+                edit: Box::new(self.edit.unwrap_or_default()),
+            },
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! A memory as a curator sees it. All faces show this card.
+
+use ack_api::memory::Memory;
+use serde::Serialize;
+
+use crate::curate::{Candidate, warnings, warnings::Warning};
+
+/// A memory that waits, with what a curator should know.
+#[derive(Debug, Clone, Serialize)]
+pub struct Card {
+    /// Its scope.
+    pub scope: String,
+    /// Its id.
+    pub id: String,
+    /// The digest of its content.
+    pub digest: String,
+    /// It changed after it was decided about.
+    pub changed: bool,
+    /// How long ago it was written.
+    pub age_days: Option<i64>,
+    /// The project it was learned in.
+    pub project: Option<String>,
+    /// The session it was learned in.
+    pub session: Option<String>,
+    /// The type of memory.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// The writer's confidence, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// The learning in one line.
+    pub title: String,
+    /// One line of context.
+    pub subtitle: Option<String>,
+    /// Short statements.
+    pub facts: Vec<String>,
+    /// Tags.
+    pub concepts: Vec<String>,
+    /// Files it is about.
+    pub files: Vec<String>,
+    /// The long text.
+    pub narrative: Option<String>,
+    /// What to look at, in codes.
+    pub warnings: Vec<Warning>,
+    /// What to look at, in words.
+    pub marks: Vec<String>,
+    /// Where agents would meet it.
+    pub served: Vec<String>,
+}
+
+impl Card {
+    /// The card of a memory.
+    pub fn of(candidate: &Candidate, now: jiff::Timestamp) -> Self {
+        let memory = candidate.memory();
+        let warnings = warnings::of(memory);
+        let changed = candidate.curated.is_outdated;
+        let change = changed.then(|| "it changed since it was decided".to_owned());
+        let told = warnings.iter().map(|warning| warning.as_str().to_owned());
+        Self {
+            scope: candidate.scope.name.clone(),
+            id: memory.id.clone(),
+            digest: candidate.curated.digest.clone(),
+            changed,
+            age_days: age_in_days(memory, now),
+            project: memory.project.clone(),
+            session: memory.session.clone().or_else(|| memory.session_id.clone()),
+            kind: memory.kind.clone(),
+            confidence: memory.confidence,
+            title: memory.title.clone(),
+            subtitle: memory.subtitle.clone(),
+            facts: memory.facts.clone(),
+            concepts: memory.concepts.clone(),
+            files: memory.files.clone(),
+            narrative: memory.narrative.clone(),
+            marks: change.into_iter().chain(told).collect(),
+            served: super::choice::served(candidate),
+            warnings,
+        }
+    }
+
+    /// One line with what it is: id, scope, project, type and age.
+    pub fn meta(&self) -> String {
+        let mut parts = vec![self.id.clone(), self.scope.clone()];
+        parts.extend(
+            self.project
+                .clone()
+                .filter(|project| *project != self.scope),
+        );
+        parts.extend(self.kind.clone());
+        parts.extend(self.age_days.map(|age| format!("{} old", days(age))));
+        parts.join("  ")
+    }
+}
+
+/// Days since a memory was written.
+pub fn age_in_days(memory: &Memory, now: jiff::Timestamp) -> Option<i64> {
+    let seconds = now.as_second() - memory.created_at?.as_second();
+    Some((seconds / 86_400).max(0))
+}
+
+/// `1 day`, `2 days`.
+pub fn days(days: i64) -> String {
+    if days == 1 {
+        "1 day".to_owned()
+    } else {
+        format!("{days} days")
+    }
+}

@@ -1,0 +1,361 @@
+//! What a curator chooses for a memory, and what that does: the decisions that go to the log, and
+//! the same in words, which a button and a preview show before.
+
+use ack_api::decision::{Decision, Edit, Verdict};
+use ack_api::memory::{Memory, Status, Visibility};
+use ack_api::text;
+use serde::{Deserialize, Serialize};
+
+use crate::curate::{Candidate, CurateError, Sitting};
+
+/// The longest reason, in characters.
+const REASON: usize = 500;
+/// The most effects that a preview tells one by one.
+const MAX_EFFECTS: usize = 12;
+
+/// Common reasons to reject, by the digit that gives them.
+pub const REASONS: [&str; 9] = [
+    "not true",
+    "no longer true",
+    "already said elsewhere",
+    "too vague to help",
+    "only mattered once",
+    "about another project",
+    "holds a secret",
+    "tells an agent what to do",
+    "the code or its documentation says it",
+];
+
+/// What is to become of a memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Choice {
+    /// Agents see it.
+    Approve,
+    /// Agents see it, and it matters beyond its own project.
+    Promote,
+    /// Nobody sees it.
+    Reject,
+    /// Agents see it as it is written here.
+    Edit {
+        /// The new fields.
+        edit: Box<Edit>,
+    },
+    /// It waits for review again.
+    Stage,
+    /// What was decided before does not count any more: the store's own status does.
+    Withdraw,
+    /// Another memory gets what only this one says, and this one goes.
+    Merge {
+        /// The id of the other one.
+        into: String,
+    },
+    /// Another memory says all of it, and gets its tags and files. This one goes.
+    Duplicate {
+        /// The id of the other one.
+        of: String,
+    },
+    /// Agents see it in the place of an older one.
+    Supersede {
+        /// The id of the older one.
+        older: String,
+    },
+    /// Another memory takes its place.
+    Replace {
+        /// The id of the other one.
+        by: String,
+    },
+}
+
+/// A reason as it was typed: the digit of a common one, or the curator's own words.
+pub fn reason(typed: &str) -> Option<String> {
+    let typed = typed.trim();
+    let position = typed
+        .parse::<usize>()
+        .ok()
+        .and_then(|digit| digit.checked_sub(1));
+    let common = position.and_then(|position| REASONS.get(position));
+    let reason = common.map_or_else(|| text::line(typed, REASON), |common| (*common).to_owned());
+    Some(reason).filter(|reason| !reason.is_empty())
+}
+
+impl Choice {
+    /// The id of the other memory that it is about too.
+    pub fn other(&self) -> Option<&str> {
+        match self {
+            Self::Merge { into: id }
+            | Self::Duplicate { of: id }
+            | Self::Supersede { older: id }
+            | Self::Replace { by: id } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether it takes the memory away.
+    pub const fn removes(&self) -> bool {
+        matches!(
+            self,
+            Self::Reject | Self::Merge { .. } | Self::Duplicate { .. } | Self::Replace { .. }
+        )
+    }
+
+    /// Whether agents see the memory afterwards.
+    pub const fn serves(&self) -> bool {
+        matches!(
+            self,
+            Self::Approve | Self::Promote | Self::Edit { .. } | Self::Supersede { .. }
+        )
+    }
+
+    /// What was chosen, as a participle.
+    pub const fn done(&self) -> &'static str {
+        match self {
+            Self::Approve => "approved",
+            Self::Promote => "promoted",
+            Self::Reject => "rejected",
+            Self::Edit { .. } => "edited and approved",
+            Self::Stage => "put back",
+            Self::Withdraw => "left to its store",
+            Self::Merge { .. } => "merged",
+            Self::Duplicate { .. } => "marked as a duplicate",
+            Self::Supersede { .. } => "approved in place of an older one",
+            Self::Replace { .. } => "replaced",
+        }
+    }
+}
+
+/// A choice about a memory, with the other memory that it names.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen<'a> {
+    /// What was chosen.
+    pub choice: &'a Choice,
+    /// For this memory.
+    pub candidate: &'a Candidate,
+    /// The other memory of the choice.
+    pub other: Option<&'a Candidate>,
+    /// How many memories agents do not see any more once they see this one, without the one that
+    /// the choice names.
+    pub hides: usize,
+}
+
+impl Chosen<'_> {
+    /// The decisions, each with the memory it is about.
+    ///
+    /// # Errors
+    /// One memory cannot take the other's place.
+    pub fn decisions(&self, sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
+        let candidate = self.candidate;
+        let one = |verdict| vec![sitting.decision(candidate, verdict)];
+        let Some(other) = self.other else {
+            return Ok(match self.choice {
+                Choice::Promote => one(Verdict::Promote),
+                Choice::Stage => one(Verdict::Stage),
+                Choice::Withdraw => one(Verdict::Withdraw),
+                Choice::Reject => one(Verdict::Reject),
+                Choice::Edit { edit } => {
+                    let mut decision = sitting.decision(candidate, Verdict::Edit);
+                    decision.edit = Some(candidate.with_previous_edit(edit.as_ref().clone()));
+                    vec![decision]
+                }
+                _ => one(Verdict::Approve),
+            });
+        };
+        match self.choice {
+            Choice::Merge { .. } => sitting.replacement(candidate, other, Verdict::Merge),
+            Choice::Duplicate { .. } => sitting.duplicate(candidate, other),
+            Choice::Supersede { .. } => {
+                let gone = sitting.replacement(other, candidate, Verdict::Supersede)?;
+                Ok(one(Verdict::Approve).into_iter().chain(gone).collect())
+            }
+            _ => sitting.replacement(candidate, other, Verdict::Supersede),
+        }
+    }
+
+    /// What it does, before it is done.
+    ///
+    /// # Errors
+    /// As [`Chosen::decisions`].
+    pub fn preview(&self, sitting: &Sitting) -> Result<Preview, CurateError> {
+        let decisions = self.decisions(sitting)?;
+        let memory = self.candidate.memory();
+        let other = self.other.map(Candidate::memory);
+        let id = other.map_or("", |other| other.id.as_str());
+        let added = decisions.iter().find_map(|decision| {
+            let edit = decision.edit.as_ref()?;
+            (decision.id == id).then_some((edit, other?))
+        });
+        let added = added.map(|(edit, other)| additions(edit, other));
+        let added = added.unwrap_or_default();
+        let hides = self.hides + usize::from(matches!(self.choice, Choice::Supersede { .. }));
+        let adds = added.summary();
+        let mut label = match self.choice {
+            Choice::Approve => "Approve".to_owned(),
+            Choice::Promote => "Promote".to_owned(),
+            Choice::Reject => "Reject".to_owned(),
+            Choice::Edit { .. } => "Approve as edited".to_owned(),
+            Choice::Stage => "Put back".to_owned(),
+            Choice::Withdraw => "Leave to its store".to_owned(),
+            Choice::Merge { .. } => format!("Merge into {id}{adds}"),
+            Choice::Duplicate { .. } => format!("Duplicate of {id}{adds}"),
+            Choice::Supersede { .. } => "Approve in its place".to_owned(),
+            Choice::Replace { .. } => format!("Replace by {id}"),
+        };
+        let mut effects = Vec::new();
+        if self.choice.serves() {
+            if hides > 0 {
+                label.push_str(&format!(", hides {hides} older"));
+            }
+            effects.extend(served(self.candidate));
+        } else if !matches!(self.choice, Choice::Stage | Choice::Withdraw) {
+            effects.push(
+                match memory.status {
+                    Status::Staging => "no agent sees it",
+                    _ => "no agent sees it any more",
+                }
+                .to_owned(),
+            );
+        }
+        if let Some(other) = other {
+            effects.push(match self.choice {
+                Choice::Supersede { .. } => format!("hides {id}: {}", other.title),
+                _ => format!("{id} stays: {}", other.title),
+            });
+        }
+        if let Choice::Edit { edit } = self.choice {
+            let names = edited_fields(edit);
+            effects.push(format!("its {} as you wrote", text::list(&names)));
+        }
+        effects.extend(added.lines(MAX_EFFECTS));
+        Ok(Preview { label, effects })
+    }
+}
+
+/// What a choice does, in words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Preview {
+    /// What the button says.
+    pub label: String,
+    /// What follows, one effect each.
+    pub effects: Vec<String>,
+}
+
+impl Preview {
+    /// The preview of the same choice for several memories.
+    pub fn of_many(choice: &Choice, memories: &[&Candidate], hides: usize) -> Self {
+        let verb = match choice {
+            Choice::Promote => "Promote",
+            Choice::Reject => "Reject",
+            _ => "Approve",
+        };
+        let mut label = format!("{verb} {}", counted(memories.len(), "memory", "memories"));
+        if hides > 0 && choice.serves() {
+            label.push_str(&format!(", hides {hides} older"));
+        }
+        let mut effects: Vec<String> = memories
+            .iter()
+            .take(MAX_EFFECTS)
+            .map(|candidate| {
+                let memory = candidate.memory();
+                format!("{}  {}", memory.id, text::line(&memory.title, 100))
+            })
+            .collect();
+        if memories.len() > MAX_EFFECTS {
+            effects.push(format!("and {} more", memories.len() - MAX_EFFECTS));
+        }
+        Self { label, effects }
+    }
+}
+
+/// Where agents would meet a memory once it is approved.
+pub fn served(candidate: &Candidate) -> Vec<String> {
+    let scope = &candidate.scope;
+    let found = match scope.manifest.visibility {
+        Visibility::Shared => format!("agents find it from every project, in scope {}", scope.name),
+        Visibility::Private => format!(
+            "agents find it only where scope {}, which is private, is current or named",
+            scope.name
+        ),
+    };
+    let project = candidate.memory().project.as_deref();
+    let starts = match (project, scope.manifest.projects.sole()) {
+        (Some(project), _) => Some(format!("sessions of {project} may start with it")),
+        (None, Some(_)) => Some(format!("sessions of {} may start with it", scope.name)),
+        (None, None) => None,
+    };
+    std::iter::once(found).chain(starts).collect()
+}
+
+/// What a memory gets from another one.
+#[derive(Debug, Default)]
+struct Additions {
+    facts: Vec<String>,
+    tags: Vec<String>,
+    files: Vec<String>,
+}
+
+impl Additions {
+    /// `, adds 2 facts and 1 tag`, or nothing.
+    fn summary(&self) -> String {
+        let kinds = [
+            (self.facts.len(), "fact", "facts"),
+            (self.tags.len(), "tag", "tags"),
+            (self.files.len(), "file", "files"),
+        ];
+        let told: Vec<String> = kinds
+            .iter()
+            .filter(|(count, _, _)| *count > 0)
+            .map(|(count, one, many)| counted(*count, one, many))
+            .collect();
+        if told.is_empty() {
+            String::new()
+        } else {
+            format!(", adds {}", told.join(", "))
+        }
+    }
+
+    fn lines(&self, most: usize) -> impl Iterator<Item = String> {
+        let kinds = [
+            ("fact", &self.facts),
+            ("tag", &self.tags),
+            ("file", &self.files),
+        ];
+        let lines = kinds.into_iter().flat_map(|(kind, values)| {
+            values
+                .iter()
+                .map(move |value| format!("adds the {kind}: {value}"))
+        });
+        lines.take(most)
+    }
+}
+
+fn additions(edit: &Edit, memory: &Memory) -> Additions {
+    let new = |edited: &Option<Vec<String>>, own: &[String]| {
+        let all = edited.iter().flatten();
+        all.filter(|entry| !own.contains(entry)).cloned().collect()
+    };
+    Additions {
+        facts: new(&edit.facts, &memory.facts),
+        tags: new(&edit.concepts, &memory.concepts),
+        files: new(&edit.files, &memory.files),
+    }
+}
+
+fn edited_fields(edit: &Edit) -> Vec<String> {
+    let fields = [
+        (edit.title.is_some(), "title"),
+        (edit.subtitle.is_some(), "subtitle"),
+        (edit.facts.is_some(), "facts"),
+        (edit.concepts.is_some(), "tags"),
+        (edit.files.is_some(), "files"),
+        (edit.narrative.is_some(), "narrative"),
+        (edit.kind.is_some(), "type"),
+        (edit.project.is_some(), "project"),
+    ];
+    let edited = fields.iter().filter(|(is_edited, _)| *is_edited);
+    edited.map(|(_, name)| (*name).to_owned()).collect()
+}
+
+/// `1 memory`, `2 memories`.
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

@@ -1,0 +1,207 @@
+//! The memories on the desk: in which order they come, which ones a filter leaves, and what the
+//! head of the queue says.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::card::{age_in_days, days};
+use crate::curate::{Candidate, warnings};
+
+/// Where a memory stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Nothing was chosen.
+    Waiting,
+    /// Something was chosen and is not written yet.
+    Chosen,
+    /// It is decided.
+    Written,
+}
+
+/// A memory on the desk.
+#[derive(Debug)]
+pub struct Item {
+    /// The memory as it was read.
+    pub candidate: Candidate,
+    /// Where it stands.
+    pub state: State,
+    /// A decision about it was not written, because it was not any more what was read.
+    pub was_put_back: bool,
+    /// There are warnings about it.
+    is_marked: bool,
+    /// What a filter is compared with, in lower case.
+    words: String,
+}
+
+impl Item {
+    /// A memory that waits.
+    pub fn new(candidate: Candidate) -> Self {
+        let memory = candidate.memory();
+        let mut words = vec![
+            memory.id.clone(),
+            memory.title.clone(),
+            format!("scope:{}", candidate.scope.name),
+        ];
+        words.extend(memory.project.iter().map(|name| format!("project:{name}")));
+        words.extend(memory.kind.iter().map(|kind| format!("type:{kind}")));
+        words.extend(memory.concepts.iter().map(|tag| format!("tag:{tag}")));
+        words.extend(memory.subtitle.clone());
+        words.extend(memory.facts.iter().cloned());
+        Self {
+            words: words.join("\n").to_lowercase(),
+            is_marked: !warnings::of(memory).is_empty(),
+            state: State::Waiting,
+            was_put_back: false,
+            candidate,
+        }
+    }
+}
+
+/// In which order memories come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// The oldest first.
+    #[default]
+    Oldest,
+    /// The newest first.
+    Newest,
+    /// Those with warnings and those that changed first.
+    Risk,
+    /// Project by project.
+    Project,
+    /// The least confident first.
+    Confidence,
+}
+
+/// Which of the memories that wait are looked at, and in which order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct View {
+    /// Words that must all occur; `type:`, `project:`, `scope:` and `tag:` may stand before one.
+    pub filter: String,
+    /// The order.
+    pub order: Order,
+}
+
+impl View {
+    /// The numbers of the memories that wait and are looked at, in order.
+    pub fn of(&self, items: &[Item]) -> Vec<usize> {
+        self.with(items, None)
+    }
+
+    /// The same, with one more memory, whether it waits or not.
+    pub fn with(&self, items: &[Item], one_more: Option<usize>) -> Vec<usize> {
+        let filter = self.filter.to_lowercase();
+        let words: Vec<&str> = filter.split_whitespace().collect();
+        let mut numbers: Vec<usize> = items
+            .iter()
+            .enumerate()
+            .filter(|(number, item)| {
+                let is_waiting = item.state == State::Waiting;
+                let fits = is_waiting && words.iter().all(|word| item.words.contains(word));
+                fits || one_more == Some(*number)
+            })
+            .map(|(number, _)| number)
+            .collect();
+        // Items are kept with the oldest first, and sorting keeps the order of equals.
+        let item = |number: &usize| items.get(*number);
+        match self.order {
+            Order::Oldest => {}
+            Order::Newest => numbers.reverse(),
+            Order::Risk => numbers.sort_by_key(|number| item(number).map(|item| !item.is_risky())),
+            Order::Project => numbers.sort_by_key(|number| {
+                item(number).map(|item| {
+                    let candidate = &item.candidate;
+                    (&candidate.scope.name, &candidate.memory().project)
+                })
+            }),
+            Order::Confidence => numbers.sort_by(|a, b| {
+                let confidence = |number| {
+                    let memory = item(number).map(|item| item.candidate.memory());
+                    memory.and_then(|memory| memory.confidence).unwrap_or(1.0)
+                };
+                confidence(a).total_cmp(&confidence(b))
+            }),
+        }
+        numbers
+    }
+}
+
+impl Item {
+    /// Whether a person should look at it twice.
+    pub fn is_risky(&self) -> bool {
+        self.is_marked || self.candidate.curated.is_outdated || self.was_put_back
+    }
+}
+
+/// What the head of the queue says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// How many wait.
+    pub waiting: usize,
+    /// How many decisions are not written yet.
+    pub chosen: usize,
+    /// How many were written.
+    pub written: usize,
+    /// The median age of those that wait.
+    pub median_age_days: Option<i64>,
+    /// The age of the oldest.
+    pub oldest_age_days: Option<i64>,
+    /// How many wait in each project, the most first.
+    pub projects: Vec<(String, usize)>,
+    /// All of it in a line.
+    pub text: String,
+}
+
+/// The most projects that the head names.
+const MAX_PROJECTS: usize = 12;
+
+impl Head {
+    /// The head over these memories.
+    pub fn of(items: &[Item], now: jiff::Timestamp) -> Self {
+        let count = |state| items.iter().filter(|item| item.state == state).count();
+        let waiting = || items.iter().filter(|item| item.state == State::Waiting);
+        let ages = waiting().filter_map(|item| age_in_days(item.candidate.memory(), now));
+        let mut ages: Vec<i64> = ages.collect();
+        ages.sort_unstable();
+        let mut projects = BTreeMap::<&str, usize>::new();
+        for item in waiting() {
+            let candidate = &item.candidate;
+            let name = candidate.memory().project.as_ref();
+            *projects
+                .entry(name.unwrap_or(&candidate.scope.name))
+                .or_default() += 1;
+        }
+        let mut projects: Vec<(String, usize)> = projects
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect();
+        projects.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        projects.truncate(MAX_PROJECTS);
+        let median_age_days = ages.get(ages.len() / 2).copied();
+        let oldest_age_days = ages.last().copied();
+        let waiting = count(State::Waiting);
+        let age = match (median_age_days, oldest_age_days) {
+            (Some(median), Some(oldest)) => {
+                format!("; median age {}, oldest {}", days(median), days(oldest))
+            }
+            _ => String::new(),
+        };
+        let wait = if waiting == 1 {
+            "memory waits"
+        } else {
+            "memories wait"
+        };
+        Self {
+            waiting,
+            chosen: count(State::Chosen),
+            written: count(State::Written),
+            median_age_days,
+            oldest_age_days,
+            projects,
+            text: format!("{waiting} {wait} for review{age}"),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Writes what was chosen, scope by scope.
+//!
+//! The decisions are made under the lock of the log, from the memories as they are there. A choice
+//! counts only if every memory that it is about is still what the curator saw; else all of it is
+//! put back.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ack_api::decision::{Decision, Edit, Verdict};
+use ack_api::memory::Status;
+use ack_store::READ_TIMEOUT;
+use ack_store::read::Curated;
+use serde::Serialize;
+
+use super::choice::Choice;
+use super::queue::{Item, State};
+use super::{Desk, chosen};
+use crate::curate::{Candidate, CurateError, Sitting, edit_over, log};
+use crate::scope::Scope;
+
+/// What became of the choices.
+#[derive(Debug, Default, Serialize)]
+pub struct Outcome {
+    /// The batch, for `undo`.
+    pub batch: String,
+    /// How many decisions were written.
+    pub written: usize,
+    /// The ids of memories that are not what was read any more. Nothing was decided about them.
+    pub changed: Vec<String>,
+    /// What was decided.
+    pub decisions: Vec<Decision>,
+    /// The memories that were chosen for.
+    pub about: Vec<About>,
+}
+
+/// A memory, for people.
+#[derive(Debug, Clone, Serialize)]
+pub struct About {
+    /// Its id.
+    pub id: String,
+    /// Its scope.
+    pub scope: String,
+    /// Its title.
+    pub title: String,
+}
+
+impl About {
+    /// A memory that was decided about.
+    pub fn of(candidate: &Candidate) -> Self {
+        let memory = candidate.memory();
+        Self {
+            id: memory.id.clone(),
+            scope: candidate.scope.name.clone(),
+            title: memory.title.clone(),
+        }
+    }
+}
+
+/// A choice for one memory, with what was read of the memories it is about.
+struct Wish {
+    number: usize,
+    choice: Choice,
+    reason: Option<String>,
+    candidate: Candidate,
+    other: Option<Candidate>,
+}
+
+/// The wishes of each scope, by its name.
+type Wishes = BTreeMap<String, (Arc<Scope>, Vec<Wish>)>;
+
+impl Desk {
+    /// Writes all choices. Those about memories that changed, or that were decided about
+    /// elsewhere, are put back.
+    ///
+    /// # Errors
+    /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
+    /// following ones are kept.
+    pub fn write(&mut self, sitting: &Sitting) -> Result<Outcome, CurateError> {
+        let mut outcome = Outcome {
+            batch: sitting.batch.clone(),
+            ..Outcome::default()
+        };
+        for (scope, wishes) in self.wishes()?.into_values() {
+            let ids: Vec<&str> = wishes.iter().flat_map(Wish::ids).collect();
+            let mut broken = Vec::new();
+            let written = log::write_with(&scope, &ids, |now| {
+                let (kept, other): (Vec<&Wish>, Vec<&Wish>) =
+                    wishes.iter().partition(|wish| wish.holds(now));
+                broken = other;
+                decisions(&kept, sitting)
+            })?;
+            outcome.written += written.len();
+            outcome.decisions.extend(written);
+            outcome
+                .about
+                .extend(wishes.iter().map(|wish| About::of(&wish.candidate)));
+            let broken: Vec<usize> = broken.iter().map(|wish| wish.number).collect();
+            for wish in &wishes {
+                self.settle(wish, broken.contains(&wish.number), &mut outcome);
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// The choices, by scope.
+    fn wishes(&self) -> Result<Wishes, CurateError> {
+        let mut by_scope = BTreeMap::new();
+        for made in &self.choices {
+            for number in &made.numbers {
+                let Some(item) = self.items.get(*number) else {
+                    continue;
+                };
+                let candidate = item.candidate.clone();
+                let scope = Arc::clone(&candidate.scope);
+                let entry = by_scope.entry(scope.name.clone());
+                let (_, wishes) = entry.or_insert_with(|| (scope, Vec::new()));
+                wishes.push(Wish {
+                    number: *number,
+                    choice: made.choice.clone(),
+                    reason: made.reason.clone(),
+                    other: self.other(&candidate, &made.choice)?,
+                    candidate,
+                });
+            }
+        }
+        Ok(by_scope)
+    }
+
+    /// Marks what was written, and puts the rest back as it is now.
+    fn settle(&mut self, wish: &Wish, is_broken: bool, outcome: &mut Outcome) {
+        self.forget(&[wish.number]);
+        let Some(item) = self.items.get_mut(wish.number) else {
+            return;
+        };
+        item.state = State::Written;
+        if !is_broken {
+            return;
+        }
+        let id = wish.candidate.memory().id.clone();
+        let scope = Arc::clone(&wish.candidate.scope);
+        let now = scope
+            .store
+            .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.curated(&id));
+        // One that is gone, or that somebody else decided about, waits no more.
+        if let Some(curated) = now.ok().flatten()
+            && curated.memory.status == Status::Staging
+        {
+            *item = Item::new(Candidate { scope, curated });
+            item.was_put_back = true;
+        }
+        outcome.changed.push(id);
+    }
+}
+
+impl Wish {
+    /// The memories it is about.
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        let both = std::iter::once(&self.candidate).chain(&self.other);
+        both.map(|candidate| candidate.memory().id.as_str())
+    }
+
+    /// Whether they are all what was read.
+    fn holds(&self, now: &HashMap<String, Curated>) -> bool {
+        let mut both = std::iter::once(&self.candidate).chain(&self.other);
+        both.all(|read| {
+            let now = now.get(&read.memory().id);
+            now.is_some_and(|now| {
+                now.digest == read.curated.digest && now.memory == read.curated.memory
+            })
+        })
+    }
+}
+
+/// The decisions for some choices of one scope. Several of them may edit the same memory: the
+/// newest line about it counts, so that one holds all that was edited.
+fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
+    let mut all: Vec<Decision> = Vec::new();
+    let mut edits = HashMap::<String, Edit>::new();
+    for wish in wishes {
+        let mut other = wish.other.clone();
+        if let Some(other) = &mut other
+            && let Some(edit) = edits.get(&other.memory().id)
+        {
+            apply_lists(other, edit);
+        }
+        let choice = chosen(&wish.candidate, &wish.choice, other.as_ref());
+        for mut decision in choice.decisions(sitting)? {
+            decision.reason = wish.reason.clone().or(decision.reason);
+            if let Some(new) = decision.edit.take() {
+                let before = edits.remove(&decision.id).unwrap_or_default();
+                let whole = edit_over(new, before);
+                all.retain(|earlier| earlier.id != decision.id || earlier.edit.is_none());
+                edits.insert(decision.id.clone(), whole.clone());
+                decision.edit = Some(whole);
+            } else if decision.verdict == Verdict::Approve && edits.contains_key(&decision.id) {
+                // The edit approves it.
+                continue;
+            }
+            all.push(decision);
+        }
+    }
+    Ok(all)
+}
+
+/// Gives a memory the lists of an edit.
+fn apply_lists(candidate: &mut Candidate, edit: &Edit) {
+    let memory = &mut candidate.curated.memory;
+    for (list, edited) in [
+        (&mut memory.facts, &edit.facts),
+        (&mut memory.concepts, &edit.concepts),
+        (&mut memory.files, &edit.files),
+    ] {
+        if let Some(edited) = edited {
+            list.clone_from(edited);
+        }
+    }
+}
