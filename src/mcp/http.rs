@@ -1,8 +1,10 @@
-//! Streamable HTTP as MCP's transport (MCP specification, "Transports"): every request is a POST to `/mcp` that is answered
-//! by itself, without sessions, in both protocol eras. `/health` says that the server is there, and nothing else.
+//! Streamable HTTP, the transport of the MCP specification ("Transports"), in both protocol eras.
+//! Every request is a POST to `/mcp` and is answered on its own, without sessions. `/health` says
+//! that the server is running, and nothing else.
 //!
-//! rmcp answers the messages; what stands before it is ours: the [gate](crate::gate) turns away what comes from elsewhere or without the
-//! token, and connections, headers, bodies and answers have limits, so that no client can hold the server up.
+//! rmcp answers the messages. This module is what a request passes before that: the
+//! [gate](crate::gate) refuses requests from other sites and those without the token, and
+//! connections, headers, bodies and answers have limits, so that no client can block the server.
 
 mod patient;
 mod site;
@@ -30,26 +32,27 @@ use crate::offer::Offer;
 use crate::service::Service;
 use ack_gateway::server::{Report, Upstreams};
 
-/// Where MCP is answered.
+/// The path of MCP.
 pub const PATH: &str = "/mcp";
-/// Where it is said that the server is there.
+/// The path that says whether the server is running.
 pub const HEALTH: &str = "/health";
 
-/// How long answers that are under way may take once the server is told to stop.
+/// How long running requests may still take once the server is stopped.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What one client may take, so that the others are served.
+/// What one client may use, so that there is enough for the others.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Connections.
+    /// How many connections there may be.
     places: Places,
-    /// How long the head of a request may take, and how long a connection may be idle before it.
+    /// How long a client may take to send the head of a request, and how long a connection may be
+    /// idle before it.
     head: Duration,
-    /// How long the body of a request may take.
+    /// How long a client may take to send the body of a request.
     body: Duration,
     /// Longest body of a request, in bytes.
     bytes: usize,
-    /// How long an answer may take.
+    /// How long the server may take to answer.
     answer: Duration,
     /// How slowly an answer may be read.
     pace: Pace,
@@ -75,12 +78,13 @@ const LIMITS: Limits = Limits {
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Whoever reaches the address could read the memories.
+    /// The address is not loopback and there is no token: anyone who reaches it could read the
+    /// memories.
     #[error(
         "listening on `{0}` without a token is refused: it is no loopback address, others can reach it"
     )]
     Open(SocketAddr),
-    /// Another program listens there.
+    /// Another program listens on the address.
     #[error("`{0}` is in use by another program")]
     InUse(SocketAddr),
     /// The system refuses the address.
@@ -88,18 +92,18 @@ pub enum ServeError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A token that cannot be used.
+    /// The token cannot be used.
     #[error("the token in {place} cannot be used: {reason}")]
     Token {
-        /// Where it stands.
+        /// Where the token comes from.
         place: String,
-        /// What is wrong with it.
+        /// What is wrong with the token.
         reason: String,
     },
-    /// There is no folder to keep a token in.
+    /// There is no home folder to keep a token in.
     #[error("no home folder was found to keep a token in")]
     NoHome,
 }
@@ -131,7 +135,7 @@ impl Diagnostic for ServeError {
     }
 }
 
-/// A server that listens and does not answer yet.
+/// A server that listens but does not answer yet.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -140,10 +144,11 @@ pub struct Listening {
     limits: Limits,
 }
 
-/// Listens on an address. Requests must name one of `names` or loopback as their host, and carry the token, if there is one.
+/// Listens on an address. The host of a request must be loopback or one of `names`, and the request
+/// must carry the token, if there is one.
 ///
 /// # Errors
-/// [`ServeError`]: among others for an address that others can reach where there is no token.
+/// [`ServeError`], for instance for an address that others can reach when there is no token.
 pub fn listen(
     address: SocketAddr,
     names: &[String],
@@ -172,15 +177,16 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The address, with the port that the system chose where none was given.
+    /// The address, with the port that the system chose if none was given.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers requests until the process is told to stop (SIGINT, SIGTERM or SIGHUP); what is under way then is finished first.
+    /// Answers requests until the process receives SIGINT, SIGTERM or SIGHUP. Running requests are
+    /// finished first.
     ///
     /// # Errors
-    /// When the runtime cannot be started.
+    /// If the runtime cannot be started.
     pub fn serve(
         self,
         service: &'static Service,
@@ -189,14 +195,14 @@ impl Listening {
     ) -> std::io::Result<()> {
         let runtime = runtime()?;
         let result = runtime.block_on(async {
-            // There is no channel to tell a client anything that it did not ask for.
+            // A client cannot be notified of anything: there is no stream from the server.
             let server = Server::new(service, offer, report, false);
             let upstreams: Arc<Upstreams> = Arc::clone(&server.upstreams);
             let result = self.accept(server).await;
             upstreams.end().await;
             result
         });
-        // A request in the middle of its work must not keep the process.
+        // A request that is still running must not keep the process alive.
         runtime.shutdown_background();
         result
     }
@@ -218,7 +224,7 @@ impl Listening {
                 _ = stop.wait() => break,
             };
             let Ok((stream, guest)) = accepted else {
-                // Out of descriptors, or the client is gone already.
+                // The process is out of file descriptors, or the client has already gone.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
@@ -240,12 +246,13 @@ impl Listening {
             let connection = open.watch(connection);
             tokio::spawn(async move {
                 tokio::select! {
-                    // A client that breaks off is no trouble of ours.
+                    // A client that disconnects is not an error.
                     _ = connection => {}
                     () = guest.leave() => {}
                 }
             });
-            // The new one is heard before the next comes, which may want its place.
+            // The new connection gets to run before the next one is accepted, which may take its
+            // place.
             tokio::task::yield_now().await;
         }
         drop(listener);
@@ -291,7 +298,7 @@ mod tests {
         )
     }
 
-    /// Writes, and reads until the server closes.
+    /// Writes the bytes, then reads until the server closes the connection.
     async fn said(stream: &mut TcpStream, bytes: &[u8]) -> String {
         stream.write_all(bytes).await.unwrap();
         let mut said = Vec::new();
@@ -316,7 +323,7 @@ mod tests {
         let (address, server) = server(limits());
         let connect = || async { TcpStream::connect(address).await.unwrap() };
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
-        // Nothing, half a head, half a body.
+        // The client sends nothing, half a head, or half a body.
         assert_eq!(said(&mut connect().await, b"").await, "");
         let answer = said(&mut connect().await, head.as_bytes()).await;
         assert!(
@@ -326,7 +333,7 @@ mod tests {
         let half = format!("{head}Content-Length: 100\r\n\r\n{{");
         let answer = said(&mut connect().await, half.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
-        // A body that says that it is too long, and one that only turns out to be.
+        // A body that announces that it is too long, and one that turns out to be.
         let long = format!("{head}Content-Length: 1001\r\n\r\n");
         let answer = said(&mut connect().await, long.as_bytes()).await;
         assert!(

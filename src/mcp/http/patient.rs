@@ -1,5 +1,6 @@
-//! A connection whose client has to read: what is written to it must leave at a rate, or the connection ends. A client that
-//! asks and never reads would hold its place, and the answers, for ever.
+//! A connection whose client has to keep reading: if it reads more slowly than the minimum rate,
+//! the connection is closed. Otherwise a client that asks and never reads would keep its connection
+//! and its answers in memory for ever.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -15,24 +16,24 @@ use super::visitors::Visitor;
 /// How slowly a client may read.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// How long it may take whatever there is to read.
+    /// How long it may take, however much there is to read.
     pub pause: Duration,
-    /// Bytes that it has to read each second besides.
+    /// Bytes that it has to read per second after that.
     pub rate: u32,
 }
 
-/// A stream that ends where its other end does not read.
+/// A stream that fails if its client does not read.
 pub struct Patient<S> {
     stream: S,
     visitor: Arc<Visitor>,
     pace: Pace,
-    /// Since when something is being written, and how much of it has left.
+    /// When the current write began, and how many bytes have been sent since.
     writing: Option<(Instant, usize)>,
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Patient<S> {
-    /// A stream to a visitor.
+    /// Wraps the stream of a visitor.
     pub const fn new(stream: S, visitor: Arc<Visitor>, pace: Pace) -> Self {
         Self {
             stream,
@@ -56,7 +57,8 @@ impl<S> Patient<S> {
         }
     }
 
-    /// Counts what has left, and waits for the moment when it is too little.
+    /// Counts the bytes that were sent. If none could be, waits until the rate is too low, and
+    /// fails.
     fn judge(
         &mut self,
         context: &mut Context<'_>,

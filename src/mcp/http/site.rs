@@ -1,4 +1,4 @@
-//! What the server answers: the paths, the bounds of a message, and the refusals.
+//! What the server answers: its paths, the limits of a message, and the refusals.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,20 +27,20 @@ use crate::mcp::raw;
 
 /// Messages that take more memory than this, in bytes, are large.
 const LARGE: usize = 64 << 10;
-/// Large messages at the same time.
+/// How many large messages are handled at the same time.
 const LARGE_ONES: usize = 4;
 
-/// JSON-RPC's code for a failure of the server's own kind.
+/// JSON-RPC's code for errors that a server defines itself.
 const REFUSED: i32 = -32000;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// What the server answers.
+/// The paths of the server.
 pub(super) struct Site {
     gate: Gate,
     mcp: StreamableHttpService<Server, NeverSessionManager>,
     limits: Limits,
-    /// Whether answers of other servers go out.
+    /// Whether there are upstream servers, whose results are passed on.
     passes_on: bool,
     large: Semaphore,
 }
@@ -103,7 +103,7 @@ impl Site {
         }
     }
 
-    /// Reads a message, has it answered, and keeps to the limits.
+    /// Reads a message and answers it, within the limits.
     async fn message(&self, request: Request<Incoming>) -> Answer {
         let Limits {
             body: patience,
@@ -111,7 +111,7 @@ impl Site {
             ..
         } = self.limits;
         let (mut head, body) = request.into_parts();
-        // Nothing behind the gate needs to know the token.
+        // Nothing after the gate needs the token.
         head.headers.remove(AUTHORIZATION);
         let too_long = || {
             let message = format!("the body is longer than {bytes} bytes");
@@ -137,7 +137,7 @@ impl Site {
             Ok((std::borrow::Cow::Owned(mended), _)) => Bytes::from(mended),
             Ok(_) => body,
             Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),
-            // A notification that is not understood.
+            // A notification that cannot be decoded is not answered.
             Err(None) => return empty(StatusCode::ACCEPTED),
         };
         let answer = self.mcp.handle(Request::from_parts(head, Full::new(body)));
@@ -179,8 +179,8 @@ impl Site {
 }
 
 impl Site {
-    /// Reads a body; `None` where it is too long. A large one has one of the few places for them, which is its own until the
-    /// message is answered.
+    /// Reads a body; `None` if it is too long. A large one takes one of the few permits for large
+    /// messages and keeps it until the message is answered.
     async fn body(
         &self,
         mut body: Incoming,
@@ -233,7 +233,7 @@ fn refused(refusal: Refusal) -> Answer {
         let scheme = HeaderValue::from_static("Bearer realm=\"ack-memory\"");
         answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
     }
-    // Whoever is turned away sends its body in vain: it is not read.
+    // The body of a refused request is not read.
     closing(answer)
 }
 
@@ -248,7 +248,7 @@ fn not_allowed(allowed: &'static str) -> Answer {
     answer
 }
 
-/// Has the connection closed after the answer.
+/// Closes the connection after the answer.
 fn closing(mut answer: Answer) -> Answer {
     let close = HeaderValue::from_static("close");
     answer

@@ -1,8 +1,9 @@
-//! Who is connected, and who has to go when others come.
+//! Which connections are open, and which is closed to make room for another.
 //!
-//! A connection is a stranger's until a request on it has passed the gate and the token. Strangers have few places and little
-//! time, those from one address fewer, and the oldest makes room for the next one: clients that show no token cannot keep out
-//! those that do. Where all places are taken, a stranger goes first, then whoever asked nothing for the longest time.
+//! A connection is a stranger's until a request on it has passed the gate and shown the token.
+//! There may be few strangers, fewer from one address, and none may stay long; the oldest makes
+//! room for the next one. So clients without a token cannot keep out those that have it. If every
+//! place is taken, a stranger goes first, then the connection that has been idle longest.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,13 +14,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// How often it is looked whether somebody is idle, where all places are taken.
+/// How often to look for an idle connection while every place is taken.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// How many connections there may be.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
-    /// At the same time.
+    /// In total.
     pub all: usize,
     /// Of strangers.
     pub strangers: usize,
@@ -29,19 +30,19 @@ pub struct Places {
     pub patience: Duration,
 }
 
-/// The connections there are.
+/// The open connections.
 #[derive(Debug)]
 pub struct Visitors {
     places: Places,
     open: Mutex<Open>,
-    /// Somebody left.
+    /// Notified when a connection has closed.
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// By number: the oldest first.
+    /// By number, so the oldest comes first.
     visitors: BTreeMap<u64, Arc<Visitor>>,
 }
 
@@ -60,12 +61,12 @@ struct State {
     asked: bool,
     /// An answer is being written.
     writing: bool,
-    /// When it last had something to do.
+    /// When it was last busy.
     last: Instant,
 }
 
 impl Visitors {
-    /// Nobody yet.
+    /// No connections yet.
     pub fn new(places: Places) -> Arc<Self> {
         Arc::new(Self {
             places,
@@ -78,7 +79,7 @@ impl Visitors {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets somebody in, when there is a place.
+    /// Waits for a place and takes it.
     pub async fn welcome(self: &Arc<Self>, address: IpAddr) -> Guest {
         loop {
             if let Some(guest) = self.admit(address) {
@@ -91,7 +92,8 @@ impl Visitors {
         }
     }
 
-    /// Lets somebody in and another one out where that is needed; `None` where everybody is being answered.
+    /// Takes a place, and closes another connection if that is needed; `None` if every connection
+    /// is busy.
     fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Guest> {
         let mut open = self.open();
         let strangers = || {
@@ -143,7 +145,7 @@ impl Visitor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It has shown that it may ask.
+    /// Remembers that it has shown the token.
     pub fn make_known(&self) {
         self.known.store(true, Ordering::Relaxed);
     }
@@ -152,13 +154,13 @@ impl Visitor {
         self.known.load(Ordering::Relaxed)
     }
 
-    /// Since when it has nothing to do; `None` while it has.
+    /// When it became idle; `None` while it is busy.
     fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
         (!state.asked && !state.writing).then_some(state.last)
     }
 
-    /// Whether an answer is being written to it.
+    /// Sets whether an answer is being written to it.
     pub fn set_writing(&self, writing: bool) {
         let mut state = self.state();
         state.writing = writing;
@@ -166,17 +168,18 @@ impl Visitor {
     }
 }
 
-/// The place of one connection, free again when this is dropped.
+/// The place of one connection; free again when this is dropped.
 #[derive(Debug)]
 pub struct Guest {
     visitors: Arc<Visitors>,
-    /// Whose it is.
+    /// The connection that has the place.
     pub visitor: Arc<Visitor>,
     number: u64,
 }
 
 impl Guest {
-    /// Waits until it has to go: another one needs its place, or it is a stranger for too long.
+    /// Waits until the connection has to be closed: another one needs its place, or it has been a
+    /// stranger for too long.
     pub async fn leave(&self) {
         let too_long = async {
             sleep(self.visitors.places.patience).await;
@@ -198,12 +201,12 @@ impl Drop for Guest {
     }
 }
 
-/// A request that is being answered, until this is dropped.
+/// Marks a visitor as being answered until this is dropped.
 #[derive(Debug)]
 pub struct Asking<'a>(&'a Visitor);
 
 impl<'a> Asking<'a> {
-    /// A request of a visitor.
+    /// Marks the visitor.
     pub fn new(visitor: &'a Visitor) -> Self {
         visitor.state().asked = true;
         Self(visitor)
@@ -234,7 +237,7 @@ mod tests {
         [192, 0, 2, number].into()
     }
 
-    /// Whether it was told to go.
+    /// Whether the connection has to be closed.
     async fn has_to_go(guest: &Guest) -> bool {
         tokio::time::timeout(Duration::from_millis(5), guest.visitor.dismissed.notified())
             .await
@@ -272,7 +275,7 @@ mod tests {
         known.push(visitors.welcome(from(1)).await);
         known.last().unwrap().visitor.make_known();
         assert!(has_to_go(&stranger).await);
-        // Among those that showed one, whoever has had nothing to do for the longest time.
+        // Among those that showed a token, the one that has been idle longest goes.
         let first = Asking::new(&known[0].visitor);
         known[1].visitor.set_writing(true);
         let next = visitors.welcome(from(3)).await;
@@ -280,7 +283,7 @@ mod tests {
         for guest in [&known[0], &known[1], &known[3], &next] {
             assert!(!has_to_go(guest).await);
         }
-        // Where everybody is being answered, the next one waits.
+        // While every connection is being answered, the next one waits.
         next.visitor.make_known();
         let busy: Vec<Asking<'_>> = [&known[3], &known[4], &known[5], &next]
             .map(|guest| Asking::new(&guest.visitor))
