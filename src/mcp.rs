@@ -1,10 +1,13 @@
 //! The Model Context Protocol: the only module that names rmcp.
 //!
-//! The tools are those of a [`crate::toolset`], which is the four unless the owner says otherwise. A call is translated and
-//! decoded here, handed to [`crate::service`] on a blocking thread, and answered with structured content and the same as
-//! Markdown (`markdown.rs`; a line instead where the client shows its model both, see `client.rs`). A failure is an error
-//! result whose text is the error body. A panic is caught and answered, because rmcp would leave the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) go the same way; there a failure is an error
-//! of the protocol. The tools of other servers (`ack_gateway`) are called there and answered as they answer (`raw.rs`).
+//! The tools are those of a [`crate::toolset`]: the four, unless the owner configured others. A
+//! call is translated and decoded here, passed to [`crate::service`] on a blocking thread, and
+//! answered with structured content and with the same as Markdown (`markdown.rs`). A client that
+//! shows its model both gets one line of text instead (`client.rs`). A failure is an error result
+//! whose text is the error body. A panic is caught and answered, because rmcp would leave the
+//! client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) go the same
+//! way, but a failure there is an error of the protocol. Calls of upstream tools go to
+//! `ack_gateway`, and their results are passed on unchanged (`raw.rs`).
 
 mod client;
 mod handler;
@@ -46,29 +49,31 @@ use ack_api::text;
 use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
 
-/// Requests that are worked on at the same time; further ones wait.
+/// How many requests run at the same time; further ones wait.
 const CONCURRENT: usize = 8;
-/// How long answers that are under way may take once standard input is closed.
+/// How long running requests may still take once standard input is closed.
 const FAREWELL: Duration = Duration::from_millis(80);
-/// How long after a request's deadline its own answer is waited for.
+/// How long after its deadline a request may still answer by itself.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What an agent reads about this server when it connects, unless the configuration says something else of the memories.
+/// What an agent reads about this server when it connects, unless the configuration changes what is
+/// true of the memories.
 pub static INSTRUCTIONS: LazyLock<String> =
     LazyLock::new(|| Toolset::default().instructions(&Standing::default()));
 
-/// The key of a tool's `_meta` that has Claude Code tell its model the tool's schema at once. Where it would have to ask for
-/// it first, a search takes one more call of the model, in the middle of a problem.
+/// The key of a tool's `_meta` that makes Claude Code show its model the tool's schema from the
+/// start. Otherwise the model has to ask for it first, and a search takes one more call in the
+/// middle of a problem.
 const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 
 /// The tools, in the order in which they are listed.
 pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query_memories"];
 
-/// Serves MCP on standard input and output until standard input is closed, or a signal comes, whose number is told. What is to
-/// be said about upstream servers goes to `report`.
+/// Serves MCP on standard input and output until standard input is closed or a signal arrives,
+/// whose number is returned. Messages about upstream servers go to `report`.
 ///
 /// # Errors
-/// When the runtime cannot be started or standard output is gone.
+/// If the runtime cannot be started or standard output is gone.
 pub fn serve_stdio(
     service: &'static Service,
     offer: Offer,
@@ -90,16 +95,16 @@ pub fn serve_stdio(
         )
         .await
     });
-    // A request in the middle of its work must not keep the process.
+    // A request that is still running must not keep the process alive.
     runtime.shutdown_background();
     result
 }
 
-/// Serves MCP with the four tools on a pair of streams, one message a line, until the first one ends. It needs a runtime of
-/// tokio with time and blocking threads.
+/// Serves MCP with the four tools on a pair of streams, one message per line, until the first one
+/// ends. It needs a tokio runtime with time and blocking threads.
 ///
 /// # Errors
-/// When the second stream is gone.
+/// If the second stream is gone.
 pub async fn serve_lines<R, W>(
     service: &'static Service,
     reader: R,
@@ -117,15 +122,16 @@ where
     serve_offer(server, reader, writer, end).await.map(|_| ())
 }
 
-/// What ends a server beside the end of its first stream.
+/// What ends a server, other than the end of its first stream.
 struct End<S> {
-    /// Tells the number of a signal.
+    /// Resolves to the number of a signal.
     stop: S,
-    /// Whether the other end of the first stream is gone, for when it is not read.
+    /// Whether the other end of the first stream is gone. Asked while that stream is not being
+    /// read.
     is_closed: fn() -> bool,
 }
 
-/// Serves until the first stream ends, or `end` does.
+/// Serves until the first stream or `end` ends it.
 async fn serve_offer<R, W, S>(
     server: Server,
     reader: R,
@@ -146,7 +152,7 @@ where
                 .await
                 .map(|_| ())
                 .map_err(std::io::Error::other),
-            // Closed before the handshake: nothing was asked for.
+            // The stream was closed before the handshake: nothing was asked for.
             Err(_) => Ok(()),
         }
     };
@@ -177,7 +183,7 @@ struct Server {
     surface: Arc<Toolset>,
     upstreams: Arc<Upstreams>,
     standing: Arc<LastStanding>,
-    /// Whether clients can be told that the list of tools changed.
+    /// Whether clients can be notified that the list of tools has changed.
     tells: bool,
 }
 
@@ -225,7 +231,7 @@ impl Server {
         }
     }
 
-    /// The answer to ids in their other form, where it finds memories that this answer has not.
+    /// The answer to the same ids in their other form, if it finds memories that `answer` lacks.
     async fn otherwise(
         &self,
         operation: Tool,
@@ -258,7 +264,7 @@ impl Server {
         }
     }
 
-    /// Finds the memory that a question means, where one stands in the place of an id.
+    /// Finds the memory that a question means, if there is one in place of an id.
     async fn resolve(&self, call: &mut Call) -> Result<(), Error> {
         let Some(question) = call.question.take() else {
             return Ok(());
@@ -328,7 +334,7 @@ impl Server {
         .await
     }
 
-    /// A failure as an error of the protocol: wrong parameters where the client can mend them.
+    /// A failure as an error of the protocol: invalid parameters if the client can correct them.
     fn data(&self, error: &Error) -> ErrorData {
         let mut body = error.body();
         body.hint = body
@@ -337,7 +343,7 @@ impl Server {
         data(error, &body)
     }
 
-    /// Does a piece of work on a blocking thread, when there is a place for it.
+    /// Runs a piece of work on a blocking thread, once there is room for it.
     async fn work<A>(
         &self,
         name: &'static str,
@@ -346,7 +352,7 @@ impl Server {
     where
         A: Send + 'static,
     {
-        // Whoever stops waiting here drops this, and the flag goes up; see `until_cancelled`.
+        // A caller that stops waiting drops this, which raises the flag; see `until_cancelled`.
         let patience = Duration::from_secs(u64::from(self.service.config.seconds.value));
         let flag = CancelFlag::with_timeout(patience);
         let _raised_in_the_end = CancelOnDrop(flag.clone());
@@ -368,7 +374,7 @@ impl Server {
                 cancel::run_with(&flag, || work(service))
             }))
         });
-        // The work looks at its flag itself, but for what it finishes whoever waits.
+        // The work checks its flag itself, except in steps that it finishes even if nobody waits.
         match timeout(left + GRACE, done).await {
             Ok(Ok(Ok(result))) => result,
             Ok(Ok(Err(panic))) => Err(internal(describe(&*panic))),
@@ -378,7 +384,7 @@ impl Server {
     }
 }
 
-/// A request that says whether an agent makes it.
+/// A request that says whether an agent made it.
 trait AskedByAgent {
     fn by_agent(&mut self) -> &mut bool;
 }
@@ -406,7 +412,8 @@ const TIMES: [&str; 7] = [
     "oldest",
 ];
 
-/// Cuts points in time to days: a model needs no seconds, and they cost as much as a line of text.
+/// Cuts points in time to days: a model needs no seconds, and they cost as many tokens as a line of
+/// text.
 fn shorten_days(answer: &mut Value) {
     match answer {
         Value::Array(entries) => entries.iter_mut().for_each(shorten_days),
@@ -426,8 +433,9 @@ fn shorten_days(answer: &mut Value) {
     }
 }
 
-/// Waits for an answer until the client cancels the request: then what waited is dropped, which tells the work to stop. The
-/// protocol has no answer to a cancelled request; rmcp keeps this one to itself.
+/// Waits for an answer until the client cancels the request. Then the future is dropped, which
+/// tells the work to stop. The protocol has no answer to a cancelled request: rmcp discards this
+/// one.
 async fn until_cancelled<A>(
     context: &RequestContext<RoleServer>,
     answer: impl Future<Output = Result<A, ErrorData>>,
@@ -452,7 +460,7 @@ fn success(answer: Value, text: String) -> CallToolResult {
     result
 }
 
-/// An error result carries text alone: clients check structured content against the schema of a success.
+/// An error result has only text: clients check structured content against the schema of a success.
 fn refusal(body: &ErrorBody) -> CallToolResult {
     let mut body = json!(body);
     text::clean_json(&mut body);
@@ -550,7 +558,8 @@ mod tests {
         let listed = serde_json::to_string(&tools(&Toolset::default())).unwrap();
         assert!(listed.len() < 4_900, "{} bytes", listed.len());
         assert!(INSTRUCTIONS.len() < 2_000);
-        // Both are read in every session: `tests/it/tokens.rs` counts them with tokenizers. This is an upper estimate.
+        // Both are read in every session: `tests/it/tokens.rs` counts them with tokenizers. This is
+        // an upper estimate.
         let tokens = text::tokens(&listed) + text::tokens(&INSTRUCTIONS);
         assert!(tokens < 2_800, "{tokens} tokens by the upper estimate");
     }

@@ -1,22 +1,24 @@
-//! Where the ways of clients differ. They are known by the name that they give themselves, with the handshake or in each
-//! request; a client that nobody knows, or that gives no name, gets everything in full.
+//! How clients differ. They are recognised by the name that they give in the handshake or in each
+//! request; a client that is unknown, or that gives no name, gets everything in full.
 
 use rmcp::model::Implementation;
 use serde_json::Value;
 
 use crate::toolset::Tool;
 
-/// What is known of a client.
+/// What is known about a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// It shows its model the text of a result and its structure, so that the whole would stand there twice.
+    /// It shows its model both the text of a result and its structure, so the model would read
+    /// everything twice.
     pub prints_both: bool,
-    /// It gives each argument of a prompt one word of what was typed, and drops the words that are left over.
+    /// It splits what was typed into words, gives each argument of a prompt one of them, and drops
+    /// the rest.
     pub splits_words: bool,
 }
 
 impl Ways {
-    /// Those of the client of this name.
+    /// The ways of the client that gave this name.
     pub fn of(client: Option<&Implementation>) -> Self {
         let name = client
             .map(|client| client.name.to_lowercase())
@@ -32,7 +34,7 @@ impl Ways {
     }
 }
 
-/// One line about an answer, for clients that show its structure beside it.
+/// One line about an answer, for clients that also show its structure.
 pub fn summary(operation: Tool, answer: &Value) -> String {
     let length = |name: &str| {
         answer

@@ -17,7 +17,8 @@ use super::{Server, prompts, raw, refusal, resources, tools, until_cancelled};
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 
-/// How long a client that connects waits at most for what the stores say about themselves: milliseconds, unless a disk hangs.
+/// The longest that a client waits on connecting for what the stores say about themselves. It takes
+/// milliseconds, unless a disk hangs.
 const STANDING_BUDGET: Duration = Duration::from_secs(1);
 
 impl ServerHandler for Server {

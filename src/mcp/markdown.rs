@@ -1,8 +1,9 @@
-//! Answers as Markdown, for models that are shown the text of a result and not its structure. What the structure says is
-//! here too: ids, what was left out, how to go on.
+//! Answers as Markdown, for models that see the text of a result and not its structure. It says
+//! what the structure says: ids, what was left out, how to continue.
 //!
-//! Memory text cannot leave its place. Each title, fact or tag is one line, within an item of a list; long text is quoted line
-//! by line; what would begin a block of its own, or is a tag that hosts give meaning to, is defused.
+//! Memory text cannot break out of its place. Each title, fact or tag is one line within a list
+//! item, and long text is quoted line by line. Anything that would start a block of its own, and
+//! any tag that hosts give meaning to, is escaped.
 
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ pub fn of(operation: Tool, answer: &Value) -> String {
         Tool::ListScopes => serde_json::from_value(harmless).map(|answer| scopes(&answer)),
         Tool::GetContext => serde_json::from_value(harmless).map(|answer| context(&answer)),
     };
-    // It was made from one of these a moment ago.
+    // It was serialized from one of these types a moment ago.
     told.unwrap_or_else(|_| answer.to_string())
 }
 
@@ -84,7 +85,7 @@ fn query(answer: &QueryResponse) -> String {
     if let Some(cursor) = &answer.next_cursor {
         let _ = writeln!(end, "Next page: cursor {cursor}");
     }
-    // What no memory holds is said before what is near.
+    // That no memory has a word of the question comes before what is near in meaning.
     let first = answer.notes.first().filter(|note| says_first(note));
     if let Some(note) = first {
         out.insert_str(0, &format!("{}\n", inline(&note.message)));
@@ -327,7 +328,7 @@ fn session(out: &mut String, entry: &SessionEntry) {
     }
 }
 
-/// A memory as an item of a list: its title, what it is, its facts, and what speaks against it.
+/// A memory as a list item: its title, what kind it is, its facts, and what speaks against it.
 fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     let place = match &hit.project {
         Some(project) if *project != hit.scope => format!("{}/{}", hit.scope, inline(project)),
@@ -412,7 +413,8 @@ fn inline(raw: impl AsRef<str>) -> String {
     text::line(raw.as_ref(), text::BLOCK_CAP)
 }
 
-/// Text that begins a line: what would begin a heading, a fence, a quotation or a list there begins none.
+/// Text at the beginning of a line, escaped if it would start a heading, a fence, a quotation or a
+/// list.
 fn line(raw: &str) -> String {
     let line = inline(raw);
     let is_mark = |mark: &str| line == mark || line.starts_with(&format!("{mark} "));

@@ -1,5 +1,6 @@
-//! Messages as they come in, over standard input or HTTP: decoded here, so that a bad one is answered with JSON-RPC's error
-//! (-32700 no JSON, -32600 no message, -32602 wrong parameters of `tools/call`) and its id, where there is one.
+//! Decodes messages as they arrive, over standard input or HTTP. A bad one is answered with
+//! JSON-RPC's error (-32700 not JSON, -32600 not a message, -32602 wrong parameters of
+//! `tools/call`) and its id, if it has one.
 
 use std::borrow::Cow;
 
@@ -9,22 +10,24 @@ use serde_json::{Value, json};
 
 /// Longest message, in bytes.
 pub const LONGEST: usize = 4 << 20;
-/// Most values of a message, in lists and objects: each takes up to a hundred times the memory of its characters.
+/// Most values in the lists and objects of a message: each takes up to a hundred times the memory
+/// of its characters.
 const MOST_VALUES: usize = 20_000;
-/// What a value takes, in bytes, about.
+/// About how many bytes a value takes.
 const VALUE: usize = 100;
 /// Most characters of an error's message.
 const LONGEST_ERROR: usize = 2_000;
 
-/// A message's bytes as they were understood, and the message.
+/// The bytes of a message as they were understood, and the message.
 type Understood<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
 
-/// Decodes a message; otherwise the answer it gets, if any: a notification that is not understood gets none.
+/// Decodes a message. The error is the answer to send, if any: a notification that cannot be
+/// decoded gets none.
 pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
     mended(message).map(|(_, decoded)| decoded)
 }
 
-/// As [`decode`], with the message's bytes.
+/// Like [`decode`], and returns the bytes of the message too.
 pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     let line = message
         .strip_prefix(b"\xef\xbb\xbf")
@@ -84,12 +87,13 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     }
 }
 
-/// How much memory a message may take, in bytes, about.
+/// About how many bytes of memory a message may take.
 pub fn weight(message: &[u8]) -> usize {
     message.len() + values(message) * VALUE
 }
 
-/// How many values there are in the lists and objects of a text that may be JSON, about: what begins one or parts two.
+/// About how many values there are in the lists and objects of a text that may be JSON. Counts what
+/// starts or separates values.
 fn values(text: &[u8]) -> usize {
     let (mut count, mut quoted, mut escaped) = (0, false, false);
     for byte in text {
@@ -104,7 +108,7 @@ fn values(text: &[u8]) -> usize {
     count
 }
 
-/// The id of a request, read without the rest of it.
+/// The id of a request, without decoding the rest.
 fn id_of(message: &[u8]) -> Value {
     #[derive(serde::Deserialize)]
     struct Numbered {
@@ -122,12 +126,13 @@ fn id_of(message: &[u8]) -> Value {
     })
 }
 
-/// JSON-RPC's error.
+/// An error of JSON-RPC.
 pub fn failure(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": ack_api::text::line(message, 300) } })
 }
 
-/// An error of the protocol, with what it quotes made safe to print: methods, versions and arguments stand in it as they came.
+/// An error of the protocol, with what it quotes made safe to print: it repeats methods, versions
+/// and arguments as the client sent them.
 pub fn polite(mut error: ErrorData) -> ErrorData {
     error.message = ack_api::text::line(&error.message, LONGEST_ERROR).into();
     if let Some(data) = &mut error.data {
@@ -136,7 +141,7 @@ pub fn polite(mut error: ErrorData) -> ErrorData {
     error
 }
 
-/// As [`polite`], for the answer over HTTP, where rmcp writes the body. `None` for an answer that is no error.
+/// Like [`polite`], for HTTP, where rmcp writes the body. `None` if the answer is not an error.
 pub fn polite_body(answer: &[u8]) -> Option<Vec<u8>> {
     let key = b"\"error\":";
     if !answer.windows(key.len()).any(|window| window == key) {
@@ -148,8 +153,9 @@ pub fn polite_body(answer: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&answer).ok()
 }
 
-/// Replaces escapes of half a character (`\ud83d` without its second half), which JavaScript writes for text that was cut
-/// within an emoji, by the replacement character. `None` where there is none.
+/// Replaces escaped halves of a surrogate pair (`\ud83d` without its second half) with the
+/// replacement character. JavaScript writes them for text that was cut within an emoji. `None` if
+/// there are none.
 fn mend_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| -> Option<u16> {
         let escape = line.get(at..at + 6)?.strip_prefix(b"\\u")?;
@@ -239,7 +245,7 @@ mod tests {
                 "{element}"
             );
         }
-        // What stands in a text is no value.
+        // What is inside a string is not a value.
         assert!(decode(call("7", r#""[,{:,\"[,{:,","#, 4_000).as_bytes()).is_ok());
         assert_eq!(answer(&"[".repeat(30_000)), (-32600, Value::Null));
     }

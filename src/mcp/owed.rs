@@ -1,6 +1,6 @@
-//! Answers that are owed: requests that were read and whose answers are not written yet. There is a bound on them, in number and
-//! in bytes; while it is reached nothing more is read, so that a client which asks faster than it reads, or than we answer, waits
-//! in its own writing and not in our memory.
+//! Answers that are owed: requests that were read but not answered yet. Their number and their
+//! bytes are limited. While a limit is reached nothing more is read: a client that asks faster than
+//! it reads, or than we answer, blocks on its own writes and does not fill our memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// Most answers that are owed.
 const MOST: usize = 128;
-/// Most memory that their requests may take, in bytes, but for a single one.
+/// Most memory that their requests may take, in bytes. A single request may take more.
 const MOST_BYTES: usize = 16 << 20;
 
 /// What is owed. Clones share it.
@@ -28,7 +28,7 @@ struct Requests {
     /// The bytes of each request.
     known: HashMap<RequestId, usize>,
     bytes: usize,
-    /// Answers to what is no request.
+    /// Answers to messages that are not valid requests.
     others: usize,
 }
 
@@ -40,13 +40,14 @@ impl Owed {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether one more may be read.
+    /// Whether another message may be read.
     pub fn has_room(&self) -> bool {
         let requests = self.requests();
         requests.known.len() + requests.others < MOST && requests.bytes < MOST_BYTES
     }
 
-    /// Takes a request of so many bytes in; false where another one of its id is not answered yet.
+    /// Adds a request of this many bytes; false if another one with the same id is not answered
+    /// yet.
     pub fn add(&self, id: &RequestId, bytes: usize) -> bool {
         let mut requests = self.requests();
         if requests.known.contains_key(id) {
@@ -57,7 +58,7 @@ impl Owed {
         true
     }
 
-    /// A request is answered, or taken back.
+    /// Removes a request that was answered or cancelled.
     pub fn settle(&self, id: &RequestId) {
         let mut requests = self.requests();
         if let Some(bytes) = requests.known.remove(id) {
@@ -66,19 +67,19 @@ impl Owed {
         }
     }
 
-    /// An answer to what is no request; it is owed until this is dropped.
+    /// Adds an answer to a message that is not a valid request; it is owed until this is dropped.
     pub fn other(&self) -> Other {
         self.requests().others += 1;
         Other(self.clone())
     }
 
-    /// Waits until something is settled.
+    /// Waits until an answer is no longer owed.
     pub async fn settled(&self) {
         self.0.settled.notified().await;
     }
 }
 
-/// An answer to what is no request.
+/// An answer to a message that is not a valid request.
 #[derive(Debug)]
 pub struct Other(Owed);
 

@@ -1,5 +1,5 @@
-//! Results that go out as they came in. The handler of rmcp knows only results of its own types; here a result that holds
-//! another one, as JSON, is replaced by it on its way out.
+//! Results of upstream tools, passed on unchanged. rmcp's handler knows only results of its own
+//! types, so such a result travels as JSON inside one of those, which it replaces on the way out.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -16,17 +16,17 @@ use serde_json::{Map, Value};
 use super::Server;
 use super::message::polite;
 
-/// The key of `_meta` that holds a result.
+/// The key of `_meta` that holds the upstream result.
 const HELD: &str = "ack-memory/held";
 
-/// A result that stands for another one.
+/// A result of rmcp's type that holds an upstream result.
 pub fn holding(result: Value) -> CallToolResult {
     let mut holder = CallToolResult::default();
     holder.meta = Some(MetaObject(Map::from_iter([(HELD.to_owned(), result)])));
     holder
 }
 
-/// The result that stands in the `_meta` of another one. Only one of the two eras knows kinds of results.
+/// The upstream result that a `_meta` holds. Only one of the two eras has kinds of results.
 fn released(meta: &mut Map<String, Value>, kind: Option<Value>) -> Option<Value> {
     let Some(Value::Object(mut held)) = meta.shift_remove(HELD) else {
         return None;
@@ -38,7 +38,8 @@ fn released(meta: &mut Map<String, Value>, kind: Option<Value>) -> Option<Value>
     Some(Value::Object(held))
 }
 
-/// An answer over HTTP, where rmcp writes the body: with the result that its own stands for. `None` for any other.
+/// The body of an answer over HTTP, where rmcp writes it, with the upstream result in place of its
+/// holder. `None` for any other answer.
 pub fn body(answer: &[u8]) -> Option<Vec<u8>> {
     let held = |window: &[u8]| window == HELD.as_bytes();
     if !answer.windows(HELD.len()).any(held) {
@@ -51,7 +52,7 @@ pub fn body(answer: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&answer).ok()
 }
 
-/// The server as rmcp talks to it over standard input and output.
+/// The server that rmcp talks to over standard input and output.
 #[derive(Clone)]
 pub struct Front(pub Server);
 
@@ -61,7 +62,7 @@ impl Service<RoleServer> for Front {
         request: ClientRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
-        // A request that ends in a panic would never be answered, and for ever be owed.
+        // A request that ends in a panic would never be answered and would be owed for ever.
         let result = AssertUnwindSafe(Service::<RoleServer>::handle_request(
             &self.0, request, context,
         ));

@@ -1,4 +1,4 @@
-//! Resources and completion: the service's answers under the addresses of [`ack_api::uri`].
+//! Resources and completion: answers of the service under the addresses of [`ack_api::uri`].
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Server {
         let mut scopes = listed.map_err(|error| self.data(&error))?;
         let mut resources = Vec::new();
         match request.and_then(|request| request.cursor) {
-            // Scopes are in the order of their names; a cursor is the last name of the page before.
+            // Scopes are ordered by name; a cursor is the last name of the previous page.
             Some(cursor) => scopes.retain(|scope| scope.name > cursor),
             None => resources.push(
                 Resource::new(SCOPES, "scopes")
@@ -108,7 +108,7 @@ impl Server {
         ]))
     }
 
-    /// The error for what is no address at all, with the addresses like it.
+    /// The error for an invalid address, with the addresses most like it.
     async fn no_address(&self, uri: &str) -> ErrorData {
         let scopes = self
             .work("resources/read", Service::listed_scopes)
@@ -137,8 +137,8 @@ impl Server {
         )
     }
 
-    /// The protocol's error for a resource that was not read: not found where there is none that may be shown, with the addresses
-    /// like it.
+    /// The error for a resource that could not be read. It is "not found" if there is none that may
+    /// be shown, with the addresses most like it.
     fn not_read(&self, uri: &str, address: &Address, error: &Error) -> ErrorData {
         let absent = matches!(
             error,
@@ -178,7 +178,7 @@ impl Server {
         ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
     }
 
-    /// What an argument of a template or a prompt may be completed to.
+    /// The completions of an argument of a template or a prompt.
     pub(super) async fn completions(
         &self,
         request: CompleteRequestParams,
@@ -197,7 +197,7 @@ impl Server {
             }
             Reference::Prompt(prompt) => {
                 match PROMPTS.iter().find(|known| known.name == prompt.name) {
-                    // A further word of a question: nobody knows what a person wants to ask.
+                    // A further word of a question cannot be completed.
                     Some(known)
                         if known.takes(&argument)
                             && !known.argument_names.contains(&argument.as_str()) =>
@@ -233,7 +233,7 @@ impl Server {
                 match argument.as_str() {
                     "name" | "scope" => service.complete_scopes(&typed),
                     "id" => service.complete_ids(scope.as_deref(), &typed),
-                    // Nobody knows what a person wants to ask.
+                    // A question cannot be completed.
                     _ => Ok(ack_api::Completions::default()),
                 }
             })
@@ -258,12 +258,12 @@ fn encoded(surface: &Toolset, answer: &impl Serialize) -> Result<String, Error> 
     text::clean_json(&mut answer);
     super::shorten_days(&mut answer);
     let mut told = surface.answer(Tool::GetMemory, answer);
-    // Hosts put a resource into a conversation as it is.
+    // Hosts insert a resource into a conversation as it is.
     text::untag(&mut told);
     Ok(told.to_string())
 }
 
-/// The error for a word that is none of those known.
+/// The error for a name that is not one of those known.
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
     let near = nearest(word, known.iter().copied(), 1);
     let message = format!(

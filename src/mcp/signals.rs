@@ -2,20 +2,21 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The three by which somebody says that it is over: a service manager, a key, a terminal that goes.
+/// The three signals that end the server: from a service manager, the keyboard, or a closing
+/// terminal.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// Not where it is ignored, as `nohup` has it.
+    /// `None` if the process was started with it ignored, as `nohup` does.
     hang_up: Option<Signal>,
 }
 
 impl Signals {
-    /// Listens from now on.
+    /// Starts listening.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn new() -> std::io::Result<Self> {
         let hang_up = SignalKind::hangup();
         Ok(Self {
@@ -29,7 +30,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one, and tells its number.
+    /// Waits for the next signal and returns its number.
     pub async fn wait(&mut self) -> i32 {
         let hang_up = async {
             match &mut self.hang_up {
@@ -46,7 +47,7 @@ impl Signals {
     }
 }
 
-/// Whether this process was started with a signal ignored. Where the system does not say, it is not.
+/// Whether this process was started with a signal ignored. False if the system does not say.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,9 +1,11 @@
-//! Standard input and output as MCP's transport: one JSON message a line (MCP specification, "Transports", stdio).
+//! Standard input and output, the transport of the MCP specification ("Transports", stdio): one
+//! JSON message per line.
 //!
-//! rmcp's own line transport answers a line it cannot decode without its id or not at all, and the client waits for ever.
-//! This one has each line decoded by [`super::message`] and sends the answer that a bad one gets. It also tells the moment
-//! when standard input ends, so that the process ends with it, and passes over what is no request before the handshake is over.
-//! It reads on as long as not too many answers are owed ([`super::owed`]).
+//! rmcp's own line transport answers a line that it cannot decode without its id or not at all, and
+//! the client waits for ever. This one decodes each line with [`super::message`] and sends the
+//! error that a bad one gets. It also notices when standard input ends, so that the process ends
+//! too, and ignores anything but requests until the handshake is over. It keeps reading as long as
+//! not too many answers are owed ([`super::owed`]).
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -24,12 +26,12 @@ use tokio::time::sleep;
 use super::message::{LONGEST, decode, failure, weight};
 use super::owed::Owed;
 
-/// How often the other end of standard input is looked at while it is not read.
+/// How often to check the other end of standard input while it is not being read.
 const GLANCE: Duration = Duration::from_millis(250);
-/// How long a request waits for the answer to another one of its id.
+/// How long a request waits for the answer to an earlier one with the same id.
 const SAME_ID: Duration = Duration::from_secs(1);
 
-/// Becomes ready when standard input has ended.
+/// Resolves when standard input has ended.
 pub struct Closed(watch::Receiver<bool>);
 
 impl Closed {
@@ -48,7 +50,8 @@ pub fn pipes() -> (
     stdio_pipes()
 }
 
-/// Whether the other end of this process's standard input is gone, whatever is still to be read of it.
+/// Whether the other end of this process's standard input is closed, even if there is more to read
+/// from it.
 pub fn is_closed() -> bool {
     let input = std::io::stdin();
     #[cfg(target_os = "linux")]
@@ -63,7 +66,7 @@ pub fn is_closed() -> bool {
 }
 
 /// The transport over a pair of streams, such as this process's standard input and output.
-/// `is_closed` looks at the other end of the first one while it is not read.
+/// `is_closed` checks the other end of the first one while it is not being read.
 pub fn transport<R, W>(
     reader: R,
     writer: W,
@@ -98,17 +101,19 @@ struct Lines<R, W> {
     closed: watch::Sender<bool>,
     is_closed: fn() -> bool,
     owed: Owed,
-    /// A request whose id is that of one which is not answered yet.
+    /// A request with the same id as one that is not answered yet.
     held: Option<Held>,
-    /// What has been read of the current line: a call of `receive` may be dropped in the middle of it.
+    /// The part of the current line that was read: a call of `receive` may be dropped before the
+    /// line is complete.
     line: Vec<u8>,
     too_long: bool,
     ended: bool,
-    /// The handshake is over. A notification or a stray response before that would end rmcp, and with it the process.
+    /// Whether the handshake is over. Before that, a notification or a stray response would end
+    /// rmcp, and with it the process.
     open: bool,
 }
 
-/// A request that waits for another one of its id.
+/// A request that waits for an earlier one with the same id.
 struct Held {
     message: RxJsonRpcMessage<RoleServer>,
     id: RequestId,
@@ -117,7 +122,7 @@ struct Held {
 }
 
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    /// Waits until an answer is no longer owed, or for a moment; false where the other end is gone.
+    /// Waits until an answer is no longer owed, or for a moment; false if the other end is closed.
     async fn wait(&mut self) -> bool {
         tokio::select! {
             () = self.owed.settled() => true,
@@ -131,7 +136,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         }
     }
 
-    /// Reads on until the line is complete; false at the end of input with nothing left.
+    /// Reads until the line is complete; false at the end of input with nothing left.
     async fn read_line(&mut self) -> bool {
         while !self.ended {
             let Ok(available) = self.reader.fill_buf().await else {
@@ -140,7 +145,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             };
             if available.is_empty() {
                 self.end();
-                // A last line may lack its end.
+                // The last line may lack a line end.
                 return !self.line.is_empty();
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
@@ -169,11 +174,12 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 }
 
 impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    /// Answers what is no request, or none that may go on.
+    /// Answers a message that is not a valid request, or a request that may not run.
     fn answer(&self, answer: &Value) {
         let (writer, owed) = (Arc::clone(&self.writer), self.owed.other());
         let answer = answer.to_string().into_bytes();
-        // In a task of its own: whoever calls may be dropped while it writes, and half a line must not stay.
+        // In its own task: the caller may be dropped in the middle of a write, which would leave
+        // half a line.
         tokio::spawn(async move {
             let _owed = owed;
             write(&mut *writer.lock().await, answer).await
@@ -199,7 +205,8 @@ where
                 JsonRpcMessage::Error(error) => error.id.clone(),
                 _ => None,
             };
-            // It becomes bytes when it is its turn: what waits here waits once.
+            // It is encoded only once it is its turn, so that waiting answers are not in memory
+            // twice.
             let mut writer = writer.lock().await;
             let written = match serde_json::to_vec(&message) {
                 Ok(message) => write(&mut *writer, message).await,
@@ -268,7 +275,7 @@ where
                             &notification.notification
                         && let Some(id) = &cancelled.params.request_id
                     {
-                        // What is taken back is not answered.
+                        // A cancelled request is not answered.
                         self.owed.settle(id);
                     }
                     return Some(message);
@@ -284,8 +291,8 @@ where
     }
 }
 
-/// Whether rmcp's handshake ends with this request: `initialize`, or any other that tells everything of its client itself.
-/// It answers `ping` and `server/discover` and goes on waiting.
+/// Whether rmcp's handshake ends with this request: `initialize`, or any other that describes its
+/// client fully. rmcp answers `ping` and `server/discover` and keeps waiting.
 fn ends_the_handshake(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
