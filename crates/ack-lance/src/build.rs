@@ -1,9 +1,9 @@
 //! Building and updating a vector table: what `index` does.
 //!
-//! The store is read twice: once for the fingerprints of its rows, in one short snapshot, then row
-//! by row in batches for what the table lacks. No snapshot lasts longer than a batch takes to read,
-//! so that a program that writes the store is not held up. A few batches become a version of the
-//! table; only the last step, the tag, shows them to readers.
+//! The store is read twice: first the fingerprints of its rows, in one short snapshot, then in
+//! batches the rows that the table lacks. No snapshot lasts longer than it takes to read a batch,
+//! so that a program that writes the store is not held up. A few batches become one version of the
+//! table. Only the last step, moving the tag, shows them to readers.
 
 mod feed;
 mod prepare;
@@ -30,23 +30,23 @@ use ack_search::encoder::{EmbedError, Embedder, Encoder};
 use ack_store::StoreError;
 use ack_store::{READ_TIMEOUT, Snapshot};
 
-/// Rows that are prepared at once, by one thread: each batch has a lexicon of its own. Few rows are
-/// shared out among all.
+/// Rows that one thread prepares at once: each batch has a lexicon of its own. A small number of
+/// rows is divided among all threads.
 const BATCH: usize = 16_384;
 const SMALLEST_BATCH: usize = 1_024;
-/// Batches that become one version of the table, and one fragment of it: what a build that is
-/// killed has lost at most. Every fragment costs each search of a large table a little.
+/// Batches that become one version and one fragment of the table: a build that is killed loses at
+/// most these. Every fragment makes each search of a large table a little slower.
 const TOGETHER: usize = 8;
-/// The same where a transformer embeds them, which takes long: what is done is kept.
+/// Rows of a batch if a transformer embeds them. That takes long, so what is done is kept.
 const BATCH_WITH_MODEL: usize = 256;
-/// Rows of a fragment that is written at once.
+/// Rows of one fragment.
 pub const FRAGMENT: usize = BATCH * TOGETHER;
-/// Rows named in one condition.
+/// Most rows that one condition names.
 const NAMED: usize = 1_000;
-/// Versions of the table that are older than this are removed, the published one apart.
+/// Versions of the table older than this are removed, except the published one.
 const KEEP_HOURS: i64 = 1;
 
-/// What the table and the store have of each row.
+/// What a build has to change in the table.
 struct Plan {
     /// Rows to add.
     add: Vec<RowKey>,
@@ -55,7 +55,7 @@ struct Plan {
     kept: usize,
 }
 
-/// Why a table cannot be built. What readers see is unchanged.
+/// Why a table cannot be built. Readers still see what they saw before.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The store cannot be read.
@@ -84,10 +84,10 @@ impl BuildError {
     }
 }
 
-/// Brings a vector table in step with its store.
+/// Brings a vector table up to date with its store.
 ///
 /// # Errors
-/// Why the store cannot be read or the table not written. What readers see is unchanged then.
+/// If the store cannot be read or the table not written. Readers then see what they saw before.
 pub fn build(
     target: &Target<'_>,
     options: Options<'_>,
@@ -115,16 +115,16 @@ pub fn build(
             version: None,
         });
     }
-    let maker = Maker {
+    let encoders = Encoders {
         encoder,
         model: options.embedder,
     };
     let _lock = lock(folder)?;
-    match write(target, maker, options.rebuild, &wanted, progress) {
-        // A table that cannot be added to is made again behind the published version, which readers
-        // keep until then.
+    match write(target, encoders, options.rebuild, &wanted, progress) {
+        // A table that cannot be extended is rebuilt behind the published version, which readers
+        // keep until the new one is complete.
         Err(BuildError::Table(error)) if error.is_of_the_table() && !options.rebuild => {
-            let mut report = write(target, maker, true, &wanted, progress)?;
+            let mut report = write(target, encoders, true, &wanted, progress)?;
             report.anew = Some(error.to_string());
             Ok(report)
         }
@@ -132,24 +132,25 @@ pub fn build(
     }
 }
 
-/// What makes vectors.
+/// The encoders that make vectors.
 #[derive(Clone, Copy)]
-struct Maker<'a> {
+struct Encoders<'a> {
     encoder: &'static Encoder,
     model: Option<&'a dyn Embedder>,
 }
 
-/// Vectors that a transformer made, each with its hash, by the hash of what was encoded.
-type Spared = HashMap<u64, (Box<[f32]>, String)>;
+/// Vectors that a transformer took part in, each with the transformer's hash, by the hash of the
+/// encoded text.
+type ReusableVectors = HashMap<u64, (Box<[f32]>, String)>;
 
 fn write(
     target: &Target<'_>,
-    maker: Maker<'_>,
+    encoders: Encoders<'_>,
     rebuild: bool,
     wanted: &[(RowKey, u64)],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, BuildError> {
-    let mut writer = Writer::open(&target.folder, maker, rebuild)?;
+    let mut writer = Writer::open(&target.folder, encoders, rebuild)?;
     let plan = Plan::new(wanted, &writer.contents.rows);
     let mut report = Report {
         scope: target.scope.to_owned(),
@@ -162,7 +163,7 @@ fn write(
     progress(Progress::Begin(plan.add.len()));
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
-    let (batch, together) = if maker.model.is_some() {
+    let (batch, together) = if encoders.model.is_some() {
         (BATCH_WITH_MODEL, 1)
     } else {
         (batch_of(plan.add.len()), TOGETHER)
@@ -178,15 +179,15 @@ fn write(
     Ok(report)
 }
 
-/// Rows of a batch, so that every thread prepares as many.
+/// Rows per batch, so that every thread prepares the same number.
 fn batch_of(rows: usize) -> usize {
     let threads = analyzer_threads();
     let rounds = rows.div_ceil(BATCH * threads).max(2);
     rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
 }
 
-/// The fingerprint of every row that may be served, in the order of the store; the first row of an
-/// id counts.
+/// The fingerprint of every row that may be served, in the order of the store. If several rows have
+/// the same id, the first one counts.
 fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
     let mut rows = snapshot.fingerprints()?;
     let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
@@ -207,7 +208,7 @@ impl Plan {
             .filter(|(key, fingerprint)| there.get(key) != Some(&Some(*fingerprint)))
             .map(|(key, _)| *key)
             .collect();
-        // A row that stands twice in the table, after a build that was killed, is written anew.
+        // A row that is in the table twice, after a build that was killed, is written again.
         let mut seen = HashSet::new();
         let twice: HashSet<RowKey> = known
             .iter()
@@ -235,7 +236,7 @@ impl Plan {
     }
 }
 
-/// Takes the lock that a build holds; it ends with the process, however that ends.
+/// Takes the lock of a build. It is released when the process ends, however it ends.
 fn lock(folder: &Path) -> Result<File, TableError> {
     let io = |action: &'static str, path: &Path| {
         let path = path.to_owned();
@@ -245,8 +246,8 @@ fn lock(folder: &Path) -> Result<File, TableError> {
             source,
         }
     };
-    // It holds the text of memories: nobody but the owner reads what the store itself may keep from
-    // others.
+    // The table has the text of memories: only the owner may read what the store itself may keep
+    // from others.
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -269,9 +270,9 @@ fn lock(folder: &Path) -> Result<File, TableError> {
 #[derive(Clone, Copy)]
 struct Known {
     key: RowKey,
-    /// `None` where its vector is not the one that is wanted, or its terms cannot be read.
+    /// `None` if its vector is not the one that is wanted, or its terms cannot be read.
     fingerprint: Option<u64>,
-    /// The batch that it was written with.
+    /// The number of the batch that it was written in.
     batch: u64,
 }
 
@@ -294,7 +295,7 @@ impl Contents {
         batches.max().map_or(0, |last| last + 1)
     }
 
-    /// The lexicons that no row needs once those to remove are gone.
+    /// The lexicons that no row needs once the given rows are removed.
     fn unused_lexicons(&self, remove: &[RowKey]) -> Vec<RowKey> {
         let removed: HashSet<&RowKey> = remove.iter().collect();
         let kept = self.rows.iter().filter(|row| !removed.contains(&row.key));
@@ -314,22 +315,22 @@ impl Contents {
 /// The table of a build, at its latest version.
 struct Writer<'a> {
     table: Table,
-    maker: Maker<'a>,
-    /// What it held when it was opened.
+    encoders: Encoders<'a>,
+    /// What it contained when it was opened.
     contents: Contents,
     /// The number of the first batch to add.
     batch: u64,
-    /// Vectors of rows that were taken out.
-    spared: Spared,
+    /// Vectors of the removed rows.
+    reusable: ReusableVectors,
     /// Why it is being rebuilt.
     anew: Option<String>,
 }
 
 impl<'a> Writer<'a> {
-    /// Opens the table, or makes one: where there is none, where it is another encoder's, where it
+    /// Opens the table. Creates it if there is none, if it was made with another encoder, or if it
     /// cannot be read.
-    fn open(folder: &Path, maker: Maker<'a>, rebuild: bool) -> Result<Self, TableError> {
-        let (encoder, wanted) = (maker.encoder, maker.model.map(Embedder::hash));
+    fn open(folder: &Path, encoders: Encoders<'a>, rebuild: bool) -> Result<Self, TableError> {
+        let (encoder, wanted) = (encoders.encoder, encoders.model.map(Embedder::hash));
         let place = folder.join(format!("{TABLE}.lance"));
         let found = if rebuild || !place.is_dir() {
             None
@@ -354,10 +355,10 @@ impl<'a> Writer<'a> {
         };
         Ok(Self {
             table,
-            maker,
+            encoders,
             batch: contents.next_batch(),
             contents,
-            spared: HashMap::new(),
+            reusable: HashMap::new(),
             anew,
         })
     }
@@ -372,10 +373,10 @@ impl<'a> Writer<'a> {
                     .push(key.rowid.to_string());
             }
             for (source, rows) in by_source {
-                // Numbers only: nothing of a store's text is in this condition.
+                // Only numbers: no text of a store is in this condition.
                 let condition = format!("source = {source} AND row IN ({})", rows.join(", "));
-                let vectors = wait(spare(&self.table, &condition))?;
-                self.spared.extend(vectors);
+                let vectors = wait(reusable_vectors(&self.table, &condition))?;
+                self.reusable.extend(vectors);
                 wait(async {
                     self.table
                         .delete(condition.as_str())
@@ -388,7 +389,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Makes indexes where they pay, and shows the result to readers.
+    /// Makes indexes where they are worth it, and shows the result to readers.
     fn publish(&self, target: &Target<'_>) -> Result<u64, TableError> {
         let folder = &target.folder;
         wait(async {
@@ -412,7 +413,7 @@ impl<'a> Writer<'a> {
             let known = match tags.list().await {
                 Ok(known) => known,
                 Err(_) => {
-                    // A damaged tag names nothing that could be lost.
+                    // A damaged tag names no version that could be lost.
                     let _ = std::fs::remove_file(tag_file(folder));
                     tags.list()
                         .await
@@ -425,8 +426,8 @@ impl<'a> Writer<'a> {
                 None => tags.create(PUBLISHED, version).await,
             };
             done.map_err(TableError::lance("publish the new version"))?;
-            // What is left of earlier versions is of no use to anybody; that it could not be
-            // removed is no failure.
+            // Nobody needs the rest of earlier versions, so a failure to remove them is not an
+            // error.
             let prune = OptimizeAction::Prune {
                 older_than: Some(chrono::Duration::hours(KEEP_HOURS)),
                 delete_unverified: None,
@@ -438,8 +439,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Makes an empty table. One that is there keeps its published version until the new one is
-/// published; one that cannot even be replaced is put aside.
+/// Makes an empty table. An existing one keeps its published version until the new one is
+/// published. One that cannot even be replaced is moved aside.
 fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, TableError> {
     let make = || {
         wait(async {
@@ -475,7 +476,7 @@ async fn contents(
         .await
         .map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
-    // Every column that anybody reads: if one cannot be read, the table is rebuilt now.
+    // All columns that are ever read: if one of them cannot be read, the table is rebuilt now.
     let columns: Vec<&str> = COLUMNS
         .into_iter()
         .chain(["detail", "batch", "vector"])
@@ -514,11 +515,11 @@ async fn contents(
     Ok(contents)
 }
 
-/// The vectors in which a transformer took part, of the rows that a condition names.
-async fn spare(table: &Table, condition: &str) -> Result<Spared, TableError> {
+/// The vectors that a transformer took part in, of the rows that a condition names.
+async fn reusable_vectors(table: &Table, condition: &str) -> Result<ReusableVectors, TableError> {
     let condition = format!("model IS NOT NULL AND ({condition})");
     let mut batches = rows(table, &["content", "vector", "model"], Some(&condition)).await?;
-    let mut spared = HashMap::new();
+    let mut reusable = HashMap::new();
     while let Some(batch) = next(&mut batches).await? {
         let content = batch
             .column_by_name("content")
@@ -537,7 +538,7 @@ async fn spare(table: &Table, condition: &str) -> Result<Spared, TableError> {
                 .as_ref()
                 .and_then(|vector| vector.as_primitive_opt::<Float32Type>());
             if let (Some(model), Some(vector)) = (model, vector) {
-                spared.insert(
+                reusable.insert(
                     *content,
                     (
                         vector.values().to_vec().into_boxed_slice(),
@@ -547,5 +548,5 @@ async fn spare(table: &Table, condition: &str) -> Result<Spared, TableError> {
             }
         }
     }
-    Ok(spared)
+    Ok(reusable)
 }

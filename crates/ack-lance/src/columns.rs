@@ -1,13 +1,13 @@
-//! The columns of a vector table: their names and types, how rows become batches, and what a batch
-//! says of a row.
+//! The columns of a vector table: their names and types, how rows become batches, and how a batch
+//! is read back.
 //!
-//! Version 3. `source` and `row` say where the memory lies in the store, `fingerprint` (XXH3) is
-//! the hash of all values of that row, `content` that of the text which was encoded. `batch` is the
-//! number of the batch that the row was written with; each batch begins with a row that is no
+//! Version 3. `source` and `row` say where the memory is in the store. `fingerprint` (XXH3) is the
+//! hash of all values of that row, `content` the hash of the text that was encoded. `batch` is the
+//! number of the batch that the row was written in. Each batch begins with a row that is not a
 //! memory but its lexicon. `detail` is what a score needs of the memory, and `words` its terms for
-//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1; it is null where no word
-//! of the text is known to the encoder. `model` is the XXH3 of the transformer's weights where it
-//! took part in the vector.
+//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1, or is null if the encoder
+//! knows no word of the text. `model` is the XXH3 of the transformer's weights if it took part in
+//! the vector.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,10 +35,10 @@ use ack_search::semantic::QuantizedVector;
 /// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
 pub const VERSION: &str = "3";
 
-/// Bytes of a memory's text that the table keeps for readers of its own.
+/// Most bytes of a memory's text that the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;
 
-/// What a table says of itself, in the metadata of its schema.
+/// The version of the columns. This and the next four constants are keys of the schema's metadata.
 pub const META_VERSION: &str = "ack-memory.version";
 /// The encoder's name.
 pub const META_ENCODER: &str = "ack-memory.encoder";
@@ -46,13 +46,13 @@ pub const META_ENCODER: &str = "ack-memory.encoder";
 pub const META_WEIGHTS: &str = "ack-memory.weights";
 /// Number of components of a vector.
 pub const META_DIMENSION: &str = "ack-memory.dimension";
-/// What of a memory is encoded, in which order.
+/// Which fields of a memory are encoded, in order.
 pub const META_TEMPLATE: &str = "ack-memory.template";
 
-/// What is encoded of a memory.
+/// The fields of a memory that are encoded, in order.
 pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
 
-/// The columns that every reader needs. One that searches in memory needs `detail` besides.
+/// The columns that every reader needs. One that searches in memory also needs `detail`.
 pub const COLUMNS: [&str; 17] = [
     "source",
     "row",
@@ -113,13 +113,13 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, metadata(encoder)))
 }
 
-/// A column that LanceDB does not compress: it would cost every reader time and save next to
-/// nothing.
+/// A column that LanceDB does not compress: compression would slow every reader down and save next
+/// to nothing.
 fn plain(field: Field) -> Field {
     field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }
 
-/// What a table made now says of itself.
+/// The metadata of a table that is made now.
 pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
         (META_VERSION, VERSION.to_owned()),
@@ -132,7 +132,7 @@ pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     .into()
 }
 
-/// Whether a table's vectors and terms are those that this program would make.
+/// Checks that a table's vectors and terms are those that this program would make.
 ///
 /// # Errors
 /// [`TableError::Mismatch`] with the first difference.
@@ -152,26 +152,26 @@ pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), T
 
 /// A row to write.
 pub struct Written<'a> {
-    /// Where it lies.
+    /// Where it is in the store.
     pub key: RowKey,
-    /// Hash of the row.
+    /// Hash of the row's values.
     pub fingerprint: u64,
     /// The memory.
     pub memory: &'a Memory,
     /// Its terms and vector.
     pub doc: &'a AnalyzedDoc,
-    /// Hash of the transformer that took part in the vector.
+    /// Hash of the transformer that took part in the vector, if one did.
     pub model: Option<&'a str>,
-    /// The analyzer whose lexicon numbers its terms.
+    /// The analyzer whose dictionary numbers its terms.
     pub analyzer: usize,
-    /// What the numbers of its terms mean.
+    /// The dictionary that resolves the numbers of its terms.
     pub lexicon: Option<&'a Dictionary>,
 }
 
-/// Rows as a batch of the table, behind their lexicon.
+/// A batch of the table: the lexicon of the rows, then the rows.
 ///
 /// # Errors
-/// What arrow says of them.
+/// If arrow refuses the columns.
 pub fn batch(
     schema: &SchemaRef,
     number: u64,
@@ -310,7 +310,7 @@ pub fn batch(
     )
 }
 
-/// The text of a memory, for readers of the table itself.
+/// The text of a memory, for people who read the table with other tools.
 fn text(memory: &Memory) -> String {
     let parts = std::iter::once(memory.title.as_str())
         .chain(memory.subtitle.as_deref())
@@ -330,7 +330,7 @@ pub fn encoded_text(memory: &Memory) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// Hash of what is encoded of a memory: as long as it is the same, so is the vector.
+/// Hash of the encoded text of a memory: as long as it is the same, so is the vector.
 pub fn content_hash(memory: &Memory) -> u64 {
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
     let parts = std::iter::once(memory.title.as_str())
@@ -345,16 +345,16 @@ pub fn content_hash(memory: &Memory) -> u64 {
     hash.digest()
 }
 
-/// The rows of a batch that was read back.
+/// The rows of a batch that was read.
 pub struct Rows<'a> {
     batch: &'a RecordBatch,
 }
 
-/// What a row of a table says, from its detail.
+/// A row's `detail`, decoded.
 pub enum Detail<'a> {
-    /// The lexicon of the batch of this number: its terms, and for [`super::terms::read_holders`].
+    /// The lexicon of a batch: its number, its terms, and bytes for [`super::terms::read_holders`].
     Lexicon(u32, &'a str, &'a [u8]),
-    /// A memory: the number of its batch, its vector, and its terms for [`super::terms::read`].
+    /// A memory: the number of its batch, its vector, and bytes for [`super::terms::read`].
     Memory(u32, Option<QuantizedVector>, &'a [u8]),
 }
 
@@ -411,10 +411,10 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// Visits what every row says, with its place in the batch.
+    /// Visits the detail of every row, with its place in the batch.
     ///
     /// # Errors
-    /// [`TableError::Column`], or [`TableError::Damaged`] where a detail is none.
+    /// [`TableError::Column`], or [`TableError::Damaged`] if a detail cannot be decoded.
     pub fn details(
         &self,
         mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
@@ -434,10 +434,10 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Visits what is known of every memory, with its place in the batch.
+    /// Visits every memory, with its place in the batch.
     ///
     /// # Errors
-    /// [`TableError::Column`], or [`TableError::Damaged`] where values contradict each other.
+    /// [`TableError::Column`], or [`TableError::Damaged`] if values contradict each other.
     pub fn memories(&self, mut each: impl FnMut(usize, &DocEntry<'_>)) -> Result<(), TableError> {
         let source = self.numbers::<UInt8Type>("source")?;
         let row = self.numbers::<Int64Type>("row")?;

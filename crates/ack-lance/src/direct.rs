@@ -1,9 +1,9 @@
 //! Reading the files of a table on the thread that asks for them.
 //!
-//! The layer that LanceDB brings for local files hands every read to another thread. A search of a
-//! large scope makes a few hundred reads of half a kilobyte each, nearly always of what the system
-//! has in memory, and the way to that thread and back takes several times as long as such a read;
-//! so does opening the file for each. Tables are written through LanceDB's own layer; this one
+//! LanceDB's own layer for local files hands every read to another thread. A search of a large
+//! scope makes a few hundred reads of half a kilobyte each, nearly always of what the system has in
+//! memory. Handing such a read to a thread and back takes several times as long as the read itself,
+//! and so does opening the file each time. Tables are written through LanceDB's own layer; this one
 //! cannot write.
 
 use std::fs::File;
@@ -28,11 +28,11 @@ use url::Url;
 
 use ack_sys::idle_pool::IdlePool;
 
-/// The scheme of addresses that are read so.
+/// The scheme of addresses that are read this way.
 pub const SCHEME: &str = "file-object-store";
-/// Reads that lie closer together than this become one.
+/// Reads that are closer together than this many bytes become one.
 const BLOCK: usize = 4_096;
-/// Reads under way at once.
+/// How many reads may run at once.
 const PARALLEL: usize = 8;
 
 /// The address of a folder.
@@ -64,7 +64,7 @@ impl ObjectStoreProvider for Provider {
     }
 }
 
-/// Files, read where they lie.
+/// Local files, read on the calling thread.
 #[derive(Debug)]
 struct Direct(LocalFileSystem);
 
@@ -141,11 +141,10 @@ struct Opened {
     modified: SystemTime,
 }
 
-/// Files that are read again and again: a million memories lie in some twenty of them.
+/// Files that are read again and again: a table of a million memories has about twenty.
 static OPENED: IdlePool<Arc<Opened>> = IdlePool::new(96);
 
-/// Whether the file of this name is written once and never again: LanceDB gives data and indexes
-/// names that are made by chance.
+/// Whether a file never changes once it is written: LanceDB gives data and indexes random names.
 fn is_final(location: &Path) -> bool {
     let mut parts = location.parts().rev().skip(1);
     let folder = parts.next();
@@ -191,7 +190,7 @@ fn failed(location: &Path, source: std::io::Error) -> Error {
 fn read(files: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<GetResult> {
     let opened = open(files, location)?;
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
-    // A file that lost its end is damaged, and nothing is made up for it.
+    // A file that is shorter than expected is damaged: missing bytes are never made up.
     if range.end > opened.size {
         return Err(failed(location, std::io::ErrorKind::UnexpectedEof.into()));
     }

@@ -1,4 +1,4 @@
-//! The indexes of a vector table: made where they pay, brought up to date by every build.
+//! The indexes of a vector table: made where they are worth it, updated by every build.
 
 use lancedb::Table;
 use lancedb::index::Index;
@@ -11,22 +11,22 @@ use lancedb::table::{CompactionOptions, OptimizeAction};
 use super::TableError;
 use super::build::FRAGMENT;
 
-/// The smallest table that gets indexes. A larger one has them once it is searched itself, or soon
-/// will be: where everything in it is held in memory nobody would ever read them, and to make them
-/// takes as long as to write the rows.
+/// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
+/// soon will be. Nobody would read them while all of the table is in memory, and making them takes
+/// as long as writing the rows.
 const INDEXES_FROM: usize = 10_000;
-/// From this size on it gets one on its vectors, and on what else is asked for when it is searched
-/// itself.
+/// From this size on, the vectors get an index, and so do the other columns that a search on disk
+/// needs.
 const VECTOR_FROM: usize = 100_000;
 
-/// Threads that index words at most: each of them makes a part that every search has to look into.
+/// Most threads that index words: each of them makes a part that every search has to look into.
 const WORKERS: usize = 2;
 
-/// So many more fragments than that make reading slow: small builds that followed each other are
-/// put together.
+/// With this many fragments more than needed, reading is slow: fragments of successive small builds
+/// are merged.
 const SPARE_FRAGMENTS: usize = 32;
 
-/// Puts small fragments together where there are many.
+/// Merges small fragments if there are many.
 pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
     let statistics = table
         .stats()
@@ -45,14 +45,14 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Makes the indexes that a table of this size lacks, and brings those it has up to date. Up to
-/// `resident` rows are held in memory by whoever reads it.
+/// Makes the indexes that a table of this size lacks, and updates the others. Readers keep tables
+/// of up to `resident` rows in memory.
 pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Result<(), TableError> {
     let there = table
         .list_indices()
         .await
         .map_err(TableError::lance("list the indexes"))?;
-    // A scope that grows finds them there.
+    // A scope that grows has them before it needs them.
     let soon = resident - resident / 4;
     if there.is_empty() && rows < soon.max(INDEXES_FROM) {
         return Ok(());
@@ -62,7 +62,7 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
             .iter()
             .any(|index| index.columns.iter().any(|own| own == column))
     };
-    // The terms are analysed already: only the blanks between them count.
+    // The terms are already analysed: they only have to be split at blanks.
     let words = FtsIndexBuilder::default()
         .base_tokenizer("whitespace".to_owned())
         .with_position(false)
@@ -86,7 +86,7 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
     if rows >= VECTOR_FROM {
         let vectors = IvfRqIndexBuilder::default()
             .distance_type(lancedb::DistanceType::Cosine)
-            // It only names memories, whose cosine is then computed from the whole vector: the
+            // It only finds candidates, whose cosine is then computed from the whole vector: the
             // smallest code is enough.
             .num_bits(1);
         wanted.push(("vector", Index::IvfRq(vectors)));
@@ -100,7 +100,7 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
     } else {
         vec![("words", Index::FTS(words))]
     };
-    // The one on the words takes one processor and about as long as the others together.
+    // The index on words takes one processor and about as long as the others together.
     futures::try_join!(make(table, words), make(table, wanted))?;
     if !there.is_empty() {
         let updated = table
@@ -113,7 +113,7 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
     Ok(())
 }
 
-/// Makes indexes, one after the other.
+/// Makes indexes, one after another.
 async fn make(table: &Table, wanted: Vec<(&str, Index)>) -> Result<(), TableError> {
     for (column, index) in wanted {
         let made = table.create_index(&[column], index).execute().await;

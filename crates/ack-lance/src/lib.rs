@@ -1,17 +1,17 @@
-//! The vector table: a LanceDB table beside a store, derived from it, which may be absent, stale or
-//! broken.
+//! The vector table: a LanceDB table next to a store. It is derived from the store, and may be
+//! absent, stale or broken.
 //!
-//! It lies in the folder `lance/` of a scope and holds, for every row of the store, what is
-//! expensive to make: the terms of the text, its vector, and the columns that filters need. A
-//! reader takes from it what still fits the store, row by row, and makes the rest itself; so the
-//! table can cost time, never an answer.
+//! It is in the folder `lance/` of a scope and has, for every row of the store, what is expensive
+//! to make: the terms of the text, its vector, and the columns that filters need. A reader takes
+//! the rows that still match the store and makes the others itself. So a bad table can cost time,
+//! but never an answer.
 //!
-//! Only [`build`] writes it, and only with the lock in `lance/` held. What readers may see is the
-//! version that the tag [`PUBLISHED`] names: a build adds versions behind it and moves the tag at
-//! its end, in one step, so that a reader sees the old state or the new one, and a build that was
-//! killed leaves the old one and goes on from what it had written.
+//! Only [`build`] writes it, and only while it holds the lock in `lance/`. Readers see the version
+//! that the tag [`PUBLISHED`] names. A build adds versions after it and moves the tag at the end,
+//! in one step. So a reader sees the old state or the new one. A build that was killed leaves the
+//! old one, and the next build continues from what it had written.
 
-// The benchmark compares with LanceDB itself.
+// For the benchmark, which compares with LanceDB itself.
 #[doc(hidden)]
 pub use arrow;
 #[doc(hidden)]
@@ -41,39 +41,39 @@ use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// Rows that are decoded at once: what is decoded and not yet read counts towards the most memory
-/// that a process takes.
+/// Rows that are decoded at once. Rows that are decoded but not read yet count towards the peak
+/// memory of the process.
 const BATCH: u32 = 1_024;
-/// Memory that LanceDB may keep for indexes and metadata of all tables together.
+/// Memory that LanceDB may use to cache the indexes and metadata of all tables, in bytes.
 const INDEX_CACHE: usize = 128 << 20;
 const METADATA_CACHE: usize = 16 << 20;
 
-/// What went wrong with a vector table. No store is touched by it, and every memory is still found.
+/// What is wrong with a vector table. The store is not affected, and every memory is still found.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// LanceDB refused.
+    /// LanceDB failed.
     #[error("{action}: {}", ack_api::text::line(&.source.to_string(), 300))]
     Lance {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
         /// Why it failed.
         source: Box<lancedb::Error>,
     },
-    /// It was made by another program, encoder or version.
+    /// It was made with another encoder or version.
     #[error("it was made with {found}, this program needs {needed}")]
     Mismatch {
-        /// What it says of itself.
+        /// What it was made with.
         found: String,
-        /// What is needed.
+        /// What this program needs.
         needed: String,
     },
-    /// Its columns are not those of a table of ours.
+    /// A column is missing or has another type.
     #[error("its column `{column}` is missing or of another type")]
     Column {
-        /// The column.
+        /// The column's name.
         column: &'static str,
     },
-    /// The library panicked on it.
+    /// Its contents contradict each other, or LanceDB panicked while reading them.
     #[error("it is damaged")]
     Damaged,
     /// No version of it was published yet.
@@ -85,9 +85,9 @@ pub enum TableError {
     /// A file could not be made, read or removed.
     #[error("{action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
         /// Why it failed.
         source: std::io::Error,
@@ -95,7 +95,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// Whether the table itself is at fault, and not the place it lies in or another build.
+    /// Whether the table itself is at fault, and not its folder or another build.
     const fn is_of_the_table(&self) -> bool {
         matches!(
             self,
@@ -128,7 +128,7 @@ impl TableError {
     }
 }
 
-/// The runtime that LanceDB works on: one for the process, made when the first table is opened.
+/// The runtime that LanceDB runs on: one per process, started with the first table.
 fn runtime() -> std::io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
@@ -154,15 +154,15 @@ fn started() -> Result<&'static Runtime, TableError> {
     })
 }
 
-/// Has LanceDB work on something beside this thread.
+/// Runs work of LanceDB on other threads.
 fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<JoinHandle<T>, TableError> {
     Ok(started()?.spawn(work))
 }
 
-/// Runs LanceDB to the end of `work`. A panic of the library, which a damaged table can cause, is
-/// an error like others.
+/// Runs work of LanceDB and waits for it. A panic of the library, which a damaged table can cause,
+/// is an error like any other.
 fn wait<T: Send>(
     work: impl Future<Output = Result<T, TableError>> + Send,
 ) -> Result<T, TableError> {
@@ -171,7 +171,7 @@ fn wait<T: Send>(
     std::panic::catch_unwind(guarded).unwrap_or(Err(TableError::Damaged))
 }
 
-/// One set of caches for every table of the process, so that memory is bounded however many scopes
+/// One set of caches for all tables of the process, so that memory is limited however many scopes
 /// there are.
 fn session() -> Arc<Session> {
     static SESSION: OnceLock<Arc<Session>> = OnceLock::new();
@@ -191,7 +191,7 @@ fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
     })
 }
 
-/// The address of a folder for reading.
+/// The address that a folder is read from.
 fn address(folder: &Path) -> Result<String, TableError> {
     let place = absolute(folder)?;
     if let Some(address) = direct::address(&place) {
@@ -200,7 +200,7 @@ fn address(folder: &Path) -> Result<String, TableError> {
     Ok(place.to_string_lossy().into_owned())
 }
 
-/// Connects to an existing folder. LanceDB would make one that is not there.
+/// Connects to an existing folder. LanceDB would create a missing one.
 async fn connect(folder: &Path) -> Result<Connection, TableError> {
     connect_at(&absolute(folder)?.to_string_lossy()).await
 }
@@ -225,7 +225,7 @@ async fn open_at(connection: &Connection) -> Result<Table, TableError> {
         .map_err(TableError::lance("open the table"))
 }
 
-/// Opens the version that readers may see, to be searched.
+/// Opens the version that readers see, for searching.
 async fn open_published(folder: &Path) -> Result<Table, TableError> {
     let table = open_at(&connect_at(&address(folder)?).await?).await?;
     table
@@ -235,7 +235,7 @@ async fn open_published(folder: &Path) -> Result<Table, TableError> {
     Ok(table)
 }
 
-/// The version that readers may see, to be read as a whole.
+/// Opens the version that readers see, for reading all of it.
 async fn published(folder: &Path) -> Result<Dataset, TableError> {
     DatasetBuilder::from_uri(address(&folder.join(format!("{TABLE}.lance")))?)
         .with_session(session())
@@ -245,9 +245,9 @@ async fn published(folder: &Path) -> Result<Dataset, TableError> {
         .map_err(TableError::reading("open the published version"))
 }
 
-/// Reads columns of every row, and its number in `_rowid`, in the order of these numbers, file by
-/// file. A query would say the same, but planning one alone takes longer than reading ten thousand
-/// rows, and 30 MiB of program code.
+/// Reads columns of all rows, with their numbers in `_rowid`, in ascending order of these, file by
+/// file. A query would give the same, but planning one takes longer than reading ten thousand rows,
+/// and 30 MiB of program code.
 async fn each_batch(
     dataset: &Dataset,
     columns: &[&str],
@@ -262,7 +262,7 @@ async fn each_batch(
         let reader = fragment.open(&schema, config).await.map_err(&failed)?;
         let rows =
             u32::try_from(fragment.count_rows(None).await.map_err(&failed)?).unwrap_or(u32::MAX);
-        // A part after the other: what is read ahead stays in memory.
+        // One part at a time: what is read ahead stays in memory.
         for first in (0..rows).step_by(BATCH as usize) {
             let part = first..rows.min(first.saturating_add(BATCH));
             let mut batches = reader
@@ -278,7 +278,7 @@ async fn each_batch(
     Ok(())
 }
 
-/// Reads columns of the rows that a condition names, or of all.
+/// Reads columns of the rows that a condition names, or of all rows.
 async fn rows(
     table: &Table,
     columns: &[&str],

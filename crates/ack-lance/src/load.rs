@@ -16,18 +16,18 @@ use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
 use ack_search::inverted::{DocId, Index};
 use ack_search::remote::{RemoteDocs, TableInfo};
 
-/// Distinct terms of a memory in the mean that room is made for beforehand.
+/// Space is reserved for at most this many distinct terms per memory, on average.
 const POSTINGS: usize = 400;
 
-/// The columns that say what a memory says.
-const SAYING: [&str; 2] = ["source", "detail"];
+/// The columns with the contents of memories.
+const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
 
-/// Reads every row of the published version into an index that still has to be reconciled with the
-/// store. Of a table with more than `resident` rows, terms and vectors stay where they are and are
-/// searched there; otherwise a second thread reads them, while this one reads the columns.
+/// Reads all rows of the published version into an index, which still has to be reconciled with the
+/// store. If the table has more than `resident` rows, terms and vectors stay on disk and are
+/// searched there. Otherwise a second thread reads them while this one reads the columns.
 ///
 /// # Errors
-/// Why the table cannot be used.
+/// If the table cannot be used.
 pub fn load(
     folder: &Path,
     encoder: &Encoder,
@@ -68,22 +68,23 @@ pub fn load(
         columns.reserve(rows);
         let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
         std::thread::scope(|scope| {
-            let (given, taken) = sync_channel(0);
-            let reading = scope.spawn(move || said(taken, contents, (rows, encoder.dimension())));
+            let (sender, receiver) = sync_channel(0);
+            let reading =
+                scope.spawn(move || read_contents(receiver, contents, (rows, encoder.dimension())));
             let send = |batch: &RecordBatch, numbers| {
-                let places = SAYING
+                let places = CONTENT_COLUMNS
                     .iter()
                     .filter_map(|name| batch.schema_ref().index_of(name).ok());
                 let batch = batch
                     .project(&places.collect::<Vec<_>>())
                     .map_err(|_| TableError::Damaged)?;
-                given
+                sender
                     .send((batch, numbers))
                     .map_err(|_| TableError::Damaged)
             };
             let known = wait(read.columns(&dataset, &both, &mut columns, send));
-            drop(given);
-            // What made the other thread end is the cause.
+            drop(sender);
+            // If the other thread failed, its error is the cause.
             reading
                 .join()
                 .unwrap_or(Err(TableError::Damaged))
@@ -110,10 +111,10 @@ pub fn load(
     Ok((index, info))
 }
 
-/// A batch of the table, and which document each of its rows became.
-type Given = (RecordBatch, Vec<Option<DocId>>);
+/// A batch of the table, and the document that each of its rows became.
+type NumberedBatch = (RecordBatch, Vec<Option<DocId>>);
 
-/// What was read.
+/// Counts of what was read.
 #[derive(Default)]
 struct Read {
     memories: u64,
@@ -121,7 +122,7 @@ struct Read {
 }
 
 impl Read {
-    /// Adds what is known of every memory, and hands each batch on.
+    /// Adds the columns of every memory, and passes each batch on.
     async fn columns(
         &mut self,
         dataset: &Dataset,
@@ -146,18 +147,18 @@ impl Read {
     }
 }
 
-/// Adds what every memory says.
-fn said(
-    batches: Receiver<Given>,
+/// Adds the terms and the vector of every memory.
+fn read_contents(
+    batches: Receiver<NumberedBatch>,
     mut contents: ContentWriter<'_>,
     (rows, dimension): (usize, usize),
 ) -> Result<(), TableError> {
     contents.reserve(rows, dimension);
-    // What the index calls the terms of each batch that was written.
+    // The index's numbers for the terms of each batch.
     let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut numbered: Vec<(u32, u32)> = Vec::new();
-    // What the lexicons announce is believed within reason: a damaged one must not take all the
-    // memory there is.
+    // The counts in the lexicons are trusted only up to a limit: a damaged one must not use up the
+    // memory.
     let mut room = rows.saturating_mul(POSTINGS);
     for (batch, numbers) in batches {
         Rows::new(&batch).details(|place, detail| {

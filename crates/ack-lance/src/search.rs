@@ -1,8 +1,8 @@
-//! Searching a large scope in its vector table: LanceDB's full-text and vector indexes name the
-//! memories that are worth a look, and what their scores are made of is read row by row.
+//! Searching a large scope in its vector table. LanceDB's full-text and vector indexes find
+//! candidates, and what their scores are computed from is read row by row.
 //!
-//! What is held in memory is where each document of the index lies in the table, and the lexicon:
-//! which terms there are, how many memories hold each, and what each batch of the table calls them
+//! Kept in memory are the row of each document of the index, and the lexicon: which terms there
+//! are, how many memories have each, and the numbers that each batch of the table uses for them
 //! (see [`super::terms`]).
 
 use std::sync::Arc;
@@ -30,33 +30,33 @@ use ack_search::lexical::WeightedTerm;
 use ack_search::remote::{RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
 use ack_search::view::Eligibility;
 
-/// Parts that memories are read in, at the same time.
+/// How many parts a list of memories is read in, in parallel.
 const PARTS: usize = 2;
-/// Memories that the full-text index is asked for.
+/// How many memories to ask the full-text index for.
 const BY_WORDS: usize = 150;
-/// Memories that the vector index is asked for: it knows a vector by one bit a component, and of
-/// twice as many as the semantic leg admits nearly all of the nearest are among them.
+/// How many memories to ask the vector index for. It stores one bit per component, and twice as
+/// many as the semantic leg admits include nearly all of the nearest.
 const BY_MEANING: usize = 400;
-/// Memories with a rare identifier of the query.
+/// How many memories with a rare identifier of the query to ask for.
 const BY_ANCHORS: usize = 50;
-/// Memories that the status filter keeps out.
+/// How many memories that the status filter excludes to ask for.
 const KEPT_OUT: usize = 20;
-/// Where more than this share of the memories may be shown, the indexes are asked for so many more,
-/// and what may not be shown is left out here: LanceDB takes longer to find out which memories pass
-/// a condition than to name a few thousand more.
+/// If more than this share of the memories is eligible, the indexes are asked for that many more,
+/// and the others are dropped here. LanceDB takes longer to find out which memories meet a
+/// condition than to return a few thousand more.
 const DENSE: f32 = 0.01;
 
 /// The published version of a large scope's table.
 #[derive(Debug)]
 pub struct Searcher {
-    /// It, for reading rows.
+    /// For reading rows.
     dataset: Dataset,
-    /// It, for queries.
+    /// For queries.
     table: Table,
-    /// The number of each document's row, ascending.
+    /// The row number of each document, ascending.
     rows: Vec<u64>,
     lexicon: Arc<Lexicon>,
-    /// Whether there is an index on the vectors; a scan of them would take long.
+    /// Whether there is an index on the vectors; without one they are all scanned.
     has_vector_index: bool,
 }
 
@@ -64,9 +64,9 @@ pub struct Searcher {
 #[derive(Debug, Default)]
 struct Lexicon {
     terms: Dictionary,
-    /// How many memories hold each: approved and promoted ones, and those in staging.
+    /// How many memories have each term: approved and promoted ones, and those in staging.
     holders: Vec<[u32; 2]>,
-    /// What the places of each batch mean.
+    /// The terms of each batch, by their places in its lexicon.
     batches: FxHashMap<u32, Box<[u32]>>,
 }
 
@@ -106,7 +106,7 @@ impl RemoteDocs for Searcher {
     }
 
     fn search(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, RemoteError> {
-        self.named(query)
+        self.candidates(query)
             .map_err(|error| RemoteError(Box::new(error)))
     }
 
@@ -117,11 +117,11 @@ impl RemoteDocs for Searcher {
 }
 
 impl Searcher {
-    /// Prepares a table, at its published version, for searching; `None` where it lacks the index
-    /// on its words. Where its documents lie has still to be said.
+    /// Prepares the published version of a table for searching; `None` if the index on its words is
+    /// missing. The rows of its documents still have to be added.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// If it cannot be read.
     pub async fn open(dataset: Dataset, table: Table) -> Result<Option<Self>, TableError> {
         let indexes = table
             .list_indices()
@@ -154,16 +154,16 @@ impl Searcher {
         }))
     }
 
-    /// Says where the next document lies.
+    /// Adds the row of the next document.
     pub fn add_row(&mut self, number: u64) {
         self.rows.push(number);
     }
 
-    /// The memories that are worth a look.
+    /// Finds candidates.
     ///
     /// # Errors
-    /// Why the table cannot be searched.
-    fn named(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
+    /// If the table cannot be searched.
+    fn candidates(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
         let dense = query.eligible_share >= DENSE;
         let share = if dense {
             query.eligible_share.min(1.0)
@@ -182,7 +182,7 @@ impl Searcher {
         let (allowed, others) = (only(true), only(false));
         let words: Vec<&str> = query.terms.iter().map(|term| term.key.as_str()).collect();
         let mut searches = vec![(words.join(" "), enough(BY_WORDS), allowed.clone())];
-        // Among many words, the full-text index may rank the holder of an identifier low.
+        // Among many words, the full-text index may rank a memory with a rare identifier low.
         if query.required_identifiers.len() < words.len() {
             searches.push((
                 query.required_identifiers.join(" "),
@@ -197,7 +197,7 @@ impl Searcher {
             .vector
             .map(|vector| (vector.to_f32(), enough(BY_MEANING), allowed));
         let (lists, near) = wait(async {
-            // Each is a task of its own: planning a query takes about as long as the search itself.
+            // Each search is a task of its own: planning a query takes about as long as running it.
             let searches = searches
                 .into_iter()
                 .map(|search| tokio::spawn(by_words(self.table.clone(), search)));
@@ -246,10 +246,10 @@ impl Searcher {
         })
     }
 
-    /// Reads memories.
+    /// Reads the details of memories.
     ///
     /// # Errors
-    /// Why the table cannot be read.
+    /// If the table cannot be read.
     fn details(
         &self,
         wanted: &[DocId],
@@ -265,10 +265,10 @@ impl Searcher {
         if rows.len() != wanted.len() {
             return Err(TableError::Damaged);
         }
-        let asked = terms.iter().enumerate();
-        let asked =
-            asked.filter_map(|(place, term)| Some((self.lexicon.terms.find(&term.key)?, place)));
-        let asked: Arc<Asked> = Arc::new(asked.collect());
+        let query_terms = terms.iter().enumerate();
+        let query_terms = query_terms
+            .filter_map(|(place, term)| Some((self.lexicon.terms.find(&term.key)?, place)));
+        let query_terms: Arc<QueryTerms> = Arc::new(query_terms.collect());
         let each = rows.len().div_ceil(PARTS);
         let parts = wait(async {
             let columns = self
@@ -284,7 +284,7 @@ impl Searcher {
                         docs: docs.to_vec(),
                         rows: rows.to_vec(),
                         lexicon: Arc::clone(&self.lexicon),
-                        asked: Arc::clone(&asked),
+                        query_terms: Arc::clone(&query_terms),
                     };
                     tokio::spawn(part.read(self.dataset.clone(), columns.clone()))
                 });
@@ -296,8 +296,7 @@ impl Searcher {
         Ok(read?.into_iter().flatten().collect())
     }
 
-    /// The document that lies in a row. One that the index did not take in is none of its
-    /// documents.
+    /// The document of a row. `None` for a row that the index did not take in.
     fn doc(&self, row: u64) -> Option<DocId> {
         self.rows
             .binary_search(&row)
@@ -306,7 +305,7 @@ impl Searcher {
     }
 }
 
-/// Rows that a query found, each behind what orders them, ascending.
+/// Rows that a query found, each after the value that orders them, ascending.
 type Found = Vec<(f32, u64)>;
 
 /// The memories that the full-text index ranks first.
@@ -378,16 +377,16 @@ async fn found(
     Ok(found)
 }
 
-/// The terms of a query, by the lexicon's numbers, and their places in the query.
-type Asked = FxHashMap<u32, usize>;
+/// The terms of a query: from the lexicon's number to the place in the query.
+type QueryTerms = FxHashMap<u32, usize>;
 
 /// Memories that one task reads.
 struct Part {
     docs: Vec<DocId>,
-    /// Where they lie.
+    /// Their row numbers.
     rows: Vec<u64>,
     lexicon: Arc<Lexicon>,
-    asked: Arc<Asked>,
+    query_terms: Arc<QueryTerms>,
 }
 
 impl Part {
@@ -399,21 +398,29 @@ impl Part {
             return Err(TableError::Damaged);
         }
         let docs = self.docs.iter().enumerate();
-        docs.map(|(place, doc)| self.lexicon.row(*doc, details.value(place), &self.asked))
-            .collect()
+        docs.map(|(place, doc)| {
+            self.lexicon
+                .row(*doc, details.value(place), &self.query_terms)
+        })
+        .collect()
     }
 }
 
 impl Lexicon {
-    /// What a score needs of a memory, from its detail.
-    fn row(&self, doc: DocId, detail: &[u8], asked: &Asked) -> Result<RemoteDoc, TableError> {
+    /// What a score needs of a memory, decoded from its detail.
+    fn row(
+        &self,
+        doc: DocId,
+        detail: &[u8],
+        query_terms: &QueryTerms,
+    ) -> Result<RemoteDoc, TableError> {
         let (batch, vector, held) = terms::memory(detail).ok_or(TableError::Damaged)?;
         let lexicon = self.batches.get(&batch).ok_or(TableError::Damaged)?;
         let mut frequencies = Vec::new();
         for term in terms::read(held) {
             let (term, weight) = term.ok_or(TableError::Damaged)?;
             let term = lexicon.get(term as usize).ok_or(TableError::Damaged)?;
-            if let Some(place) = asked.get(term) {
+            if let Some(place) = query_terms.get(term) {
                 #[expect(clippy::cast_precision_loss, reason = "at most 255")]
                 frequencies.push((*place, weight as f32 / 2.0));
             }
@@ -425,7 +432,7 @@ impl Lexicon {
         })
     }
 
-    /// Takes the lexicon of a batch.
+    /// Adds the lexicon of a batch.
     fn read(&mut self, detail: &[u8]) -> Result<(), TableError> {
         let (batch, terms, holders) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
         let mut holders = terms::read_holders(holders);
@@ -449,7 +456,7 @@ impl Lexicon {
     }
 }
 
-/// Puts a condition on a query, if there is one.
+/// Adds a condition to a query, if there is one.
 fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
     match condition {
         Some(condition) => query.only_if(condition),
@@ -457,9 +464,9 @@ fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
     }
 }
 
-/// A condition of SQL: memories of the statuses that a filter allows, or of the others. Texts are
-/// quoted; everything else is a number. Lexicons have neither words nor a vector and are never
-/// found.
+/// An SQL condition: memories with the statuses that a filter allows, or with the others. Strings
+/// are quoted; everything else is a number. Lexicons have neither words nor a vector, so they are
+/// never found.
 fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
     let served = [Status::Approved, Status::Promoted, Status::Staging];
     let statuses = served
@@ -520,7 +527,7 @@ fn among(column: &str, values: &[&str]) -> String {
     format!("{column} IN ({})", values.join(", "))
 }
 
-/// A string of SQL.
+/// An SQL string.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

@@ -1,22 +1,22 @@
-//! How a table keeps the terms and the vectors of its memories: the column `detail`.
+//! How a table stores the terms and the vectors of its memories: the column `detail`.
 //!
-//! The rows of one batch share a lexicon, which is a row of its own: `source` is [`LEXICON`], `row`
-//! the number of the batch. Its `detail` is the number of the batch (4 bytes), the length of the
-//! text that follows (4 bytes), the distinct terms of the batch as this program's analysis writes
-//! them (UTF-8, with a blank between), and how many memories of the batch held each term when it
-//! was written: for each term, in its order, the approved and promoted ones and then those in
+//! The rows of one batch share a lexicon, which is a row of its own: its `source` is [`LEXICON`],
+//! its `row` the number of the batch. Its `detail` is the number of the batch (4 bytes), the length
+//! of the text that follows (4 bytes), the distinct terms of the batch as this program's analysis
+//! writes them (UTF-8, separated by blanks), and how many memories of the batch had each term when
+//! it was written: for each term, in that order, the approved and promoted ones and then those in
 //! staging (LEB128).
 //!
 //! The `detail` of a memory is the number of its batch (4 bytes), the length of the vector that
-//! follows (2 bytes; 0 where it has none), the vector as searches use it (a factor, single
-//! precision, then a signed byte a component; times the factor they make norm 1), and the terms:
-//! pairs in the order of the lexicon, without separators: how many places the term lies behind the
-//! one before (LEB128; the first one behind place −1, less one), and one byte of weighted frequency
-//! in half units. So a reader looks each term up once a batch, and not once a memory, and
-//! everything that a score needs lies in one place. Numbers are little endian.
+//! follows (2 bytes; 0 if it has none), the vector as searches use it (a factor, single precision,
+//! then a signed byte per component; multiplied by the factor they have norm 1), and the terms:
+//! pairs in the order of the lexicon, without separators. A pair is the distance from the place
+//! after the previous term to the term's place in the lexicon (LEB128), and one byte of weighted
+//! frequency in half units. So a reader looks up each term once per batch and not once per memory,
+//! and everything that a score needs is in one place. Numbers are little endian.
 //!
-//! `words` of a memory are its terms once more, each once to four times as its weighted frequency
-//! says (`times`), with a blank between, for LanceDB's full-text index.
+//! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by blanks,
+//! and repeated one to four times depending on the weighted frequency (`times`).
 
 use super::columns::Written;
 use ack_api::memory::Status;
@@ -36,11 +36,11 @@ pub struct Spelled {
     pub words: Vec<String>,
 }
 
-/// Spells the terms of the rows of a batch.
+/// Writes the terms of the rows of a batch.
 pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     let mut lexicon = String::new();
     let mut count = 0u32;
-    // What this lexicon calls the terms of each analyzer, by their numbers.
+    // The lexicon's numbers for the terms of each analyzer, by the analyzer's numbers.
     let mut numbers: Vec<Vec<Option<u32>>> = Vec::new();
     let mut spelled = Vec::with_capacity(rows.len());
     let mut words = Vec::with_capacity(rows.len());
@@ -57,7 +57,7 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
         };
         for weighted in &row.doc.terms {
             let (term, weight) = unpack_term(*weighted);
-            // A term never holds a blank: analysis cuts there.
+            // A term never contains a blank: analysis splits there.
             let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
             if text.is_empty() || text.contains(' ') {
                 continue;
@@ -130,9 +130,10 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     }
 }
 
-/// How often a term of this weighted frequency is written in `words`. The index only names
-/// memories, whose score is then computed from the frequency itself, and it takes as long to build
-/// as there are words: a term of the body or of one fact stands there once, one of the title twice.
+/// How often a term of this weighted frequency is repeated in `words`. The index only finds
+/// candidates, whose score is then computed from the frequency itself, and building it takes time
+/// in proportion to the words. A term of the body or of one fact is written once, one of the title
+/// twice.
 const fn times(weight: u32) -> u32 {
     match weight {
         0..=4 => 1,
@@ -153,8 +154,8 @@ fn write(mut number: u32, bytes: &mut Vec<u8>) {
     bytes.push(number as u8);
 }
 
-/// The number of the batch, the terms and their holders of a lexicon's detail. `None` as in
-/// [`read`].
+/// Decodes the detail of a lexicon: the number of the batch, the terms and their holders. `None` as
+/// in [`read`].
 pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -166,7 +167,8 @@ pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     ))
 }
 
-/// The number of the batch, the vector and the terms of a memory's detail. `None` as in [`read`].
+/// Decodes the detail of a memory: the number of the batch, the vector and the terms. `None` as in
+/// [`read`].
 pub fn memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
@@ -179,8 +181,8 @@ pub fn memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
     Some((u32::from_le_bytes(*batch), code, terms))
 }
 
-/// Reads a number of LEB128. The outer `None` stands for the end, the inner one for bytes that
-/// nobody wrote.
+/// Reads a LEB128 number. The outer `None` is the end, the inner one means that the bytes are
+/// damaged.
 fn number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
     let mut byte = *bytes.next()?;
     let mut number = u32::from(byte & 0x7f);
@@ -196,8 +198,8 @@ fn number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
     Some(Some(number))
 }
 
-/// The holders of a lexicon's terms: approved and promoted memories, and those in staging. `None`
-/// as in [`read`].
+/// How many memories have each term of a lexicon: approved and promoted ones, and those in staging.
+/// `None` as in [`read`].
 pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
     let mut rest = bytes.iter();
     std::iter::from_fn(move || {
@@ -210,8 +212,7 @@ pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
     })
 }
 
-/// The terms of a row: places in the lexicon and weights. `None` stands for bytes that no row was
-/// written with.
+/// The terms of a row: places in the lexicon and weights. `None` means that the bytes are damaged.
 pub fn read(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
     let mut rest = bytes.iter();
     let mut next = 0u32;

@@ -22,12 +22,12 @@ use ack_store::StoreError;
 /// Rows of a store, with their fingerprints.
 pub type StoreRows = Vec<StoredMemory>;
 
-/// A batch with its number, or why it could not be made, and of how many rows it is.
-type Made = (u64, Result<Option<RecordBatch>, BuildError>, usize);
+/// A batch with its number and its number of rows, or why it could not be made.
+type PreparedBatch = (u64, Result<Option<RecordBatch>, BuildError>, usize);
 
-/// Adds rows, a batch after the other: while some are prepared, each by a thread of its own, the
-/// next one is read and LanceDB writes the one before. So many batches become a version of the
-/// table together. A transformer takes every processor for one batch.
+/// Adds rows batch by batch. While some batches are prepared, each by a thread of its own, the next
+/// one is read and LanceDB writes the previous one. `together` batches become one version of the
+/// table. A transformer uses all processors for one batch.
 pub fn append<'k>(
     writer: &Writer<'_>,
     (batches, together): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
@@ -35,15 +35,15 @@ pub fn append<'k>(
     read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
 ) -> Result<(), BuildError> {
     let first = writer.batch;
-    let (preparers, each) = if writer.maker.model.is_some() {
+    let (preparers, each) = if writer.encoders.model.is_some() {
         (1, analyzer_threads())
     } else {
         (analyzer_threads(), 1)
     };
     std::thread::scope(|scope| {
-        // Where one side has failed, the others end because nobody sends or takes any more.
+        // If one side fails, the others end because nobody sends or receives any more.
         let (rows_out, rows_in) = mpsc::sync_channel::<(u64, Result<StoreRows, StoreError>)>(0);
-        let (made_out, made_in) = mpsc::sync_channel::<Made>(0);
+        let (made_out, made_in) = mpsc::sync_channel::<PreparedBatch>(0);
         scope.spawn(move || {
             for (number, keys) in (first..).zip(batches) {
                 if rows_out.send((number, read(keys))).is_err() {
@@ -82,11 +82,11 @@ pub fn append<'k>(
     })
 }
 
-/// Adds batches in the order of their numbers, in whichever they come.
+/// Adds batches in the order of their numbers, whatever order they arrive in.
 fn add_in_order(
     mut versions: Versions<'_>,
     first: u64,
-    made: mpsc::Receiver<Made>,
+    made: mpsc::Receiver<PreparedBatch>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), BuildError> {
     let mut early = BTreeMap::new();
@@ -98,7 +98,7 @@ fn add_in_order(
                 Ok(Some(batch)) => versions.add(batch)?,
                 Ok(None) => {}
                 Err(failure) => {
-                    // What was prepared before it is as good as ever.
+                    // The batches before it are complete: they are kept.
                     versions.finish()?;
                     return Err(failure);
                 }
@@ -111,7 +111,7 @@ fn add_in_order(
     Ok(())
 }
 
-/// Writes batches as they come, several to a version of the table.
+/// Writes batches as they arrive, several per version of the table.
 struct Versions<'a> {
     table: &'a Table,
     together: usize,
@@ -140,7 +140,7 @@ impl<'a> Versions<'a> {
             None => self.begun.insert(Version::begin(self.table, &batch)?),
         };
         version.count += 1;
-        // Nobody takes it where writing has failed, which is told at the end.
+        // Nobody receives it if writing has failed; `finish` returns the error.
         let failed = version.batches.blocking_send(Ok(batch)).is_err();
         if failed || version.count >= self.together {
             self.finish()?;
@@ -172,7 +172,7 @@ impl Version {
         });
         let stream: SendableRecordBatchStream =
             Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
-        // In the order in which they come: a lexicon stands before its rows.
+        // In the order in which they arrive: a lexicon comes before its rows.
         let adding = table.add(stream).write_parallelism(1);
         let written = spawn(async move { adding.execute().await })?;
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 
-use super::{BuildError, Maker, Spared, Writer};
+use super::{BuildError, Encoders, ReusableVectors, Writer};
 use crate::TableError;
 use crate::columns::{self, Written};
 use ack_api::memory::{Memory, Status};
@@ -10,24 +10,24 @@ use ack_api::source::StoredMemory;
 use ack_search::analyzer::{AnalyzerPool, PooledDoc};
 use ack_search::encoder::EmbedError;
 
-/// Makes batches, each on its own.
+/// Makes batches, independently of each other.
 pub struct Preparer<'a> {
-    maker: Maker<'a>,
-    spared: &'a Spared,
+    encoders: Encoders<'a>,
+    reusable: &'a ReusableVectors,
     analyzers: AnalyzerPool,
 }
 
 impl<'a> Preparer<'a> {
-    /// One that prepares what a writer adds, on `threads` threads.
+    /// A preparer for a writer, with `threads` threads.
     pub fn new(writer: &'a Writer<'_>, threads: usize) -> Self {
         Self {
-            maker: writer.maker,
-            spared: &writer.spared,
-            analyzers: AnalyzerPool::with_threads(threads, Some(writer.maker.encoder)),
+            encoders: writer.encoders,
+            reusable: &writer.reusable,
+            analyzers: AnalyzerPool::with_threads(threads, Some(writer.encoders.encoder)),
         }
     }
 
-    /// Rows as the batch of this number; `None` where none of them is served.
+    /// Makes the batch with this number; `None` if none of its rows is served.
     pub fn prepare(
         &mut self,
         number: u64,
@@ -57,14 +57,14 @@ impl<'a> Preparer<'a> {
                 lexicon: self.analyzers.lexicon(analyzed.analyzer),
             })
             .collect();
-        let schema = columns::schema(self.maker.encoder);
+        let schema = columns::schema(self.encoders.encoder);
         let batch = columns::batch(&schema, number, &written)
             .map_err(|error| TableError::lance("make a batch")(error.into()))?;
         Ok(Some(batch))
     }
 
-    /// Replaces static vectors where the transformer takes part: by those it made before of the
-    /// same text, or new ones. Returns which transformer took part in each.
+    /// Replaces static vectors with those that the transformer takes part in: reused ones of the
+    /// same text, or new ones. Returns the hash of the transformer of each vector.
     fn embed(
         &self,
         memories: &[&Memory],
@@ -79,9 +79,15 @@ impl<'a> Preparer<'a> {
             .enumerate()
         {
             let fits = |(_, made): &&(Box<[f32]>, String)| {
-                self.maker.model.is_none_or(|model| model.hash() == *made)
+                self.encoders
+                    .model
+                    .is_none_or(|model| model.hash() == *made)
             };
-            match self.spared.get(&columns::content_hash(memory)).filter(fits) {
+            match self
+                .reusable
+                .get(&columns::content_hash(memory))
+                .filter(fits)
+            {
                 Some((vector, made)) => {
                     analyzed.doc.vector = Some(vector.clone());
                     *model = Some(made.clone());
@@ -89,7 +95,7 @@ impl<'a> Preparer<'a> {
                 None => missing.push(place),
             }
         }
-        let Some(transformer) = self.maker.model else {
+        let Some(transformer) = self.encoders.model else {
             return Ok(models);
         };
         let texts: Vec<String> = missing
@@ -100,7 +106,7 @@ impl<'a> Preparer<'a> {
         for (place, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
             if let (Some(analyzed), Some(model)) = (docs.get_mut(place), models.get_mut(place)) {
                 let both = self
-                    .maker
+                    .encoders
                     .encoder
                     .with_transformer(analyzed.doc.vector.as_deref(), &vector);
                 analyzed.doc.vector = both.map(Vec::into_boxed_slice);

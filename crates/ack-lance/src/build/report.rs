@@ -1,4 +1,4 @@
-//! How a build is to go, and what it did.
+//! The options of a build, and what it did.
 
 use std::path::PathBuf;
 
@@ -14,18 +14,18 @@ pub struct Target<'a> {
     pub folder: PathBuf,
     /// The store it is derived from.
     pub store: &'a Store,
-    /// With more rows than this the table is searched itself and gets indexes.
+    /// If the table has more rows than this, it is searched on disk and gets indexes.
     pub resident: usize,
 }
 
-/// How a build is to go.
+/// The options of a build.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Only say what would be done.
+    /// Only report what would be done.
     pub dry_run: bool,
-    /// Take nothing from the table that is there.
+    /// Reuse nothing of the existing table.
     pub rebuild: bool,
-    /// A network that embeds memories beside the static encoder.
+    /// A network that embeds memories together with the static encoder.
     pub embedder: Option<&'a dyn Embedder>,
 }
 
@@ -36,14 +36,14 @@ pub struct Report {
     pub scope: String,
     /// Rows that were added or replaced.
     pub added: usize,
-    /// Rows that were taken out: they changed, or are gone from the store, or were rejected.
+    /// Rows that were removed: they changed, or are gone from the store, or were rejected.
     pub removed: usize,
-    /// Rows that were there already.
+    /// Rows that were already there.
     pub kept: usize,
     /// Why the table was rebuilt, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anew: Option<String>,
-    /// Version of the table that readers see now.
+    /// The version of the table that readers see now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
 }
@@ -51,10 +51,10 @@ pub struct Report {
 /// A step of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// So many rows are to be added.
+    /// This many rows will be added.
     Begin(usize),
-    /// So many more were.
+    /// This many more were added.
     Added(usize),
-    /// The rows are there; indexes are made.
+    /// All rows are added; indexes are being made.
     Indexing,
 }
