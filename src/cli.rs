@@ -2,6 +2,7 @@
 //! that prints. Reading commands call the same service as the tools and print the same answers.
 
 pub mod args;
+mod complete;
 mod config_file;
 mod connect;
 mod curate;
@@ -59,6 +60,9 @@ use ack_sys::heap;
 
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
 pub fn run() -> ExitCode {
+    if let Some(code) = complete::answer() {
+        return code;
+    }
     use_every_processor();
     panics::install();
     settle_allocator();
@@ -203,9 +207,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     let json = cli.global.json;
     let done = match cli.command {
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut args::command(), "ack-memory", &mut script);
-            write_out(&String::from_utf8_lossy(&script))
+            complete::script(&shell.to_string()).and_then(|script| write_out(&script))
         }
         Command::Man { folder } => {
             let written = std::fs::create_dir_all(&folder)

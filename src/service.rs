@@ -10,6 +10,7 @@ mod error;
 mod evidence;
 mod explain;
 mod get;
+pub mod labels;
 mod open;
 mod query;
 pub(crate) mod resources;
@@ -17,7 +18,7 @@ mod review;
 mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
-mod short_id;
+pub(crate) mod short_id;
 pub mod standing;
 pub(crate) mod validate;
 

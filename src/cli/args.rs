@@ -239,7 +239,7 @@ pub enum Command {
     Eval(EvalArgs),
     /// Build sample scopes and show what the tools answer
     Demo(DemoArgs),
-    /// Print a completion script for a shell
+    /// Print a completion script for a shell; it asks this program for scopes, ids and tags
     Completions {
         /// The shell
         shell: Shell,

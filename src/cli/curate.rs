@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Verdict};
@@ -11,7 +11,8 @@ use ack_api::text;
 use serde_json::json;
 
 use super::args::{ChosenArgs, DecideArgs, MergeArgs, SupersedeArgs, UndoArgs};
-use super::{write_err, write_plain};
+use super::render::count;
+use super::{prompt, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, by_id, waiting};
@@ -133,7 +134,7 @@ pub fn decide(caller: Caller<'_>, verdict: Verdict, args: ChosenArgs) -> Result<
     }
     let dry_run = args.decide.dry_run;
     let sitting = prepare(caller, &args.decide)?;
-    if by_filter && !dry_run && !args.yes && !confirmed(verdict, &candidates) {
+    if by_filter && !dry_run && !args.yes && !confirmed(verdict, &candidates)? {
         write_err("nothing was decided\n");
         return Ok(());
     }
@@ -176,9 +177,9 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         caller.sitting(None)?
     };
     let undo = undo::prepare(&scopes, args.batch.as_deref(), &sitting)?;
-    let mut count = 0;
+    let mut written = 0;
     for (scope, decisions) in &undo.decisions {
-        count += decisions.len();
+        written += decisions.len();
         if !args.dry_run {
             log::write_again(scope, decisions)?;
         }
@@ -196,7 +197,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     };
     write_plain(&format!(
         "{would} {} of batch {}\n",
-        decided(count),
+        decided(written),
         undo.batch
     ))
 }
@@ -284,13 +285,22 @@ fn summary(candidate: &Candidate) -> String {
     format!("{}  {}  {title}", memory.id, candidate.scope.name)
 }
 
-fn decided(count: usize) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} decision{plural}")
+fn decided(number: usize) -> String {
+    count(number as u64, "decision")
 }
 
 /// Shows what was chosen and asks.
-fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> bool {
+///
+/// # Errors
+/// There is nobody to ask.
+fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> Result<bool, CliError> {
+    if !prompt::is_possible() {
+        return Err(CliError::invalid(
+            "--yes",
+            "missing where nobody can be asked",
+            "--yes (decides without asking), or --dry-run (writes nothing)",
+        ));
+    }
     let mut text = String::new();
     for candidate in candidates.iter().take(LISTED) {
         let _ = writeln!(text, "  {}", summary(candidate));
@@ -298,21 +308,10 @@ fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> bool {
     if candidates.len() > LISTED {
         let _ = writeln!(text, "  and {} more", candidates.len() - LISTED);
     }
-    let plural = if candidates.len() == 1 {
-        "memory"
-    } else {
-        "memories"
-    };
-    let _ = write!(
-        text,
-        "{} {} {plural}? [y/N] ",
-        capitalised(verdict),
-        candidates.len()
-    );
     write_err(&text);
-    let mut answer = String::new();
-    let _ = std::io::stdin().lock().read_line(&mut answer);
-    ["y", "yes"].contains(&answer.trim().to_lowercase().as_str())
+    let chosen = count(candidates.len() as u64, "memory");
+    let question = format!("{} {chosen}?", capitalised(verdict));
+    Ok(prompt::confirm(&question))
 }
 
 fn capitalised(verdict: Verdict) -> String {

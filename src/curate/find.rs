@@ -9,6 +9,7 @@ use ack_store::read::Curated;
 
 use super::{Candidate, CurateError};
 use crate::scope::Scope;
+use crate::service::short_id::begins;
 
 /// How many memories an ambiguous prefix names.
 const MAX_LISTED: usize = 8;
@@ -60,7 +61,8 @@ impl Filter {
     }
 }
 
-/// The memory with an id, or the only one whose id begins so.
+/// The memory with an id, or the only one whose id begins so. Short forms of ids (`7be2-2`) mean
+/// what they mean to `get`.
 ///
 /// # Errors
 /// There is none, or there are several; or a store cannot be read.
@@ -76,8 +78,9 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
     }
     let mut known = Vec::new();
     if found.is_empty() {
+        let typed = id.trim().to_lowercase();
         each(scopes, &|_| true, &mut |scope, curated| {
-            if !id.is_empty() && curated.memory.id.starts_with(id) {
+            if !typed.is_empty() && begins(&curated.memory.id, &typed) {
                 found.push(Candidate {
                     scope: Arc::clone(scope),
                     curated,

@@ -149,8 +149,14 @@ fn code_and_number(id: &str) -> Option<(&str, &str)> {
         .then_some((code, number))
 }
 
+/// An id as a shell completes it: what was typed begins the id, or its own part.
+pub fn completed<'a>(id: &'a str, typed: &str) -> Option<&'a str> {
+    let mut forms = [id, own_part(id)].into_iter();
+    forms.find(|form| form.starts_with(typed))
+}
+
 /// Whether an id begins with what was typed, in lower case.
-fn begins(id: &str, typed: &str) -> bool {
+pub fn begins(id: &str, typed: &str) -> bool {
     let starts = |text: &str| {
         text.get(..typed.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(typed))

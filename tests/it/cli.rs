@@ -606,17 +606,11 @@ fn colour_is_for_terminals() {
 }
 
 #[test]
-fn every_shell_has_completions_that_name_every_command() {
+fn every_shell_has_a_script_that_asks_this_program() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(binary().args(["completions", shell])).ok();
-        for command in Cli::command().get_subcommands() {
-            assert!(
-                script.contains(command.get_name()),
-                "{shell}: {}",
-                command.get_name()
-            );
-        }
-        assert!(script.contains("ack-memory"), "{shell}");
+        assert!(script.contains("ACK_MEM_COMPLETE"), "{shell}: {script}");
+        assert!(script.contains("ack-memory"), "{shell}: {script}");
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Outcome, ack, binary, run};
 use crate::support::Root;
-use crate::terminal::Terminal;
+use crate::terminal::Session;
 
 /// An editor that puts a text into the file, or what comes next of several.
 fn editor(folder: &Path, texts: &[&str]) -> String {
@@ -100,7 +100,7 @@ fn a_broken_edit_is_asked_about_at_a_terminal() {
             .arg("--root")
             .arg(root.path())
             .args(["config", "edit"]);
-        Terminal::start(command)
+        Session::start(command)
     };
     let (bad, good) = ("limts = 1\n", "[limits]\nresults = 7\n");
     let mut terminal = start(&[bad, good]);
@@ -157,7 +157,7 @@ fn serve_at_a_terminal_says_what_it_waits_for() {
     let root = Root::samples();
     let mut command = binary();
     command.arg("--root").arg(root.path()).arg("serve");
-    let mut terminal = Terminal::start(command);
+    let mut terminal = Session::start(command);
     terminal.expect("waiting for an MCP client").press("\u{4}");
     assert_eq!(terminal.end().0, Some(0));
 }

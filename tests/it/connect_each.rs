@@ -2,7 +2,7 @@
 
 use crate::cli::{binary, run};
 use crate::connect::{CLIENTS, Home, contents};
-use crate::terminal::Terminal;
+use crate::terminal::Session;
 
 #[test]
 fn the_question_is_asked_before_it_is_answered() {
@@ -11,7 +11,7 @@ fn the_question_is_asked_before_it_is_answered() {
         let mut command = home.prepared(binary());
         command.args(["connect", "gemini"]);
         let out = std::fs::File::create(home.path(out)).unwrap();
-        Terminal::with_output(command, Some(out))
+        Session::with_output(command, out)
     };
     let mut terminal = start("refused");
     // What has to be known comes first.
@@ -33,7 +33,7 @@ fn the_question_is_asked_before_it_is_answered() {
     );
     let mut command = home.prepared(binary());
     command.args(["disconnect", "gemini"]);
-    let mut terminal = Terminal::start(command);
+    let mut terminal = Session::start(command);
     terminal
         .expect("Write this? [n/y] ")
         .press("y")
@@ -63,7 +63,7 @@ fn connect_without_a_client_offers_each_that_is_installed() {
         "{shown}"
     );
     assert_eq!(contents(home.0.path()), before);
-    let mut terminal = Terminal::start(command(&["connect"]));
+    let mut terminal = Session::start(command(&["connect"]));
     terminal.expect("end it first").expect("[n/y] ").press("y");
     // One that cannot be changed does not keep the others from it.
     terminal.expect("claude-code is connected");

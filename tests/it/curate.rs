@@ -1,7 +1,6 @@
 //! The commands that decide: what they write, who may run them, and that nothing of it is ever lost or half there.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Outcome, ack, binary, run};
 use crate::support::{Root, fingerprint, memory};
+use crate::terminal::Session;
 
 const TOKEN: &str = "a-token-of-the-owner";
 
@@ -280,32 +280,7 @@ fn a_writer_that_is_killed_at_any_moment_leaves_a_log_that_reads() {
     );
 }
 
-/// Runs a command at a real terminal where all of this is typed: its exit code, and what it shows.
-fn at_terminal(command: &mut Command, typed: &str) -> (Option<i32>, String) {
-    let pair = nix::pty::openpty(None, None).unwrap();
-    let stream = || Stdio::from(pair.slave.try_clone().unwrap());
-    let mut child = command
-        .stdin(stream())
-        .stdout(stream())
-        .stderr(stream())
-        .spawn()
-        .unwrap();
-    drop(pair.slave);
-    // The command holds copies of its streams, which would keep the terminal open.
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut terminal = File::from(pair.master);
-    terminal.write_all(typed.as_bytes()).unwrap();
-    let (mut shown, mut buffer) = (Vec::new(), [0; 4_096]);
-    while let Ok(length @ 1..) = terminal.read(&mut buffer) {
-        shown.extend_from_slice(&buffer[..length]);
-    }
-    let code = child.wait().unwrap().code();
-    (code, String::from_utf8_lossy(&shown).replace("\r\n", "\n"))
-}
-
+/// The binary over a root, as a person runs it.
 fn person(root: &Path, arguments: &[&str]) -> Command {
     let mut command = binary();
     command
@@ -321,11 +296,19 @@ fn a_person_at_a_terminal_is_asked_about_what_was_not_named() {
     let root = Root::new();
     staged(&root, "alpha", 25);
     let command = ["approve", "--type", "gotcha"];
-    let (code, shown) = at_terminal(&mut person(root.path(), &command), "n\n");
-    assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("Approve 13 memories? [y/N]"), "{shown}");
-    assert_eq!(log(&root, "alpha").len(), 0);
-    let (code, shown) = at_terminal(&mut person(root.path(), &command), "y\n");
+    // One key each, as everywhere; Enter is no.
+    for refusal in ["n", "\n"] {
+        let mut session = Session::start(person(root.path(), &command));
+        session.expect("Approve 13 memories? [n/y]");
+        session.press(refusal);
+        let (code, shown) = session.end();
+        assert_eq!(code, Some(0), "{shown}");
+        assert!(shown.contains("nothing was decided"), "{shown}");
+        assert_eq!(log(&root, "alpha").len(), 0);
+    }
+    let mut session = Session::start(person(root.path(), &command));
+    session.expect("Approve 13 memories? [n/y]").press("y");
+    let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(log(&root, "alpha").len(), 13);
     assert_eq!(log(&root, "alpha")[0].actor, "human:ana");
@@ -361,7 +344,9 @@ fn a_queue_is_gone_through_with_keys_alone() {
         .env_remove("VISUAL");
     // Help; merge; a wrong target; the whole text; rejected, taken back, rejected again; skipped; edited; left.
     let typed = "?\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
-    let (code, shown) = at_terminal(&mut command, typed);
+    let mut session = Session::start(command);
+    session.press(typed);
+    let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     for expected in [
         "5 memories wait for review",
@@ -439,4 +424,21 @@ fn decisions_are_applied_from_a_list() {
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     let refused = ack(root.path(), &["review", "--apply", file.to_str().unwrap()]);
     assert_eq!(refused.code, Some(1), "{}", refused.err);
+}
+
+#[test]
+fn the_short_forms_of_ids_that_query_prints_can_be_decided_about() {
+    let root = Root::new();
+    let staged = |id: &str| memory(id, "Retry with jitter", json!({ "status": "staging" }));
+    root.store(
+        "alpha",
+        &[
+            staged("ack_7be29d_2026-02-09_001"),
+            staged("ack_7be29d_2026-02-09_002"),
+        ],
+    );
+    decide(root.path(), &["approve", "7be2-2"]).ok();
+    assert_eq!(approved(root.path()), ["ack_7be29d_2026-02-09_002"]);
+    let several = decide(root.path(), &["approve", "7be2"]).fails(1);
+    assert!(several.contains("ack_7be29d_2026-02-09_001"), "{several}");
 }

@@ -13,6 +13,7 @@ mod changes;
 mod checkpoints;
 mod chooser;
 mod cli;
+mod complete;
 mod config_command;
 mod connect;
 mod connect_each;

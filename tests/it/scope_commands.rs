@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::cli::{Outcome, ack, binary, claude_mem, run};
 use crate::support::{Root, fingerprint, memory};
-use crate::terminal::Terminal;
+use crate::terminal::Session;
 
 const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # shown\n\n[projects]\nledger-api = [\"ledger\"]\n\
                         # jobs run at night\nledger-jobs = []\n";
@@ -474,7 +474,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
         command
     };
     let manifest = home.path().join(".ack-mem/scopes/claude-mem/scope.toml");
-    let mut terminal = Terminal::start(command(&["scopes", "discover"]));
+    let mut terminal = Session::start(command(&["scopes", "discover"]));
     terminal
         .expect("(r)eview first, (t)rust all, (s)kip")
         .expect("[r/t/s] ");
@@ -483,13 +483,13 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     assert_eq!(terminal.end().0, Some(0));
     assert!(!manifest.exists());
 
-    let mut terminal = Terminal::start(command(&["scopes", "discover"]));
+    let mut terminal = Session::start(command(&["scopes", "discover"]));
     terminal.expect("[r/t/s] ").press("xt").expect("trust all");
     terminal.expect("--unreviewed approved --yes");
     assert_eq!(terminal.end().0, Some(0));
     let text = fs::read_to_string(&manifest).unwrap();
     assert!(text.contains("unreviewed = \"approved\""), "{text}");
-    let (code, screen) = Terminal::start(command(&["scopes", "discover"])).end();
+    let (code, screen) = Session::start(command(&["scopes", "discover"])).end();
     assert_eq!(code, Some(0));
     assert!(
         screen.contains("served as scope") && !screen.contains("(s)kip"),
@@ -498,8 +498,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
 
     // The question stands there before it is answered, while the output goes elsewhere too.
     let output = fs::File::create(home.path().join("said")).unwrap();
-    let mut terminal =
-        Terminal::with_output(command(&["scopes", "remove", "claude-mem"]), Some(output));
+    let mut terminal = Session::with_output(command(&["scopes", "remove", "claude-mem"]), output);
     terminal
         .expect("Remove the scope? [n/y] ")
         .press("\r")
@@ -511,12 +510,12 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
             .unwrap()
             .contains("nothing was changed")
     );
-    let mut terminal = Terminal::start(command(&["scopes", "remove", "claude-mem"]));
+    let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
     // Ctrl-C.
     terminal.expect("[n/y] ").press("\u{3}");
     assert_eq!(terminal.end().0, Some(130));
     assert!(manifest.exists());
-    let mut terminal = Terminal::start(command(&["scopes", "remove", "claude-mem"]));
+    let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
     terminal
         .expect("[n/y] ")
         .press("y")
@@ -540,7 +539,7 @@ fn a_store_that_keeps_a_review_status_needs_no_trust() {
         .arg("--root")
         .arg(root.path());
     command.args(["scopes", "discover"]);
-    let mut terminal = Terminal::start(command);
+    let mut terminal = Session::start(command);
     terminal.expect("ack-memory: 1 memory, ~/.ack-mem/scopes/music/memory.db");
     terminal
         .expect("(a)dd, (s)kip [a/s] ")

@@ -1,110 +1,14 @@
 //! What a person sees: the real binary at a real terminal of 80 columns.
 
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::pty::{Winsize, openpty};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cli::{Outcome, binary, filters};
+use crate::cli::filters;
 use crate::support::{Root, fingerprint, memory};
-
-/// A terminal: commands that run at it, one after the other, share its name.
-pub struct Terminal {
-    master: std::fs::File,
-    slave: OwnedFd,
-    /// The home folder of its commands.
-    pub home: TempDir,
-}
-
-impl Terminal {
-    /// A terminal of 80 columns.
-    pub fn new() -> Self {
-        Self::sized(80, 24)
-    }
-
-    /// A terminal of some size.
-    pub fn sized(columns: u16, rows: u16) -> Self {
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let pair = openpty(&size, None).unwrap();
-        Self {
-            master: pair.master.into(),
-            slave: pair.slave,
-            home: TempDir::new().unwrap(),
-        }
-    }
-
-    /// The binary over a root, in this terminal's home.
-    pub fn command(&self, root: &Path, arguments: &[&str]) -> Command {
-        let mut command = binary();
-        command
-            .env("HOME", self.home.path())
-            .env_remove("XDG_CACHE_HOME")
-            .env_remove("XDG_CONFIG_HOME")
-            .env_remove("PAGER")
-            .env_remove("LESS")
-            .env("TERM", "xterm-256color")
-            .env("TZ", "UTC")
-            .arg("--root")
-            .arg(root)
-            .args(arguments);
-        command
-    }
-
-    /// Runs a command with everything at this terminal; typed is what is typed there. Everything it
-    /// says is in `out`.
-    pub fn run(&mut self, command: &mut Command, typed: &str) -> Outcome {
-        let slave = || Stdio::from(self.slave.try_clone().unwrap());
-        let mut child = command
-            .stdin(slave())
-            .stdout(slave())
-            .stderr(slave())
-            .spawn()
-            .unwrap();
-        self.master.write_all(typed.as_bytes()).unwrap();
-        let mut out = Vec::new();
-        let mut buffer = [0_u8; 4096];
-        loop {
-            let ended = child.try_wait().unwrap();
-            let mut wanted = [PollFd::new(self.master.as_fd(), PollFlags::POLLIN)];
-            let ready = poll(&mut wanted, PollTimeout::from(20_u8)).unwrap() > 0;
-            if ready {
-                let read = self.master.read(&mut buffer).unwrap();
-                out.extend_from_slice(&buffer[..read]);
-            } else if let Some(status) = ended {
-                return Outcome {
-                    code: status.code(),
-                    out: String::from_utf8(out).unwrap().replace("\r\n", "\n"),
-                    err: String::new(),
-                };
-            }
-        }
-    }
-
-    /// Runs a command over a root without a pager.
-    pub fn ack(&mut self, root: &Path, arguments: &[&str]) -> Outcome {
-        let mut command = self.command(root, arguments);
-        command.env("ACK_MEM_PAGER", "cat");
-        self.run(&mut command, "")
-    }
-
-    /// What it shows without colours.
-    pub fn plain(&mut self, root: &Path, arguments: &[&str]) -> String {
-        let mut command = self.command(root, arguments);
-        command.env("ACK_MEM_PAGER", "cat").env("NO_COLOR", "1");
-        self.run(&mut command, "").out
-    }
-}
+use crate::terminal::Terminal;
 
 /// The files a terminal's commands left in its home.
 fn left(terminal: &Terminal) -> Vec<std::path::PathBuf> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::cli::{binary, claude_mem, run};
 use crate::connect::{Home, contents};
-use crate::terminal::Terminal;
+use crate::terminal::Session;
 
 /// A home with claude-mem's database, notes of Serena and two clients.
 fn home() -> Home {
@@ -33,7 +33,7 @@ fn command(home: &Home, arguments: &[&str]) -> Command {
 #[test]
 fn a_newcomer_gets_from_setup_to_an_answer_with_a_few_keys() {
     let home = home();
-    let mut terminal = Terminal::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(command(&home, &["setup"]));
     terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
     terminal
         .expect("(r)eview first, (t)rust all, (s)kip [r/t/s] ")
@@ -60,7 +60,7 @@ fn a_newcomer_gets_from_setup_to_an_answer_with_a_few_keys() {
     let found = run(&mut command(&home, &["query", "xylophone"])).ok();
     assert!(found.contains("Tune the xylophone"), "{found}");
     let before = contents(home.0.path());
-    let mut terminal = Terminal::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(command(&home, &["setup"]));
     terminal.expect("there already, as scope `claude-mem`");
     terminal
         .expect("Serena memories: 1 memory")

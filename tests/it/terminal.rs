@@ -1,86 +1,172 @@
-//! A real terminal (a pseudo-terminal, 80 columns) for commands that ask.
+//! A real terminal (a pseudo-terminal): what people see, and the keys they press.
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{Winsize, openpty};
+use tempfile::TempDir;
+
+use crate::cli::{Outcome, binary};
 
 /// How long a command may stay silent before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What came from the terminal so far, and whether it was closed.
-type Seen = Arc<(Mutex<(Vec<u8>, bool)>, Condvar)>;
-
-/// A command at a terminal.
-pub struct Terminal {
-    child: Child,
-    keys: File,
-    seen: Seen,
-    /// What [`Terminal::expect`] has gone past.
-    past: usize,
+/// Both ends of a terminal. Ours stays open between commands, so that it keeps its name.
+struct Pty {
+    master: File,
+    slave: OwnedFd,
 }
 
-impl Terminal {
-    /// Starts a command with all three streams at the terminal.
-    pub fn start(command: Command) -> Self {
-        Self::with_output(command, None)
-    }
-
-    /// Starts a command whose output goes elsewhere: what it asks is still seen.
-    pub fn with_output(mut command: Command, output: Option<File>) -> Self {
+impl Pty {
+    fn open(columns: u16, rows: u16) -> Rc<Self> {
         let size = Winsize {
-            ws_row: 24,
-            ws_col: 80,
+            ws_row: rows,
+            ws_col: columns,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        let pty = openpty(Some(&size), None).unwrap();
-        let slave = File::from(pty.slave);
-        let stream = || Stdio::from(slave.try_clone().unwrap());
+        let pair = openpty(&size, None).unwrap();
+        Rc::new(Self {
+            master: pair.master.into(),
+            slave: pair.slave,
+        })
+    }
+
+    fn stream(&self) -> Stdio {
+        Stdio::from(self.slave.try_clone().unwrap())
+    }
+}
+
+/// A terminal: commands that run at it, one after the other, share its name and a home folder.
+pub struct Terminal {
+    pty: Rc<Pty>,
+    /// The home folder of its commands.
+    pub home: TempDir,
+}
+
+impl Terminal {
+    /// A terminal of 80 columns.
+    pub fn new() -> Self {
+        Self::sized(80, 24)
+    }
+
+    /// A terminal of some size.
+    pub fn sized(columns: u16, rows: u16) -> Self {
+        Self {
+            pty: Pty::open(columns, rows),
+            home: TempDir::new().unwrap(),
+        }
+    }
+
+    /// The binary over a root, in this terminal's home.
+    pub fn command(&self, root: &Path, arguments: &[&str]) -> Command {
+        let mut command = binary();
+        command
+            .env("HOME", self.home.path())
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("PAGER")
+            .env_remove("LESS")
+            .env("TERM", "xterm-256color")
+            .env("TZ", "UTC")
+            .arg("--root")
+            .arg(root)
+            .args(arguments);
+        command
+    }
+
+    /// Runs a command with everything at this terminal; typed is what is typed there. Everything it
+    /// says is in `out`.
+    pub fn run(&mut self, command: &mut Command, typed: &str) -> Outcome {
+        let mut session = Session::at(&self.pty, command, None);
+        session.press(typed);
+        let (code, out) = session.end();
+        Outcome {
+            code,
+            out,
+            err: String::new(),
+        }
+    }
+
+    /// Runs a command over a root without a pager.
+    pub fn ack(&mut self, root: &Path, arguments: &[&str]) -> Outcome {
+        let mut command = self.command(root, arguments);
+        command.env("ACK_MEM_PAGER", "cat");
+        self.run(&mut command, "")
+    }
+
+    /// What it shows without colours.
+    pub fn plain(&mut self, root: &Path, arguments: &[&str]) -> String {
+        let mut command = self.command(root, arguments);
+        command.env("ACK_MEM_PAGER", "cat").env("NO_COLOR", "1");
+        self.run(&mut command, "").out
+    }
+}
+
+/// A command that runs at a terminal.
+pub struct Session {
+    pty: Rc<Pty>,
+    child: Child,
+    /// What came so far.
+    seen: Vec<u8>,
+    /// What [`Session::expect`] has gone past.
+    past: usize,
+}
+
+impl Session {
+    /// Starts a command with all three streams at a terminal of its own.
+    pub fn start(mut command: Command) -> Self {
+        Self::at(&Pty::open(80, 24), &mut command, None)
+    }
+
+    /// Starts a command whose output goes elsewhere: what it asks is still seen.
+    pub fn with_output(mut command: Command, output: File) -> Self {
+        Self::at(&Pty::open(80, 24), &mut command, Some(output))
+    }
+
+    fn at(pty: &Rc<Pty>, command: &mut Command, output: Option<File>) -> Self {
         let child = command
-            .stdin(stream())
-            .stderr(stream())
-            .stdout(output.map_or_else(stream, Stdio::from))
+            .stdin(pty.stream())
+            .stderr(pty.stream())
+            .stdout(output.map_or_else(|| pty.stream(), Stdio::from))
             .spawn()
             .unwrap();
-        drop((slave, command));
-        let keys = File::from(pty.master);
-        let mut screen = keys.try_clone().unwrap();
-        let seen = Seen::default();
-        let told = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            loop {
-                // Linux reports the end of a terminal as an error.
-                let read = screen.read(&mut bytes).unwrap_or(0);
-                let mut state = told.0.lock().unwrap();
-                state.0.extend_from_slice(&bytes[..read]);
-                state.1 = read == 0;
-                told.1.notify_all();
-                if read == 0 {
-                    return;
-                }
-            }
-        });
         Self {
+            pty: Rc::clone(pty),
             child,
-            keys,
-            seen,
+            seen: Vec::new(),
             past: 0,
         }
+    }
+
+    /// Takes what is there, or waits a moment for it; whether anything was.
+    fn read(&mut self) -> bool {
+        let mut wanted = [PollFd::new(self.pty.master.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut wanted, PollTimeout::from(20_u8)).unwrap() == 0 {
+            return false;
+        }
+        let mut bytes = [0_u8; 4096];
+        let read = (&self.pty.master).read(&mut bytes).unwrap();
+        self.seen.extend_from_slice(&bytes[..read]);
+        true
+    }
+
+    fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.seen).replace("\r\n", "\n")
     }
 
     /// Waits until a text stands on the screen, behind the one that was expected before.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> &mut Self {
-        let seen = Arc::clone(&self.seen);
-        let (state, changed) = &*seen;
-        let mut state = state.lock().unwrap();
+        let mut since = Instant::now();
         loop {
-            let shown = state.0[self.past..].to_vec();
+            let shown = &self.seen[self.past..];
             let found = shown
                 .windows(text.len())
                 .position(|part| part == text.as_bytes());
@@ -88,35 +174,39 @@ impl Terminal {
                 self.past += at + text.len();
                 return self;
             }
-            let screen = String::from_utf8_lossy(&state.0).into_owned();
-            assert!(!state.1, "the command ended without {text:?}:\n{screen}");
-            let (next, late) = changed.wait_timeout(state, PATIENCE).unwrap();
-            assert!(!late.timed_out(), "{text:?} never came:\n{screen}");
-            state = next;
+            let ended = self.child.try_wait().unwrap().is_some();
+            if self.read() {
+                since = Instant::now();
+                continue;
+            }
+            let screen = self.screen();
+            assert!(!ended, "the command ended without {text:?}:\n{screen}");
+            if since.elapsed() > PATIENCE {
+                let _ = self.child.kill();
+                panic!("{text:?} never came:\n{screen}");
+            }
         }
     }
 
     /// Presses keys.
     pub fn press(&mut self, keys: &str) -> &mut Self {
-        self.keys.write_all(keys.as_bytes()).unwrap();
+        (&self.pty.master).write_all(keys.as_bytes()).unwrap();
         self
     }
 
     /// Waits for the end: the exit code, and all that stood on the screen.
     pub fn end(mut self) -> (Option<i32>, String) {
-        let (state, changed) = &*self.seen;
-        let mut state = state.lock().unwrap();
-        while !state.1 {
-            let (next, late) = changed.wait_timeout(state, PATIENCE).unwrap();
-            let screen = String::from_utf8_lossy(&next.0).into_owned();
-            if late.timed_out() {
+        let mut since = Instant::now();
+        loop {
+            let ended = self.child.try_wait().unwrap();
+            if self.read() {
+                since = Instant::now();
+            } else if let Some(status) = ended {
+                return (status.code(), self.screen());
+            } else if since.elapsed() > PATIENCE {
                 let _ = self.child.kill();
-                panic!("the command never ended:\n{screen}");
+                panic!("the command never ended:\n{}", self.screen());
             }
-            state = next;
         }
-        let code = self.child.wait().unwrap().code();
-        let screen = String::from_utf8_lossy(&state.0).replace("\r\n", "\n");
-        (code, screen)
     }
 }

@@ -13,7 +13,8 @@
 //!   [`record`] and [`values`] decode rows.
 //! - [`decisions`] joins the rows with what people decided about them.
 //! - [`read`] answers questions about memories, [`links`] about provenance, [`sessions`] about
-//!   sessions, [`projects`] about projects. [`outline`] scans a whole store that has no index yet.
+//!   sessions, [`projects`] about projects. [`outline`] scans a whole store that has no index yet,
+//!   and [`labels`] the names in it, for completion.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
@@ -25,6 +26,7 @@ pub mod folder;
 pub mod hint;
 mod idle;
 mod image;
+pub mod labels;
 pub mod layout;
 pub mod links;
 pub mod mcp_memory_service;

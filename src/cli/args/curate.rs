@@ -25,18 +25,13 @@ pub struct ChosenArgs {
     /// Ids, or their beginnings where no other id begins so; none: choose by the options below
     pub ids: Vec<String>,
     /// Those that wait and have this type
-    #[arg(
-        long = "type",
-        short = 't',
-        value_name = "TYPE",
-        conflicts_with = "ids"
-    )]
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "ids")]
     pub kind: Option<String>,
     /// Those that wait and are of this project
     #[arg(long, short = 'p', value_name = "NAME", conflicts_with = "ids")]
     pub project: Option<String>,
     /// Those that wait and have this tag
-    #[arg(long, value_name = "TAG", conflicts_with = "ids")]
+    #[arg(long, short = 't', value_name = "TAG", conflicts_with = "ids")]
     pub tag: Option<String>,
     /// Those that wait and were learned in this session
     #[arg(long, value_name = "ID", conflicts_with = "ids")]
@@ -98,13 +93,13 @@ pub struct ReviewArgs {
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
     /// Only this type
-    #[arg(long = "type", short = 't', value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
     /// Only this project
     #[arg(long, short = 'p', value_name = "NAME")]
     pub project: Option<String>,
     /// Only this tag
-    #[arg(long, value_name = "TAG")]
+    #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
     /// List what waits, and decide nothing
     #[arg(long, conflicts_with = "apply")]

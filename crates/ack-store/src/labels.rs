@@ -1,0 +1,107 @@
+//! What a person types to name memories: ids, tags, projects. One scan of a few short columns, for
+//! a shell that completes a word.
+
+use rusqlite::Connection;
+use rustc_hash::FxHashSet as HashSet;
+
+use super::decisions::StatusRule;
+use super::layout::{Field, MemorySource};
+use super::values::{self, ListKind};
+use super::{Snapshot, record};
+use crate::StoreError;
+use ack_api::memory::Status;
+use ack_api::text;
+
+/// The columns that are read.
+const COLUMNS: [Field; 5] = [
+    Field::Project,
+    Field::ProjectAlias,
+    Field::Title,
+    Field::Concepts,
+    Field::Status,
+];
+/// The longest title, in bytes: it stands beside an id, on one line.
+const MAX_TITLE: usize = 80;
+
+/// The names by which a memory is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// Its id.
+    pub id: String,
+    /// Its status.
+    pub status: Status,
+    /// Its title, on one line; empty if the row has none.
+    pub title: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its project; empty if the store names none.
+    pub project: String,
+}
+
+impl Snapshot<'_> {
+    /// The labels of all memories with an id, in stored order. Of several with the same id, only
+    /// the first one counts.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn labels(&self) -> Result<Vec<Label>, StoreError> {
+        let mut seen = HashSet::default();
+        let mut labels = Vec::new();
+        let rule = self.rule();
+        for source in &self.layout.sources {
+            let rows = self.scan_in_parallel(source, |connection, clauses| {
+                rows(connection, clauses, source, rule)
+            })?;
+            let first = |label: &Label| !label.id.is_empty() && seen.insert(label.id.clone());
+            labels.extend(rows.into_iter().filter(first));
+        }
+        Ok(labels)
+    }
+}
+
+/// Reads the rows that `clauses` select: SQL that follows the name of the table.
+fn rows(
+    connection: &Connection,
+    clauses: &str,
+    source: &MemorySource,
+    rule: StatusRule<'_>,
+) -> rusqlite::Result<Vec<Label>> {
+    let columns = source.select_with_status(&COLUMNS, rule);
+    let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let joined = record::joined(row, source, rule)?;
+        if joined
+            .decision
+            .is_some_and(|decision| decision.edit.is_some())
+        {
+            let memory = record::memory(row, source, rule)?;
+            found.push(Label {
+                id: memory.id,
+                status: memory.status,
+                title: text::line(&memory.title, MAX_TITLE),
+                tags: memory.concepts,
+                project: memory.project.or(memory.project_alias).unwrap_or_default(),
+            });
+            continue;
+        }
+        let value = |field: Field| -> rusqlite::Result<String> {
+            let (value, _) = values::string(row.get_ref(field.position())?);
+            Ok(value.unwrap_or_default())
+        };
+        let named = text::line(&value(Field::Project)?, 200);
+        found.push(Label {
+            id: record::id(row)?,
+            status: joined.status,
+            title: text::line(&value(Field::Title)?, MAX_TITLE),
+            tags: values::list(&value(Field::Concepts)?, ListKind::Concepts).0,
+            project: match named.is_empty() {
+                true => text::line(&value(Field::ProjectAlias)?, 200),
+                false => named,
+            },
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,242 @@
+//! Completion in a shell. The script of a shell calls this program with [`ENV_COMPLETE`] set and
+//! the words typed so far; it answers with what may follow.
+//!
+//! Names of scopes come from the manifests, ids, tags and projects from one scan of the stores, the
+//! same that are searched. Only approved memories are named, except to commands that decide. What
+//! is wrong is not said: nobody who presses Tab wants to read it. What takes too long is left out.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use clap::{ArgMatches, Command};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
+
+use super::args::{self, Global};
+use super::error::CliError;
+use super::load;
+use crate::service::Service;
+use crate::service::labels::Reach;
+use crate::service::short_id::completed;
+use ack_api::memory::{Status, StatusFilter};
+use ack_api::text;
+use ack_store::labels::Label;
+
+/// The variable that a shell's script sets to the name of the shell.
+const ENV_COMPLETE: &str = "ACK_MEM_COMPLETE";
+/// How long whoever presses Tab waits.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The most ids that are named.
+const MAX_IDS: usize = 2_000;
+
+/// The commands that decide, each with what it does not change.
+const DECIDING: [(&str, &[Status]); 6] = [
+    (
+        "approve",
+        &[Status::Approved, Status::Promoted, Status::Rejected],
+    ),
+    ("reject", &[Status::Rejected]),
+    ("promote", &[Status::Promoted, Status::Rejected]),
+    ("stage", &[Status::Staging]),
+    ("merge", &[Status::Rejected]),
+    ("supersede", &[Status::Rejected]),
+];
+
+/// What a word stands for.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    Scope,
+    Id,
+    Tag,
+    Project,
+}
+
+/// The script that connects a shell with this program.
+///
+/// # Errors
+/// There is no such shell.
+pub fn script(shell: &str) -> Result<String, CliError> {
+    const NAME: &str = "ack-memory";
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    let written = shells
+        .completer(shell)
+        .map(|completer| completer.write_registration(ENV_COMPLETE, NAME, NAME, NAME, &mut script));
+    match written {
+        Some(Ok(())) => Ok(String::from_utf8_lossy(&script).into_owned()),
+        _ => Err(CliError::invalid(
+            "SHELL",
+            "unknown",
+            "bash, elvish, fish, powershell or zsh",
+        )),
+    }
+}
+
+/// Answers a shell that completes a word; `None` where it is no shell that asks.
+pub fn answer() -> Option<ExitCode> {
+    std::env::var_os(ENV_COMPLETE).filter(|shell| !shell.is_empty() && shell != "0")?;
+    // Who asks for the script by the variable alone may have this program under another name.
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let typed = words.iter().skip_while(|word| *word != "--").skip(1);
+    let typed: Arc<[OsString]> = typed.cloned().collect();
+    let completion =
+        CompleteEnv::with_factory(|| completing(args::command(), "", &typed)).var(ENV_COMPLETE);
+    let folder = std::env::current_dir().ok();
+    let done = completion.try_complete(words, folder.as_deref());
+    Some(match done {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    })
+}
+
+/// A command whose arguments know their values; so do those of the commands under it.
+fn completing(command: Command, path: &str, typed: &Arc<[OsString]>) -> Command {
+    let inner: Vec<String> = command
+        .get_subcommands()
+        .map(|inner| inner.get_name().to_owned())
+        .collect();
+    let command = command.mut_args(|argument| {
+        let Some(word) = word(path, argument.get_id().as_str()) else {
+            return argument;
+        };
+        let (typed, path) = (Arc::clone(typed), path.to_owned());
+        argument.add(ArgValueCompleter::new(move |current: &OsStr| {
+            let Some(current) = current.to_str().map(str::to_owned) else {
+                return Vec::new();
+            };
+            let (typed, path) = (Arc::clone(&typed), path.clone());
+            in_time(move || candidates(word, &path, &typed, &current))
+        }))
+    });
+    inner.into_iter().fold(command, |command, name| {
+        let path = format!("{path} {name}");
+        command.mut_subcommand(name, |inner| completing(inner, path.trim_start(), typed))
+    })
+}
+
+/// What the argument of a command stands for.
+fn word(command: &str, argument: &str) -> Option<Word> {
+    Some(match (command, argument) {
+        ("scopes set" | "scopes remove", "name") | (_, "scope" | "pin") => Word::Scope,
+        ("query", "tags") | (_, "tag") => Word::Tag,
+        ("query", "like" | "expect") | ("get", "ids") => Word::Id,
+        (command, "ids" | "id" | "into" | "by") if deciding(command).is_some() => Word::Id,
+        (_, "project") => Word::Project,
+        _ => return None,
+    })
+}
+
+/// What a command that decides does not change; `None` for other commands.
+fn deciding(command: &str) -> Option<&'static [Status]> {
+    let mut deciding = DECIDING.into_iter();
+    Some(deciding.find(|(name, _)| *name == command)?.1)
+}
+
+/// What work finds, unless it takes too long. The process ends then.
+fn in_time(
+    work: impl FnOnce() -> Vec<CompletionCandidate> + Send + 'static,
+) -> Vec<CompletionCandidate> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || drop(send.send(work())));
+    receive.recv_timeout(PATIENCE).unwrap_or_default()
+}
+
+/// What a word may become.
+fn candidates(
+    word: Word,
+    command: &str,
+    typed: &[OsString],
+    current: &str,
+) -> Vec<CompletionCandidate> {
+    let Some((service, scope)) = asked(typed) else {
+        return Vec::new();
+    };
+    if matches!(word, Word::Scope) {
+        let names = service.scope_names().into_iter();
+        return names.filter_map(|name| candidate(&name, current)).collect();
+    }
+    let unchanged = deciding(command);
+    let waits = unchanged.is_some() || command == "review";
+    let reach = if waits { Reach::Every } else { Reach::Searched };
+    let mut labels = service.labels(scope.as_deref(), reach);
+    service.close();
+    labels.retain(|label| match unchanged {
+        Some(unchanged) => !unchanged.contains(&label.status),
+        None if waits => label.status != Status::Rejected,
+        None => StatusFilter::Approved.allows(label.status),
+    });
+    match word {
+        Word::Id => ids(&labels, current),
+        Word::Tag => frequent(labels.iter().flat_map(|label| &label.tags), current),
+        _ => frequent(labels.iter().map(|label| &label.project), current),
+    }
+}
+
+/// The newest ids that begin so, each with its title.
+fn ids(labels: &[Label], current: &str) -> Vec<CompletionCandidate> {
+    let mut seen = HashSet::new();
+    let fitting = labels.iter().rev().filter_map(|label| {
+        let id = completed(&label.id, current)?;
+        // Two scopes may hold it.
+        seen.insert(id).then_some(())?;
+        let title = (!label.title.is_empty()).then(|| label.title.clone().into());
+        Some(candidate(id, current)?.help(title))
+    });
+    fitting.take(MAX_IDS).collect()
+}
+
+/// The values that begin so, the most frequent first.
+fn frequent<'a>(
+    values: impl Iterator<Item = &'a String>,
+    current: &str,
+) -> Vec<CompletionCandidate> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for value in values.filter(|value| value.starts_with(current)) {
+        *counts.entry(value).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by(|(a, many), (b, more)| more.cmp(many).then(a.cmp(b)));
+    let values = counts.into_iter();
+    values
+        .filter_map(|(value, _)| candidate(value, current))
+        .collect()
+}
+
+/// A value that begins so. Bash puts it into the command line as it stands, so one that a shell
+/// would not read as one plain word is left out: stores hold the texts of others.
+fn candidate(value: &str, current: &str) -> Option<CompletionCandidate> {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.:/@+,%".contains(c);
+    let plain = !value.is_empty() && value.chars().all(is_plain) && !value.starts_with('-');
+    (plain && value.starts_with(current) && text::safe(value) == value)
+        .then(|| CompletionCandidate::new(value))
+}
+
+/// The service that the words typed so far are about, and the scope that they name.
+fn asked(typed: &[OsString]) -> Option<(Service, Option<String>)> {
+    let command = args::command().ignore_errors(true);
+    let matches = command.try_get_matches_from(typed).ok()?;
+    let mut inner = &matches;
+    while let Some((_, next)) = inner.subcommand() {
+        inner = next;
+    }
+    let path = |name: &str| value::<PathBuf>(inner, name);
+    let global = Global {
+        root: path("root"),
+        db: path("db"),
+        dir: path("dir"),
+        pin: value(inner, "pin"),
+        unreviewed: value(inner, "unreviewed"),
+        ..Global::default()
+    };
+    let config = load(&global).ok()?;
+    Some((Service::new(config), value(inner, "scope")))
+}
+
+fn value<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
+    matches.try_get_one::<T>(name).ok().flatten().cloned()
+}
