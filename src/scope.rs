@@ -381,6 +381,7 @@ impl Registry {
         };
         let store = Store::new(path, manifest.unreviewed)
             .with_overviews(manifest.overviews)
+            .with_reference(manifest.reference.clone())
             .with_decisions(folder.join(DECISION_LOG));
         Scope {
             name: name.to_owned(),
@@ -421,6 +422,7 @@ fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Sco
     manifest.unreviewed = unreviewed.unwrap_or(manifest.unreviewed);
     let store = Store::new(path.to_owned(), manifest.unreviewed)
         .with_overviews(manifest.overviews)
+        .with_reference(manifest.reference.clone())
         .with_decisions(folder.join(DECISION_LOG));
     Scope {
         name,

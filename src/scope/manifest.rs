@@ -33,6 +33,10 @@ pub struct Manifest {
     /// A database elsewhere, opened in place; relative to this file, `~` allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<PathBuf>,
+    /// For a folder of notes in a git repository: the branch, tag or `HEAD` whose files count as approved, for instance
+    /// `origin/main`. Other notes wait for review.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// What rows of a store without a status column count as: `staging` (default) or `approved`.
     pub unreviewed: Unreviewed,
     /// Whether overviews of sessions, which nobody reviews, are told: `show` or `hide`. Default: `hide` where the store has rows

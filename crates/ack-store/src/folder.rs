@@ -6,70 +6,42 @@
 //! links in it are not followed.
 //!
 //! No note has a review status of its own that counts: each waits for review until a person
-//! decides.
+//! decides, unless the owner names the reference whose files are approved ([`reference`]).
 
+mod files;
 mod front_matter;
 mod listing;
 mod note;
+mod reference;
+mod rows;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use ack_sys::watch::Watch;
-use rusqlite::{Connection, params};
-use rustc_hash::{FxHashMap, FxHashSet};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::Xxh3;
 
+use self::files::{ReadFile, expect_graph, project_of_sessions, read_files};
 use self::listing::{FileEntry, Listing};
 use self::note::Note;
+use self::reference::Reference;
+use self::rows::{Content, Rows, Source, WantedRow, shown};
 use crate::layout::Profile;
 use crate::{StoreError, lock};
-use ack_sys::files;
 
-/// The largest file that is read.
-const MAX_FILE_BYTES: u64 = 8 << 20;
-/// The most bytes of a folder that are read.
-const MAX_FOLDER_BYTES: u64 = 512 << 20;
 /// A folder that was listed this recently was listed for the same request, which asks for the state
 /// of the files first and then reads.
 pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(50);
 /// How many files in trouble are named.
 const MAX_PROBLEMS: usize = 20;
-/// How many threads read files.
-const MAX_THREADS: usize = 4;
 /// A watched folder is listed again after this time: what is written through a mapping of a file
 /// makes no event.
 const WATCHED_FOR: Duration = Duration::from_secs(60);
-/// How much of a session's file is searched for the folder that it ran in.
-const SESSION_HEAD_BYTES: usize = 64 << 10;
-
-/// The tables that hold the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`].
-const SCHEMA: &str = "
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-CREATE TABLE memories (id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT, facts TEXT, concepts TEXT,
-  files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, source_file TEXT);
-CREATE INDEX memories_id ON memories (id);
-CREATE INDEX memories_file ON memories (source_file);
-CREATE TABLE note_names (name TEXT, id TEXT, source_file TEXT);
-CREATE INDEX note_names_name ON note_names (name);
-CREATE INDEX note_names_file ON note_names (source_file);
-CREATE TABLE note_links (from_id TEXT, kind TEXT, name TEXT, source_file TEXT);
-CREATE INDEX note_links_from ON note_links (from_id);
-CREATE INDEX note_links_file ON note_links (source_file);
-CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
-CREATE INDEX memory_links_from ON memory_links (from_id);
-CREATE INDEX memory_links_to ON memory_links (to_id);
-";
-/// Finds the notes that links name. A name may have become another note's.
-const RESOLVE_LINKS: &str = "
-DELETE FROM memory_links;
-INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind FROM note_links l JOIN note_names n ON n.name = l.name
-  WHERE n.id <> l.from_id;
-";
 
 /// Which program keeps the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +105,8 @@ pub fn is_notes(path: &Path) -> bool {
 /// Notes in files, as they were read last.
 #[derive(Debug, Default)]
 pub struct Notes {
+    /// The name of the reference whose files are approved.
+    reference: Option<String>,
     loaded: Mutex<Option<Loaded>>,
 }
 
@@ -140,11 +114,14 @@ pub struct Notes {
 #[derive(Debug)]
 struct Loaded {
     dialect: Dialect,
-    /// By their paths in the folder. Paths are compared byte by byte, which is faster than by parts.
+    /// By their paths in the folder.
     files: FxHashMap<OsString, ReadFile>,
     /// The length of all files.
     bytes: u64,
-    connection: Connection,
+    rows: Rows,
+    reference: Option<Reference>,
+    /// Something could not be read and may be readable next time.
+    is_incomplete: bool,
     /// The project of notes that name none.
     project: Option<String>,
     problems: Vec<String>,
@@ -169,10 +146,10 @@ impl Listed {
     }
 
     /// Whether listing it again would find the same.
-    fn is_current(&self, path: &Path, same_request: Duration) -> bool {
-        let age = self.at.elapsed();
-        age < same_request
-            || age < WATCHED_FOR && self.folder == identity(path) && !self.watch.has_changed()
+    fn is_current(&self, path: &Path) -> bool {
+        self.at.elapsed() < WATCHED_FOR
+            && self.folder == identity(path)
+            && !self.watch.has_changed()
     }
 }
 
@@ -180,18 +157,6 @@ impl Listed {
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
     metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
-}
-
-/// A file as it was read.
-#[derive(Debug, Clone)]
-struct ReadFile {
-    entry: FileEntry,
-    /// The file may have changed after it was read without a change of its metadata.
-    is_fresh: bool,
-    hash: u64,
-    problem: Option<String>,
-    /// It could not be read.
-    is_unread: bool,
 }
 
 /// One state of the notes.
@@ -207,6 +172,25 @@ pub struct NotesState<'a> {
 }
 
 impl Notes {
+    /// Notes of which those are approved that are committed on a reference.
+    pub fn with_reference(reference: Option<String>) -> Self {
+        Self {
+            reference,
+            loaded: Mutex::default(),
+        }
+    }
+
+    /// Whether a store's path names files of notes and not a database. With a reference, the folder
+    /// itself may be missing.
+    pub fn are_at(&self, path: &Path) -> bool {
+        is_notes(path) || self.reference.is_some() && !path.exists()
+    }
+
+    /// The path of a store with every symbolic link resolved.
+    pub fn real_path(path: &Path) -> PathBuf {
+        reference::real_path(path)
+    }
+
     /// Reads what changed, and passes the present state to `read`. The folder is not listed again if
     /// that was done less than `same_request` ago, or if it is watched and nothing changed in it.
     ///
@@ -223,20 +207,15 @@ impl Notes {
         // What fails in the middle of an update is read anew next time.
         let mut current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
             Some(current) => current,
-            None => {
-                Loaded::empty(path, dialect).map_err(|error| StoreError::sqlite(path, error))?
-            }
+            None => Loaded::empty(path, dialect, self.reference.clone())
+                .map_err(|error| StoreError::sqlite(path, error))?,
         };
-        let is_current = current
-            .listed
-            .as_ref()
-            .is_some_and(|listed| listed.is_current(path, same_request));
-        if !is_current {
+        if !current.is_current(path, same_request) {
             current.update(path)?;
         }
         let current = loaded.insert(current);
         read(&NotesState {
-            connection: &current.connection,
+            connection: &current.rows.connection,
             profile: dialect.profile(),
             version: current.version,
             bytes: current.bytes,
@@ -259,13 +238,7 @@ impl Notes {
 }
 
 impl Loaded {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the notes are files, and this database only holds what was read from them"
-    )]
-    fn empty(path: &Path, dialect: Dialect) -> rusqlite::Result<Self> {
-        let connection = Connection::open_in_memory()?;
-        connection.execute_batch(SCHEMA)?;
+    fn empty(path: &Path, dialect: Dialect, reference: Option<String>) -> rusqlite::Result<Self> {
         let project = (dialect == Dialect::AutoMemory)
             .then(|| project_of_sessions(path))
             .flatten();
@@ -273,7 +246,9 @@ impl Loaded {
             dialect,
             files: FxHashMap::default(),
             bytes: 0,
-            connection,
+            rows: Rows::new(reference.is_some())?,
+            reference: reference.map(Reference::new),
+            is_incomplete: false,
             project,
             problems: Vec::new(),
             version: 0,
@@ -281,23 +256,34 @@ impl Loaded {
         })
     }
 
+    /// Whether an update would find the same.
+    fn is_current(&self, path: &Path, same_request: Duration) -> bool {
+        let Some(listed) = &self.listed else {
+            return false;
+        };
+        listed.at.elapsed() < same_request
+            || !self.is_incomplete
+                && listed.is_current(path)
+                && self.reference.as_ref().is_none_or(|it| it.is_current(path))
+    }
+
     /// Brings the rows up to date with the files.
     fn update(&mut self, path: &Path) -> Result<(), StoreError> {
         let folder = identity(path);
-        let io = |source| StoreError::Io {
-            path: path.to_owned(),
-            source,
+        let dialect = self.dialect;
+        let has_moved = match &mut self.reference {
+            Some(reference) => reference.update(path, dialect),
+            None => false,
         };
-        let mut listing =
-            listing::list(path, &|relative| self.dialect.holds_memories(relative)).map_err(io)?;
-        if self.dialect == Dialect::Markdown && listing.files.is_empty() {
-            return Err(StoreError::NoNotes {
-                path: path.to_owned(),
-            });
-        }
+        let mut listing = self.list(path)?;
+        let names = self.reference.as_ref().and_then(Reference::hash_kind);
         let is_known = |entry: &&FileEntry| {
             let known = self.files.get(entry.relative.as_os_str());
-            known.is_some_and(|known| !known.is_fresh && known.entry == **entry)
+            known.is_some_and(|known| {
+                !known.is_fresh
+                    && known.entry == **entry
+                    && (names.is_none() || known.named.is_some() || known.problem.is_some())
+            })
         };
         let changed: Vec<&FileEntry> = listing
             .files
@@ -305,30 +291,47 @@ impl Loaded {
             .filter(|entry| !is_known(entry))
             .collect();
         // If none is gone, each known file is listed, and so is each that changed.
-        if changed.is_empty() && listing.files.len() == self.files.len() && self.version != 0 {
+        if changed.is_empty()
+            && listing.files.len() == self.files.len()
+            && self.version != 0
+            && !has_moved
+            && !self.is_incomplete
+        {
             self.listed = Some(Listed::now(listing.watch, folder));
             return Ok(());
         }
-        if self.dialect == Dialect::ServerMemory {
+        if dialect == Dialect::ServerMemory {
             expect_graph(path)?;
         }
-        let read = read_files(self.dialect, path, &changed);
-        self.store(read, &listing)
-            .map_err(|error| StoreError::sqlite(path, error))?;
-        self.set_problems(&listing);
-        self.bytes = listing.files.iter().map(|entry| entry.length).sum();
-        let mut contents: Vec<(&OsString, u64)> = self
+        let mut fresh = FxHashMap::default();
+        self.keep(read_files(dialect, path, &changed, names), &mut fresh);
+        let listed: rustc_hash::FxHashSet<&std::ffi::OsStr> = listing
             .files
             .iter()
-            .map(|(relative, file)| (relative, file.hash))
+            .map(|entry| entry.relative.as_os_str())
             .collect();
-        contents.sort_unstable();
-        let mut hash = Xxh3::new();
-        for (relative, content) in contents {
-            hash.update(relative.as_encoded_bytes());
-            hash.update(&content.to_ne_bytes());
+        self.files
+            .retain(|relative, _| listed.contains(relative.as_os_str()));
+        // A note that was served from git's objects may be one of a file that was read long ago.
+        let mut plan = self.plan();
+        let unread: Vec<FileEntry> = plan
+            .iter()
+            .filter(|wanted| {
+                wanted.source == Source::File
+                    && !self.rows.holds(wanted)
+                    && !fresh.contains_key(&wanted.key.relative)
+            })
+            .filter_map(|wanted| Some(self.files.get(&wanted.key.relative)?.entry.clone()))
+            .collect();
+        if !unread.is_empty() {
+            let unread: Vec<&FileEntry> = unread.iter().collect();
+            self.keep(read_files(dialect, path, &unread, names), &mut fresh);
+            plan = self.plan();
         }
-        self.version = hash.digest().max(1);
+        let problems = self.store(&plan, fresh, path)?;
+        self.set_problems(&listing, problems);
+        self.bytes = listing.files.iter().map(|entry| entry.length).sum();
+        self.version = self.hash();
         if self.files.values().any(|file| file.is_unread) {
             listing.watch.give_up();
         }
@@ -336,51 +339,137 @@ impl Loaded {
         Ok(())
     }
 
-    /// Replaces the rows of files that were read, and removes those of files that are gone.
-    fn store(
-        &mut self,
-        read: Vec<(ReadFile, Vec<Note>)>,
-        listing: &Listing,
-    ) -> rusqlite::Result<()> {
-        self.connection
-            .execute_batch("PRAGMA query_only = OFF; BEGIN")?;
-        let listed: FxHashSet<&OsStr> = listing
-            .files
-            .iter()
-            .map(|entry| entry.relative.as_os_str())
-            .collect();
-        let is_gone = |relative: &&OsString| !listed.contains(relative.as_os_str());
-        let gone: Vec<OsString> = self.files.keys().filter(is_gone).cloned().collect();
-        for relative in gone {
-            self.files.remove(&relative);
-            remove(&self.connection, Path::new(&relative))?;
+    /// Lists the files.
+    fn list(&self, path: &Path) -> Result<Listing, StoreError> {
+        let dialect = self.dialect;
+        let has_committed = self.reference.as_ref().is_some_and(Reference::has_notes);
+        if self.reference.is_some() && !path.exists() {
+            // Another branch is checked out.
+            return if has_committed {
+                Ok(Listing::default())
+            } else {
+                Err(StoreError::Missing {
+                    path: path.to_owned(),
+                })
+            };
         }
-        for (file, notes) in read {
-            let relative = file.entry.relative.clone();
-            let known = self.files.insert(relative.clone().into(), file.clone());
-            if known.as_ref().is_some_and(|known| known.hash == file.hash) {
-                continue;
-            }
-            if known.is_some() {
-                remove(&self.connection, &relative)?;
-            }
-            for note in &notes {
-                add(&self.connection, &relative, note, self.project.as_deref())?;
-            }
+        let listing = listing::list(path, &|relative| dialect.holds_memories(relative)).map_err(
+            |source| StoreError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        )?;
+        if dialect == Dialect::Markdown && listing.files.is_empty() && !has_committed {
+            return Err(StoreError::NoNotes {
+                path: path.to_owned(),
+            });
         }
-        self.connection.execute_batch(RESOLVE_LINKS)?;
-        self.connection
-            .execute_batch("COMMIT; PRAGMA query_only = ON")
+        Ok(listing)
     }
 
-    fn set_problems(&mut self, listing: &Listing) {
+    /// Keeps files that were read, and what they hold until the rows are made.
+    fn keep(
+        &mut self,
+        read: Vec<(ReadFile, Vec<Note>)>,
+        fresh: &mut FxHashMap<OsString, Vec<Note>>,
+    ) {
+        for (file, notes) in read {
+            let relative: OsString = file.entry.relative.clone().into();
+            fresh.insert(relative.clone(), notes);
+            self.files.insert(relative, file);
+        }
+    }
+
+    /// The notes that are to be served.
+    fn plan(&self) -> Vec<WantedRow> {
+        if let Some(reference) = &self.reference {
+            return reference.plan(&self.files);
+        }
+        let files = self.files.iter();
+        files
+            .filter_map(|(relative, file)| {
+                Some(WantedRow {
+                    key: rows::RowKey {
+                        relative: relative.clone(),
+                        is_edited: false,
+                    },
+                    source: Source::File,
+                    content: file.content()?,
+                    is_committed: false,
+                })
+            })
+            .collect()
+    }
+
+    /// Makes the rows those of the plan, and says what could not be read.
+    fn store(
+        &mut self,
+        plan: &[WantedRow],
+        mut fresh: FxHashMap<OsString, Vec<Note>>,
+        path: &Path,
+    ) -> Result<Vec<String>, StoreError> {
+        let dialect = self.dialect;
+        let mut objects = None;
+        let mut missing = Vec::new();
+        let reference = self.reference.as_ref();
+        let notes = |wanted: &WantedRow| match wanted.source {
+            Source::File => fresh.remove(&wanted.key.relative),
+            Source::Object(id) => {
+                let (time, opened) = objects
+                    .get_or_insert_with(|| reference.and_then(Reference::objects))
+                    .as_mut()?;
+                let opened = opened.as_mut().ok()?;
+                let relative = Path::new(&wanted.key.relative);
+                let content = opened
+                    .blob(id)
+                    .ok()
+                    .filter(|content| note::unreadable(content).is_none());
+                if content.is_none() {
+                    missing.push(format!(
+                        "`{}` is committed, and its text cannot be read from git's objects; a                          clone without them needs `git fetch`",
+                        shown(&wanted.key.relative)
+                    ));
+                }
+                Some(note::read(dialect, relative, content?, *time))
+            }
+        };
+        let mut problems = self
+            .rows
+            .update(plan, notes, self.project.as_deref())
+            .map_err(|error| StoreError::sqlite(path, error))?;
+        self.is_incomplete = !missing.is_empty();
+        problems.extend(missing);
+        Ok(problems)
+    }
+
+    /// A hash of what is served.
+    fn hash(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        for (key, content, is_committed, id) in self.rows.state() {
+            hash.update(key.relative.as_encoded_bytes());
+            hash.update(&[0, u8::from(key.is_edited), u8::from(is_committed)]);
+            match content {
+                Content::Hash(content) => hash.update(&content.to_ne_bytes()),
+                Content::Object(name) => hash.update(name.as_slice()),
+            }
+            hash.update(id.as_bytes());
+        }
+        hash.digest().max(1)
+    }
+
+    fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
+        let reference = self.reference.as_ref().and_then(Reference::problem);
         let files = self.files.values().filter_map(|file| {
-            let name = ack_api::text::line(&file.entry.relative.to_string_lossy(), 120);
+            let name = shown(file.entry.relative.as_os_str());
             Some(format!("`{name}` {}", file.problem.as_ref()?))
         });
-        let mut files: Vec<String> = files.collect();
+        let mut files: Vec<String> = files.chain(rows).collect();
         files.sort();
-        let mut problems: Vec<String> = listing.problems.iter().cloned().chain(files).collect();
+        let mut problems: Vec<String> = reference
+            .into_iter()
+            .chain(listing.problems.iter().cloned())
+            .chain(files)
+            .collect();
         if problems.len() > MAX_PROBLEMS {
             let more = problems.len() - MAX_PROBLEMS;
             problems.truncate(MAX_PROBLEMS);
@@ -388,197 +477,4 @@ impl Loaded {
         }
         self.problems = problems;
     }
-}
-
-/// Checks that a file of JSON lines is a graph: any program may have written it.
-fn expect_graph(path: &Path) -> Result<(), StoreError> {
-    use std::io::Read;
-    let io = |source| StoreError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let mut head = Vec::new();
-    let file = files::open(path).map_err(io)?;
-    file.take(SESSION_HEAD_BYTES as u64)
-        .read_to_end(&mut head)
-        .map_err(io)?;
-    let head = String::from_utf8_lossy(&head);
-    let is_graph = head.trim().is_empty()
-        || ["\"entityType\"", "\"relationType\""]
-            .iter()
-            .any(|member| head.contains(member));
-    if is_graph {
-        Ok(())
-    } else {
-        Err(StoreError::NotADatabase {
-            path: path.to_owned(),
-        })
-    }
-}
-
-/// Reads files on a few threads.
-fn read_files(dialect: Dialect, root: &Path, entries: &[&FileEntry]) -> Vec<(ReadFile, Vec<Note>)> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = entries.len().div_ceil(threads.min(MAX_THREADS)).max(64);
-    let mut left = MAX_FOLDER_BYTES;
-    let within: Vec<(&FileEntry, bool)> = entries
-        .iter()
-        .map(|entry| {
-            let fits = entry.length <= left;
-            left = left.saturating_sub(entry.length);
-            (*entry, fits)
-        })
-        .collect();
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = within
-            .chunks(share)
-            .map(|part| {
-                scope.spawn(move || {
-                    let read = part
-                        .iter()
-                        .map(|(entry, fits)| read_file(dialect, root, entry, *fits));
-                    read.collect::<Vec<_>>()
-                })
-            })
-            .collect();
-        let mut read = Vec::with_capacity(entries.len());
-        for part in parts {
-            match part.join() {
-                Ok(files) => read.extend(files),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        read
-    })
-}
-
-fn read_file(
-    dialect: Dialect,
-    root: &Path,
-    entry: &FileEntry,
-    fits: bool,
-) -> (ReadFile, Vec<Note>) {
-    let begun = SystemTime::now();
-    let mut file = ReadFile {
-        entry: entry.clone(),
-        is_fresh: false,
-        hash: 0,
-        problem: None,
-        is_unread: false,
-    };
-    if entry.length > MAX_FILE_BYTES {
-        file.problem = Some(format!(
-            "is larger than {} MB and was left out",
-            MAX_FILE_BYTES >> 20
-        ));
-        return (file, Vec::new());
-    }
-    if !fits {
-        file.problem = Some(format!(
-            "was left out: the folder holds more than {} MB",
-            MAX_FOLDER_BYTES >> 20
-        ));
-        return (file, Vec::new());
-    }
-    let path = match dialect {
-        Dialect::ServerMemory => root.to_owned(),
-        _ => root.join(&entry.relative),
-    };
-    let content = match files::read(&path, MAX_FILE_BYTES) {
-        Ok(content) => content,
-        Err(error) => {
-            // It may be replaced at this moment: it is read again next time.
-            file.is_fresh = true;
-            file.is_unread = true;
-            file.problem = Some(format!("cannot be read: {error}"));
-            return (file, Vec::new());
-        }
-    };
-    file.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
-    file.hash = xxh3_64(&content).max(1);
-    if content.contains(&0) {
-        file.problem = Some("is not text and was left out".to_owned());
-        return (file, Vec::new());
-    }
-    let notes = note::read(dialect, &entry.relative, &content, entry.modified);
-    (file, notes)
-}
-
-fn remove(connection: &Connection, relative: &Path) -> rusqlite::Result<()> {
-    let file = relative.to_string_lossy();
-    for table in ["memories", "note_names", "note_links"] {
-        let sql = format!("DELETE FROM {table} WHERE source_file = ?1");
-        connection.prepare_cached(&sql)?.execute([&file])?;
-    }
-    Ok(())
-}
-
-fn add(
-    connection: &Connection,
-    relative: &Path,
-    note: &Note,
-    project: Option<&str>,
-) -> rusqlite::Result<()> {
-    let file = relative.to_string_lossy();
-    let list = |values: &[String]| serde_json::to_string(values).unwrap_or_default();
-    connection
-        .prepare_cached(
-            "INSERT INTO memories VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        )?
-        .execute(params![
-            note.id,
-            note.project.as_deref().or(project),
-            note.session,
-            note.kind,
-            note.title,
-            note.subtitle,
-            list(&note.facts),
-            list(&note.tags),
-            list(&note.files),
-            note.text,
-            note.created,
-            note.updated,
-            file,
-        ])?;
-    for name in &note.names {
-        connection
-            .prepare_cached("INSERT INTO note_names VALUES (?1, ?2, ?3)")?
-            .execute(params![name.to_lowercase(), note.id, file])?;
-    }
-    for (kind, name) in &note.links {
-        connection
-            .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![note.id, kind, name.to_lowercase(), file])?;
-    }
-    Ok(())
-}
-
-/// The project of Claude Code's auto-memory: the name of the folder that its sessions ran in. Their
-/// files lie next to the folder of the notes.
-fn project_of_sessions(path: &Path) -> Option<String> {
-    let beside = std::fs::read_dir(path.parent()?).ok()?;
-    let mut sessions: Vec<(SystemTime, PathBuf)> = beside
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "jsonl")
-        })
-        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
-        .collect();
-    sessions.sort();
-    sessions.iter().rev().take(5).find_map(|(_, path)| {
-        use std::io::Read;
-        let mut head = Vec::new();
-        let file = files::open(path).ok()?;
-        file.take(SESSION_HEAD_BYTES as u64)
-            .read_to_end(&mut head)
-            .ok()?;
-        let head = String::from_utf8_lossy(&head);
-        head.lines().find_map(|line| {
-            let value: serde_json::Value = serde_json::from_str(line).ok()?;
-            let folder = Path::new(value.get("cwd")?.as_str()?).file_name()?;
-            Some(folder.to_string_lossy().into_owned())
-        })
-    })
 }

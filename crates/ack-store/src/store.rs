@@ -128,6 +128,13 @@ impl Store {
         self
     }
 
+    /// Sets the reference whose files count as approved, for a folder in a git repository.
+    #[must_use]
+    pub fn with_reference(mut self, reference: Option<String>) -> Self {
+        self.notes = Notes::with_reference(reference);
+        self
+    }
+
     /// What people decided about its memories.
     ///
     /// # Errors
@@ -177,10 +184,12 @@ impl Store {
     }
 
     fn database_state(&self) -> Result<FileState, StoreError> {
-        if folder::is_notes(&self.path) {
-            return self.notes.read(&self.real_path(), Duration::ZERO, |notes| {
-                Ok(FileState::of_notes(notes.version, notes.bytes))
-            });
+        if self.notes.are_at(&self.path) {
+            return self
+                .notes
+                .read(&Notes::real_path(&self.path), Duration::ZERO, |notes| {
+                    Ok(FileState::of_notes(notes.version, notes.bytes))
+                });
         }
         let mut settled = lock(&self.settled);
         if let Some(known) = settled.as_ref()
@@ -259,7 +268,7 @@ impl Store {
         access: Access,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if folder::is_notes(&self.path) {
+        if self.notes.are_at(&self.path) {
             return self.read_notes(&mut read);
         }
         match self.retry(timeout, access, &mut read) {
@@ -276,8 +285,10 @@ impl Store {
         &self,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.notes
-            .read(&self.real_path(), folder::SAME_REQUEST, |notes| {
+        self.notes.read(
+            &Notes::real_path(&self.path),
+            folder::SAME_REQUEST,
+            |notes| {
                 let state = FileState::of_notes(notes.version, notes.bytes);
                 let source = Origin {
                     connection: notes.connection,
@@ -290,7 +301,8 @@ impl Store {
                 let (value, _) = result?;
                 ended.map_err(|error| StoreError::sqlite(&self.path, error))?;
                 Ok(value)
-            })
+            },
+        )
     }
 
     /// Returns what `read` returned, and whether it scanned the whole store.

@@ -74,7 +74,10 @@ const FROM_HEAD: u8 = 1;
 const FROM_BASE: u8 = 2;
 
 /// The newest commit that both commits lead to. `None` if they share none.
-fn merge_base(
+///
+/// # Errors
+/// It is not known: commits are missing, or there are too many.
+pub fn merge_base(
     objects: &mut Objects<'_>,
     head: ObjectId,
     base: ObjectId,

@@ -1,21 +1,20 @@
-//! Reads commits, trees and references of a repository, within a time limit.
+//! Reads commits, trees and files of a repository, within a time limit.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
 use gix_index::hash::{Kind, ObjectId};
-use gix_object::{CommitRef, Find, TreeRefIter};
+use gix_object::{CommitRef, Data, Find, TagRefIter, TreeRefIter};
 
+use crate::references;
 use crate::repository::Repository;
 use ack_sys::files;
 
-/// The largest `packed-refs` that is read: about a hundred thousand references.
-const MAX_REFS_BYTES: u64 = 8 << 20;
 /// The largest allocation for one object.
 const MAX_OBJECT_BYTES: usize = 8 << 20;
-/// How many symbolic references are followed.
-const MAX_SYMBOLIC_REFS: usize = 5;
+/// How many tags of tags are followed.
+const MAX_NESTED_TAGS: usize = 5;
 
 /// Why something of the history is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +43,8 @@ pub struct Commit {
 pub struct TreeItem {
     /// It is a folder.
     pub is_folder: bool,
+    /// It is a symbolic link.
+    pub is_link: bool,
     /// Its object.
     pub id: ObjectId,
 }
@@ -96,7 +97,7 @@ impl<'a> Objects<'a> {
     /// It is missing, damaged or no commit, or the time is up.
     pub fn commit(&mut self, id: ObjectId) -> Result<Commit, Unknown> {
         let kind = self.kind;
-        let data = self.find(id)?;
+        let data = self.find(id)?.data;
         let commit = CommitRef::from_bytes(data, kind).map_err(|_| Unknown::Unreadable)?;
         Ok(Commit {
             tree: commit.tree(),
@@ -111,7 +112,7 @@ impl<'a> Objects<'a> {
     /// It is missing or damaged, or the time is up.
     pub fn tree(&mut self, id: ObjectId) -> Result<TreeItems, Unknown> {
         let kind = self.kind;
-        let data = self.find(id)?;
+        let data = self.find(id)?.data;
         let mut items = TreeItems::new();
         for entry in TreeRefIter::from_bytes(data, kind) {
             let entry = entry.map_err(|_| Unknown::Unreadable)?;
@@ -121,6 +122,7 @@ impl<'a> Objects<'a> {
             if !entry.mode.is_commit() {
                 let item = TreeItem {
                     is_folder: entry.mode.is_tree(),
+                    is_link: entry.mode.is_link(),
                     id: entry.oid.to_owned(),
                 };
                 items.insert(name.to_owned(), item);
@@ -134,7 +136,7 @@ impl<'a> Objects<'a> {
         self.repository.common_dir.join("shallow").exists()
     }
 
-    fn find(&mut self, id: ObjectId) -> Result<&[u8], Unknown> {
+    fn find(&mut self, id: ObjectId) -> Result<Data<'_>, Unknown> {
         if Instant::now() >= self.end {
             return Err(Unknown::OutOfTime);
         }
@@ -146,7 +148,7 @@ impl<'a> Objects<'a> {
             return Err(Unknown::Unreadable);
         }
         match self.handle.try_find(&id, &mut self.buffer) {
-            Ok(Some(data)) => Ok(data.data),
+            Ok(Some(data)) => Ok(data),
             _ => Err(Unknown::Unreadable),
         }
     }
@@ -156,59 +158,47 @@ impl<'a> Objects<'a> {
     /// # Errors
     /// The reference cannot be read.
     pub fn head(&self) -> Result<Option<ObjectId>, Unknown> {
-        let text = files::read_text(&self.repository.git_dir.join("HEAD"), MAX_REFS_BYTES)
-            .map_err(|_| Unknown::Unreadable)?;
-        match text.trim().strip_prefix("ref:") {
-            Some(name) => match self.reference(name.trim()) {
-                Some(id) => Ok(Some(id)),
-                None if self.repository.common_dir.join("reftable").exists() => {
-                    Err(Unknown::Unreadable)
-                }
-                None => Ok(None),
-            },
-            None => ObjectId::from_hex(text.trim().as_bytes())
-                .map(Some)
-                .map_err(|_| Unknown::Unreadable),
-        }
+        references::head(self.repository)
     }
 
     /// What a reference points to.
     pub fn reference(&self, name: &str) -> Option<ObjectId> {
-        let mut name = name.to_owned();
-        for _ in 0..MAX_SYMBOLIC_REFS {
-            if !is_safe(&name) {
-                return None;
-            }
-            let loose = self.repository.common_dir.join(&name);
-            let Ok(text) = files::read_text(&loose, MAX_REFS_BYTES) else {
-                return self.packed_reference(&name);
-            };
-            match text.trim().strip_prefix("ref:") {
-                Some(target) => name = target.trim().to_owned(),
-                None => return ObjectId::from_hex(text.trim().as_bytes()).ok(),
+        references::read(self.repository, name)
+    }
+
+    /// The commit that an object is, or that a tag names.
+    ///
+    /// # Errors
+    /// An object is missing or damaged, or no commit, or the time is up.
+    pub fn peel(&mut self, id: ObjectId) -> Result<ObjectId, Unknown> {
+        let hash = self.kind;
+        let mut id = id;
+        for _ in 0..MAX_NESTED_TAGS {
+            let object = self.find(id)?;
+            match object.kind {
+                gix_object::Kind::Commit => return Ok(id),
+                gix_object::Kind::Tag => {
+                    id = TagRefIter::from_bytes(object.data, hash)
+                        .target_id()
+                        .map_err(|_| Unknown::Unreadable)?;
+                }
+                _ => return Err(Unknown::Unreadable),
             }
         }
-        None
+        Err(Unknown::Unreadable)
     }
 
-    fn packed_reference(&self, name: &str) -> Option<ObjectId> {
-        let file = self.repository.common_dir.join("packed-refs");
-        let text = files::read(&file, MAX_REFS_BYTES).ok()?;
-        let mut lines = text.split(|byte| *byte == b'\n');
-        let line = lines.find_map(|line| {
-            let (id, rest) = line.split_at_checked(self.kind.len_in_hex())?;
-            (rest.strip_prefix(b" ")?.trim_ascii_end() == name.as_bytes()).then_some(id)
-        })?;
-        ObjectId::from_hex(line).ok()
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// It is missing, damaged or no file, or the time is up.
+    pub fn blob(&mut self, id: ObjectId) -> Result<&[u8], Unknown> {
+        let object = self.find(id)?;
+        match object.kind {
+            gix_object::Kind::Blob => Ok(object.data),
+            _ => Err(Unknown::Unreadable),
+        }
     }
-}
-
-/// Whether a reference's name stays in git's folder.
-fn is_safe(name: &str) -> bool {
-    name.starts_with("refs/")
-        && name
-            .split('/')
-            .all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
 /// Whether a file that the library opens when it begins is a pipe or the like, which would block

@@ -79,7 +79,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
         },
         store: Some(store),
         unreviewed,
-        overviews: None,
+        ..Manifest::default()
     };
     let folder = config.root.value.join("scopes").join(&args.name);
     let path = folder.join("scope.toml");

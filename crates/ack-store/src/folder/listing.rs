@@ -63,6 +63,12 @@ pub struct Listing {
     pub watch: Watch,
 }
 
+/// Whether a path names a Markdown file.
+pub fn is_markdown(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+}
+
 /// Lists the Markdown files in a folder that `wanted` lets through, or the one file that the path
 /// names. Hidden folders and links are passed over.
 ///
@@ -99,11 +105,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             listing.watch.add(entry.path());
             continue;
         }
-        let is_markdown = entry
-            .path()
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
-        if !entry.file_type().is_file() || !is_markdown {
+        if !entry.file_type().is_file() || !is_markdown(entry.path()) {
             continue;
         }
         let Ok(relative) = entry.path().strip_prefix(path) else {

@@ -10,11 +10,61 @@ use serde_json::Value;
 use super::Dialect;
 use super::front_matter::{Header, split};
 
+/// The longest id that a header may give.
+const MAX_ID_CHARS: usize = 200;
+
+/// What a note says of itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing that counts.
+    #[default]
+    Plain,
+    /// It is not finished.
+    Draft,
+    /// It holds no longer.
+    Withdrawn,
+    /// It matters beyond its own project.
+    Promoted,
+}
+
+impl Standing {
+    /// What a word in a header means.
+    fn of(word: &str) -> Self {
+        match word.trim().to_lowercase().as_str() {
+            "draft" | "staging" | "proposed" | "pending" | "wip" => Self::Draft,
+            "deprecated" | "rejected" | "withdrawn" | "obsolete" | "archived" | "superseded" => {
+                Self::Withdrawn
+            }
+            "promoted" => Self::Promoted,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The status of a note, by whether the reference that counts has it as it is.
+    pub const fn status(self, is_committed: bool) -> &'static str {
+        match self {
+            Self::Withdrawn => "rejected",
+            Self::Draft => "staging",
+            Self::Plain | Self::Promoted if !is_committed => "staging",
+            Self::Promoted => "promoted",
+            Self::Plain => "approved",
+        }
+    }
+}
+
 /// A memory as a file holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
-    /// Its id.
+    /// The id that comes from its path.
     pub id: String,
+    /// The id that its header gives it.
+    pub declared: Option<String>,
+    /// What its header says of its status.
+    pub standing: Standing,
+    /// Who approved it, as the header says it.
+    pub reviewed_by: Option<String>,
+    /// When that was.
+    pub reviewed_at: Option<String>,
     /// Its title.
     pub title: String,
     /// One line of context.
@@ -41,6 +91,13 @@ pub struct Note {
     pub links: Vec<(String, String)>,
     /// The names by which other notes link to it.
     pub names: Vec<String>,
+}
+
+/// Why a content is no note.
+pub fn unreadable(content: &[u8]) -> Option<&'static str> {
+    content
+        .contains(&0)
+        .then_some("is not text and was left out")
 }
 
 /// The memories in a file. `relative` is its path in the folder.
@@ -100,8 +157,19 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         header.text(&["name"]),
         permalink,
     ];
+    let declared = header.text(&["id"]).filter(|id| {
+        // Other forms could not be found by their id again.
+        ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(super::rows::EDITED)
+    });
     Note {
         id: id_of(relative),
+        declared,
+        standing: header
+            .text(&["status"])
+            .map(|word| Standing::of(&word))
+            .unwrap_or_default(),
+        reviewed_by: header.text(&["verified.by"]),
+        reviewed_at: header.text(&["verified.at"]),
         title,
         subtitle,
         kind: header.text(&["type", "metadata.type", "problem_type"]),

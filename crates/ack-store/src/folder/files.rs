@@ -1,0 +1,205 @@
+//! Reads the files of a folder.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ack_sys::files;
+use ack_worktree::committed::Named;
+use ack_worktree::references::HashKind;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Dialect;
+use super::listing::FileEntry;
+use super::note::{self, Note};
+use super::rows::Content;
+use crate::StoreError;
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+/// The most bytes of a folder that are read.
+const MAX_FOLDER_BYTES: u64 = 512 << 20;
+/// How many threads read files.
+const MAX_THREADS: usize = 4;
+/// How much of a session's file is searched for the folder that it ran in.
+const SESSION_HEAD_BYTES: usize = 64 << 10;
+
+/// A file as it was read.
+#[derive(Debug, Clone)]
+pub struct ReadFile {
+    /// The file.
+    pub entry: FileEntry,
+    /// The file may have changed after it was read without a change of its metadata.
+    pub is_fresh: bool,
+    /// A hash of its content; 0 if it was left out.
+    pub hash: u64,
+    /// What git calls its content, where that matters.
+    pub named: Option<Named>,
+    /// Why it was left out.
+    pub problem: Option<String>,
+    /// It could not be read.
+    pub is_unread: bool,
+}
+
+impl ReadFile {
+    /// What shows that its content is the same; `None` if it was left out.
+    pub fn content(&self) -> Option<Content> {
+        if self.problem.is_some() {
+            return None;
+        }
+        Some(self.named.map_or(Content::Hash(self.hash), |named| {
+            Content::Object(named.exact)
+        }))
+    }
+}
+
+/// Checks that a file of JSON lines is a graph: any program may have written it.
+pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
+    use std::io::Read;
+    let io = |source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut head = Vec::new();
+    let file = files::open(path).map_err(io)?;
+    file.take(SESSION_HEAD_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(io)?;
+    let head = String::from_utf8_lossy(&head);
+    let is_graph = head.trim().is_empty()
+        || ["\"entityType\"", "\"relationType\""]
+            .iter()
+            .any(|member| head.contains(member));
+    if is_graph {
+        Ok(())
+    } else {
+        Err(StoreError::NotADatabase {
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// Reads files on a few threads. With `names`, git's names of their contents are computed too.
+pub fn read_files(
+    dialect: Dialect,
+    root: &Path,
+    entries: &[&FileEntry],
+    names: Option<HashKind>,
+) -> Vec<(ReadFile, Vec<Note>)> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = entries.len().div_ceil(threads.min(MAX_THREADS)).max(64);
+    let mut left = MAX_FOLDER_BYTES;
+    let within: Vec<(&FileEntry, bool)> = entries
+        .iter()
+        .map(|entry| {
+            let fits = entry.length <= left;
+            left = left.saturating_sub(entry.length);
+            (*entry, fits)
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = within
+            .chunks(share)
+            .map(|part| {
+                scope.spawn(move || {
+                    let read = part
+                        .iter()
+                        .map(|(entry, fits)| read_file(dialect, root, entry, *fits, names));
+                    read.collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let mut read = Vec::with_capacity(entries.len());
+        for part in parts {
+            match part.join() {
+                Ok(files) => read.extend(files),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        read
+    })
+}
+
+fn read_file(
+    dialect: Dialect,
+    root: &Path,
+    entry: &FileEntry,
+    fits: bool,
+    names: Option<HashKind>,
+) -> (ReadFile, Vec<Note>) {
+    let begun = SystemTime::now();
+    let mut file = ReadFile {
+        entry: entry.clone(),
+        is_fresh: false,
+        hash: 0,
+        named: None,
+        problem: None,
+        is_unread: false,
+    };
+    if entry.length > MAX_FILE_BYTES {
+        file.problem = Some(format!(
+            "is larger than {} MB and was left out",
+            MAX_FILE_BYTES >> 20
+        ));
+        return (file, Vec::new());
+    }
+    if !fits {
+        file.problem = Some(format!(
+            "was left out: the folder holds more than {} MB",
+            MAX_FOLDER_BYTES >> 20
+        ));
+        return (file, Vec::new());
+    }
+    let path = match dialect {
+        Dialect::ServerMemory => root.to_owned(),
+        _ => root.join(&entry.relative),
+    };
+    let content = match files::read(&path, MAX_FILE_BYTES) {
+        Ok(content) => content,
+        Err(error) => {
+            // It may be replaced at this moment: it is read again next time.
+            file.is_fresh = true;
+            file.is_unread = true;
+            file.problem = Some(format!("cannot be read: {error}"));
+            return (file, Vec::new());
+        }
+    };
+    file.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
+    file.hash = xxh3_64(&content).max(1);
+    if let Some(problem) = note::unreadable(&content) {
+        file.problem = Some(problem.to_owned());
+        return (file, Vec::new());
+    }
+    file.named = names.and_then(|kind| Named::of(kind, &content));
+    let notes = note::read(dialect, &entry.relative, &content, entry.modified);
+    (file, notes)
+}
+
+/// The project of Claude Code's auto-memory: the name of the folder that its sessions ran in. Their
+/// files lie next to the folder of the notes.
+pub fn project_of_sessions(path: &Path) -> Option<String> {
+    let beside = std::fs::read_dir(path.parent()?).ok()?;
+    let mut sessions: Vec<(SystemTime, PathBuf)> = beside
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        })
+        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    sessions.sort();
+    sessions.iter().rev().take(5).find_map(|(_, path)| {
+        use std::io::Read;
+        let mut head = Vec::new();
+        let file = files::open(path).ok()?;
+        file.take(SESSION_HEAD_BYTES as u64)
+            .read_to_end(&mut head)
+            .ok()?;
+        let head = String::from_utf8_lossy(&head);
+        head.lines().find_map(|line| {
+            let value: serde_json::Value = serde_json::from_str(line).ok()?;
+            let folder = Path::new(value.get("cwd")?.as_str()?).file_name()?;
+            Some(folder.to_string_lossy().into_owned())
+        })
+    })
+}

@@ -1,0 +1,252 @@
+//! The reference whose files count as approved: `ref` in `scope.toml`.
+//!
+//! What is committed there is served as it is there, whatever is checked out. The working tree adds
+//! what waits for review: new files, and the text of files that were edited here. A file that is as
+//! it was where the checked out commit and the reference meet was not edited here; the reference
+//! moved on, and its own text counts. If the reference cannot be read, every file waits for review.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ack_worktree::committed::{self, Committed, ObjectName, Tips};
+use ack_worktree::objects::{Objects, Unknown};
+use ack_worktree::references::{HashKind, NoCommit, kind};
+use ack_worktree::repository::Repository;
+use rustc_hash::FxHashMap;
+
+use super::Dialect;
+use super::files::ReadFile;
+use super::rows::{Content, RowKey, Source, WantedRow};
+
+/// How long reading git's objects may take.
+const MAX_TIME: Duration = Duration::from_secs(5);
+
+/// The reference, and what was read from it.
+#[derive(Debug)]
+pub struct Reference {
+    name: String,
+    known: Option<Known>,
+    trouble: Option<String>,
+}
+
+#[derive(Debug)]
+struct Known {
+    repository: Repository,
+    /// The folder in the repository.
+    folder: String,
+    tips: Tips,
+    committed: Committed,
+}
+
+impl Reference {
+    /// A reference of this name. Nothing is read yet.
+    pub const fn new(name: String) -> Self {
+        Self {
+            name,
+            known: None,
+            trouble: None,
+        }
+    }
+
+    /// Reads where the reference is now, and what is committed there if that is new. Says whether
+    /// anything changed.
+    pub fn update(&mut self, path: &Path, dialect: Dialect) -> bool {
+        match self.read(path, dialect) {
+            Ok(None) => false,
+            Ok(Some(known)) => {
+                self.known = Some(known);
+                self.trouble = None;
+                true
+            }
+            Err(trouble) => {
+                let is_new = self.trouble.as_ref() != Some(&trouble);
+                self.known = None;
+                self.trouble = Some(trouble);
+                is_new
+            }
+        }
+    }
+
+    /// Whether the reference is where it was, and nothing else of the repository that matters
+    /// changed.
+    pub fn is_current(&self, path: &Path) -> bool {
+        let Some(known) = &self.known else {
+            return false;
+        };
+        committed::locate(path).is_some_and(|(repository, folder)| {
+            (&known.repository, &known.folder) == (&repository, &folder)
+                && Tips::read(&repository, &self.name).is_ok_and(|tips| tips == known.tips)
+        })
+    }
+
+    /// What is known now; `None` if it is what was known before.
+    fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<Known>, String> {
+        let name = ack_api::text::line(&self.name, 120);
+        let (repository, folder) = committed::locate(path).ok_or_else(|| {
+            format!(
+                "`ref = \"{name}\"`: the folder is in no git repository with a working tree; \
+                 every note waits for review"
+            )
+        })?;
+        let tips = Tips::read(&repository, &self.name)
+            .map_err(|why| format!("`ref = \"{name}\"`: {}", explain(&why)))?;
+        if let Some(known) = &self.known
+            && (&known.repository, &known.folder, &known.tips) == (&repository, &folder, &tips)
+        {
+            return Ok(None);
+        }
+        let wanted = |path: &str, is_folder: bool| {
+            let file = path.rsplit('/').next().unwrap_or(path);
+            if is_folder {
+                !file.starts_with('.') && file != "node_modules"
+            } else {
+                super::listing::is_markdown(Path::new(file))
+                    && dialect.holds_memories(Path::new(path))
+            }
+        };
+        let committed = Objects::open(&repository, Instant::now() + MAX_TIME)
+            .and_then(|mut objects| Committed::read(&mut objects, &tips, &folder, &wanted))
+            .map_err(|unknown| {
+                let why = explain(&NoCommit::Unreadable(unknown));
+                format!("`ref = \"{name}\"`: {why}")
+            })?;
+        Ok(Some(Known {
+            repository,
+            folder,
+            tips,
+            committed,
+        }))
+    }
+
+    /// How git names contents here.
+    pub fn hash_kind(&self) -> Option<HashKind> {
+        self.known.as_ref().map(|known| kind(&known.repository))
+    }
+
+    /// Whether notes are committed there.
+    pub fn has_notes(&self) -> bool {
+        let known = self.known.as_ref();
+        known.is_some_and(|known| !known.committed.files.is_empty())
+    }
+
+    /// Why the reference does not count, or that nothing is there.
+    pub fn problem(&self) -> Option<String> {
+        match &self.known {
+            Some(known) if known.committed.files.is_empty() => Some(format!(
+                "`ref = \"{}\"`: no note is committed there in this folder; every note waits for review",
+                ack_api::text::line(&self.name, 120)
+            )),
+            Some(_) => None,
+            None => self.trouble.clone(),
+        }
+    }
+
+    /// The notes that are to be served.
+    pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<WantedRow> {
+        let empty = Committed::default();
+        let committed = self.known.as_ref().map_or(&empty, |known| &known.committed);
+        let mut plan = Vec::with_capacity(files.len() + committed.files.len());
+        for (relative, file) in files {
+            // A path that is not UTF-8 is on no reference.
+            let path = relative.to_str().unwrap_or_default();
+            let there = committed.files.get(path);
+            let Some(content) = file.content() else {
+                plan.extend(there.map(|id| as_committed(relative, *id)));
+                continue;
+            };
+            let is = |id: Option<&ObjectName>| file.named.is_some_and(|named| named.is(id));
+            let row = |is_edited: bool, is_committed: bool| WantedRow {
+                key: RowKey {
+                    relative: relative.clone(),
+                    is_edited,
+                },
+                source: Source::File,
+                content,
+                is_committed,
+            };
+            if is(there) {
+                plan.push(row(false, true));
+                continue;
+            }
+            let is_edited = !is(committed.before.get(path));
+            match there {
+                Some(id) => {
+                    plan.push(as_committed(relative, *id));
+                    plan.extend(is_edited.then(|| row(true, false)));
+                }
+                None => plan.extend(is_edited.then(|| row(false, false))),
+            }
+        }
+        let missing = committed.files.iter();
+        plan.extend(
+            missing
+                .map(|(path, id)| (OsStr::new(path), id))
+                .filter(|(path, _)| !files.contains_key(*path))
+                .map(|(path, id)| as_committed(path, *id)),
+        );
+        plan
+    }
+
+    /// When the commit of the reference was made, and its objects.
+    pub fn objects(&self) -> Option<(std::time::SystemTime, Result<Objects<'_>, Unknown>)> {
+        let known = self.known.as_ref()?;
+        let since = Duration::from_secs(u64::try_from(known.committed.time).unwrap_or_default());
+        let time = std::time::SystemTime::UNIX_EPOCH
+            .checked_add(since)
+            .unwrap_or(std::time::SystemTime::UNIX_EPOCH);
+        let objects = Objects::open(&known.repository, Instant::now() + MAX_TIME);
+        Some((time, objects))
+    }
+}
+
+/// A note as the reference has it.
+fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
+    WantedRow {
+        key: RowKey {
+            relative: relative.to_owned(),
+            is_edited: false,
+        },
+        source: Source::Object(id),
+        content: Content::Object(id),
+        is_committed: true,
+    }
+}
+
+/// What is wrong, and what follows from it.
+fn explain(why: &NoCommit) -> String {
+    let what = match why {
+        NoCommit::NotAName => "that is not the name of a branch, a tag or `HEAD`".to_owned(),
+        NoCommit::Missing => {
+            "there is no such branch or tag here; `git fetch` may bring it".to_owned()
+        }
+        NoCommit::Ambiguous(names) => {
+            format!(
+                "it could be {}; write one of them in full",
+                names.join(" or ")
+            )
+        }
+        NoCommit::OtherFormat => {
+            "the repository keeps its references as a reftable, which is not read".to_owned()
+        }
+        NoCommit::Unreadable(Unknown::OutOfTime) => {
+            "reading git's objects took too long".to_owned()
+        }
+        NoCommit::Unreadable(_) => {
+            "git's objects cannot be read: they are missing, damaged or of a newer format"
+                .to_owned()
+        }
+    };
+    format!("{what}; every note waits for review")
+}
+
+/// The folder with every symbolic link resolved, also of one that is not there.
+pub fn real_path(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real_path(parent).join(name),
+        _ => path.to_owned(),
+    }
+}

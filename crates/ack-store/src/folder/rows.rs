@@ -1,0 +1,387 @@
+//! The rows of the in-memory database: which note is in which row, and under which id.
+
+use std::ffi::{OsStr, OsString};
+
+use ack_worktree::committed::ObjectName;
+use rusqlite::{Connection, params};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::note::{Note, Standing};
+
+/// The tables that hold the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`].
+/// All rows of one [`RowKey`] have the same `slot`.
+const SCHEMA: &str = "
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT, facts TEXT,
+  concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, source_file TEXT);
+CREATE INDEX memories_id ON memories (id);
+CREATE INDEX memories_slot ON memories (slot);
+CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
+CREATE INDEX note_names_name ON note_names (name);
+CREATE INDEX note_names_slot ON note_names (slot);
+CREATE TABLE note_links (slot INTEGER, from_id TEXT, kind TEXT, name TEXT);
+CREATE INDEX note_links_from ON note_links (from_id);
+CREATE INDEX note_links_slot ON note_links (slot);
+CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
+CREATE INDEX memory_links_from ON memory_links (from_id);
+CREATE INDEX memory_links_to ON memory_links (to_id);
+";
+/// What a folder has besides whose owner says which reference counts.
+const STATUS_SCHEMA: &str = "
+ALTER TABLE memories ADD COLUMN status TEXT;
+ALTER TABLE memories ADD COLUMN reviewed_at TEXT;
+ALTER TABLE memories ADD COLUMN reviewed_by TEXT;
+";
+/// Finds the notes that links name. A name may have become another note's.
+const RESOLVE_LINKS: &str = "
+DELETE FROM memory_links;
+INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind FROM note_links l JOIN note_names n ON n.name = l.name
+  WHERE n.id <> l.from_id;
+";
+/// What the id of a note ends with that was edited here and is committed otherwise.
+pub const EDITED: &str = "@edited";
+
+/// What shows that a content is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// A hash of ours.
+    Hash(u64),
+    /// Git's name for it.
+    Object(ObjectName),
+}
+
+/// Which note.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowKey {
+    /// The path of its file in the folder. Paths are compared byte by byte, which is faster than by
+    /// parts.
+    pub relative: OsString,
+    /// It is the working tree's text of a file that is committed otherwise.
+    pub is_edited: bool,
+}
+
+/// Where the text of a note is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// In its file.
+    File,
+    /// In git's objects.
+    Object(ObjectName),
+}
+
+/// A note that is to be served.
+#[derive(Debug, Clone)]
+pub struct WantedRow {
+    /// Which note.
+    pub key: RowKey,
+    /// Where its text is.
+    pub source: Source,
+    /// What shows that its text is the same.
+    pub content: Content,
+    /// It is as the reference has it, if there is one that counts.
+    pub is_committed: bool,
+}
+
+/// A note that is served.
+#[derive(Debug, Clone)]
+struct Row {
+    slot: i64,
+    content: Content,
+    is_committed: bool,
+    standing: Standing,
+    /// The id that its file gives it.
+    declared: Option<String>,
+    /// The id that comes from its path.
+    own: String,
+    /// The id that it has.
+    id: String,
+    /// Its file holds one note.
+    is_single: bool,
+}
+
+/// The rows, and the database that holds them.
+#[derive(Debug)]
+pub struct Rows {
+    /// The database.
+    pub connection: Connection,
+    rows: FxHashMap<RowKey, Row>,
+    next_slot: i64,
+    has_status: bool,
+}
+
+impl Rows {
+    /// No rows. With `has_status`, each row has a status of its own.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the notes are files, and this database only holds what was read from them"
+    )]
+    pub fn new(has_status: bool) -> rusqlite::Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        connection.execute_batch(SCHEMA)?;
+        if has_status {
+            connection.execute_batch(STATUS_SCHEMA)?;
+        }
+        Ok(Self {
+            connection,
+            rows: FxHashMap::default(),
+            next_slot: 1,
+            has_status,
+        })
+    }
+
+    /// Whether a note is there with this content.
+    pub fn holds(&self, wanted: &WantedRow) -> bool {
+        let row = self.rows.get(&wanted.key);
+        row.is_some_and(|row| row.content == wanted.content)
+    }
+
+    /// Makes the rows those that are wanted. `notes` has the memories of each that [`Self::holds`]
+    /// denies; one without is left out. Says which files could not have the id that they give.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn update(
+        &mut self,
+        wanted: &[WantedRow],
+        mut notes: impl FnMut(&WantedRow) -> Option<Vec<Note>>,
+        project: Option<&str>,
+    ) -> rusqlite::Result<Vec<String>> {
+        self.connection
+            .execute_batch("PRAGMA query_only = OFF; BEGIN")?;
+        let keys: FxHashSet<&RowKey> = wanted.iter().map(|wanted| &wanted.key).collect();
+        let gone: Vec<RowKey> = self
+            .rows
+            .keys()
+            .filter(|key| !keys.contains(key))
+            .cloned()
+            .collect();
+        for key in gone {
+            self.remove(&key)?;
+        }
+        for wanted in wanted {
+            if self.holds(wanted) {
+                self.set_committed(wanted)?;
+                continue;
+            }
+            self.remove(&wanted.key)?;
+            if let Some(notes) = notes(wanted) {
+                self.insert(wanted, &notes, project)?;
+            }
+        }
+        let problems = self.assign_ids()?;
+        self.connection.execute_batch(RESOLVE_LINKS)?;
+        self.connection
+            .execute_batch("COMMIT; PRAGMA query_only = ON")?;
+        Ok(problems)
+    }
+
+    /// What the rows are, in an order that does not depend on their history.
+    pub fn state(&self) -> Vec<(&RowKey, Content, bool, &str)> {
+        let mut state: Vec<_> = self
+            .rows
+            .iter()
+            .map(|(key, row)| (key, row.content, row.is_committed, row.id.as_str()))
+            .collect();
+        state.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        state
+    }
+
+    fn remove(&mut self, key: &RowKey) -> rusqlite::Result<()> {
+        let Some(row) = self.rows.remove(key) else {
+            return Ok(());
+        };
+        for table in ["memories", "note_names", "note_links"] {
+            let sql = format!("DELETE FROM {table} WHERE slot = ?1");
+            self.connection.prepare_cached(&sql)?.execute([row.slot])?;
+        }
+        Ok(())
+    }
+
+    fn set_committed(&mut self, wanted: &WantedRow) -> rusqlite::Result<()> {
+        let Some(row) = self.rows.get_mut(&wanted.key) else {
+            return Ok(());
+        };
+        if row.is_committed == wanted.is_committed {
+            return Ok(());
+        }
+        row.is_committed = wanted.is_committed;
+        if self.has_status {
+            let status = row.standing.status(row.is_committed);
+            self.connection
+                .prepare_cached("UPDATE memories SET status = ?2 WHERE slot = ?1")?
+                .execute(params![row.slot, status])?;
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        wanted: &WantedRow,
+        notes: &[Note],
+        project: Option<&str>,
+    ) -> rusqlite::Result<()> {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        for note in notes {
+            add(&self.connection, slot, &wanted.key.relative, note, project)?;
+            if self.has_status {
+                self.connection
+                    .prepare_cached(
+                        "UPDATE memories SET status = ?2, reviewed_at = ?3, reviewed_by = ?4 WHERE slot = ?1 AND id = ?5",
+                    )?
+                    .execute(params![
+                        slot,
+                        note.standing.status(wanted.is_committed),
+                        note.reviewed_at,
+                        note.reviewed_by,
+                        note.id,
+                    ])?;
+            }
+        }
+        let single = match notes {
+            [only] => Some(only),
+            _ => None,
+        };
+        let row = Row {
+            slot,
+            content: wanted.content,
+            is_committed: wanted.is_committed,
+            standing: single.map(|note| note.standing).unwrap_or_default(),
+            declared: single.and_then(|note| note.declared.clone()),
+            own: single.map(|note| note.id.clone()).unwrap_or_default(),
+            id: single.map(|note| note.id.clone()).unwrap_or_default(),
+            is_single: single.is_some(),
+        };
+        self.rows.insert(wanted.key.clone(), row);
+        Ok(())
+    }
+
+    /// Gives each note the id that its file gives it, if no other has it, else the one that comes
+    /// from its path. What is committed comes first, then the order of the paths.
+    fn assign_ids(&mut self) -> rusqlite::Result<Vec<String>> {
+        let is_special = |(key, row): (&RowKey, &Row)| {
+            row.declared.is_some() || key.is_edited || row.id != row.own
+        };
+        if !self.rows.iter().any(is_special) {
+            return Ok(Vec::new());
+        }
+        let mut order: Vec<(bool, bool, RowKey)> = self
+            .rows
+            .iter()
+            .filter(|(_, row)| row.is_single)
+            .map(|(key, row)| (key.is_edited, !row.is_committed, key.clone()))
+            .collect();
+        order.sort_unstable();
+        let mut taken: FxHashMap<String, OsString> = FxHashMap::default();
+        let mut problems = Vec::new();
+        for (_, _, key) in order {
+            let Some(row) = self.rows.get(&key) else {
+                continue;
+            };
+            let mut wishes: Vec<String> = Vec::new();
+            if key.is_edited {
+                let main = RowKey {
+                    is_edited: false,
+                    ..key.clone()
+                };
+                let main = self.rows.get(&main).map_or(&row.own, |main| &main.id);
+                wishes.push(format!("{main}{EDITED}"));
+                wishes.push(format!("{}{EDITED}", row.own));
+            } else {
+                wishes.extend(row.declared.clone());
+                wishes.push(row.own.clone());
+            }
+            let last = wishes.last().cloned().unwrap_or_default();
+            let id = wishes
+                .into_iter()
+                .chain((2..).map(|number| format!("{last}@{number}")))
+                .find(|id| !taken.contains_key(id));
+            let Some(id) = id else { continue };
+            if let Some(declared) = row.declared.as_ref().filter(|declared| **declared != id)
+                && !key.is_edited
+            {
+                problems.push(format!(
+                    "`{}` has the id `{declared}`, which `{}` has too; it is served as `{id}`",
+                    shown(&key.relative),
+                    taken
+                        .get(declared)
+                        .map(|other| shown(other))
+                        .unwrap_or_default(),
+                ));
+            }
+            taken.insert(id.clone(), key.relative.clone());
+            self.rename(&key, id)?;
+        }
+        Ok(problems)
+    }
+
+    fn rename(&mut self, key: &RowKey, id: String) -> rusqlite::Result<()> {
+        let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else {
+            return Ok(());
+        };
+        for (table, column) in [
+            ("memories", "id"),
+            ("note_names", "id"),
+            ("note_links", "from_id"),
+        ] {
+            let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
+            self.connection
+                .prepare_cached(&sql)?
+                .execute(params![row.slot, id])?;
+        }
+        row.id = id;
+        Ok(())
+    }
+}
+
+/// A path for people.
+pub fn shown(relative: &OsStr) -> String {
+    ack_api::text::line(&relative.to_string_lossy(), 120)
+}
+
+fn add(
+    connection: &Connection,
+    slot: i64,
+    relative: &OsStr,
+    note: &Note,
+    project: Option<&str>,
+) -> rusqlite::Result<()> {
+    let list = |values: &[String]| serde_json::to_string(values).unwrap_or_default();
+    connection
+        .prepare_cached(
+            "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts, concepts, files, narrative,
+               created_at, updated_at, source_file)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        )?
+        .execute(params![
+            slot,
+            note.id,
+            note.project.as_deref().or(project),
+            note.session,
+            note.kind,
+            note.title,
+            note.subtitle,
+            list(&note.facts),
+            list(&note.tags),
+            list(&note.files),
+            note.text,
+            note.created,
+            note.updated,
+            relative.to_string_lossy(),
+        ])?;
+    for name in &note.names {
+        connection
+            .prepare_cached("INSERT INTO note_names VALUES (?1, ?2, ?3)")?
+            .execute(params![slot, name.to_lowercase(), note.id])?;
+    }
+    for (kind, name) in &note.links {
+        connection
+            .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![slot, note.id, kind, name.to_lowercase()])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! Which files of a folder are committed on a reference.
+//!
+//! Files are compared by their content: a file is as committed if its object name is the one that
+//! the reference's tree has at its path. Line ends do not count, since git may change them when it
+//! checks a file out.
+//!
+//! The folder is also compared with where the checked out commit and the reference meet. A file that
+//! is as it was there was not changed by anybody here: the reference moved on.
+
+use std::path::Path;
+
+use gix_index::hash::{Kind, ObjectId};
+use rustc_hash::FxHashMap as HashMap;
+
+use crate::history;
+use crate::objects::{Objects, Unknown};
+use crate::references::{self, NoCommit};
+use crate::repository::Repository;
+
+pub use gix_index::hash::ObjectId as ObjectName;
+
+/// The most files of a folder.
+const MAX_FILES: usize = 100_000;
+/// The deepest folder that is looked into.
+const MAX_DEPTH: usize = 32;
+
+/// Files by their paths from the folder, with `/`, and the names of their contents.
+pub type Contents = HashMap<String, ObjectId>;
+
+/// What a state of a repository depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tips {
+    /// The full name of the reference.
+    pub reference: String,
+    /// What it points to, before tags are followed.
+    pub target: ObjectId,
+    /// The commit that is checked out.
+    pub head: Option<ObjectId>,
+}
+
+impl Tips {
+    /// Reads where a reference and `HEAD` are now.
+    ///
+    /// # Errors
+    /// Why the name leads nowhere.
+    pub fn read(repository: &Repository, name: &str) -> Result<Self, NoCommit> {
+        let (reference, target) = references::resolve(repository, name)?;
+        Ok(Self {
+            reference,
+            target,
+            // Without it, nothing is known to be merely older.
+            head: references::head(repository).unwrap_or_default(),
+        })
+    }
+}
+
+/// A folder as it is committed.
+#[derive(Debug, Clone, Default)]
+pub struct Committed {
+    /// The files on the reference.
+    pub files: Contents,
+    /// The files where the checked out commit and the reference meet.
+    pub before: Contents,
+    /// When the reference's commit was made, in seconds since 1970.
+    pub time: i64,
+}
+
+impl Committed {
+    /// Reads a folder's files at some tips. `folder` is its path from the top of the working tree,
+    /// with `/`, and empty for the top. `wanted` says of a path in the folder, or of a folder in it,
+    /// whether it counts; the second argument is whether it is a folder.
+    ///
+    /// # Errors
+    /// Objects are missing or damaged, or the time is up.
+    pub fn read(
+        objects: &mut Objects<'_>,
+        tips: &Tips,
+        folder: &str,
+        wanted: &dyn Fn(&str, bool) -> bool,
+    ) -> Result<Self, Unknown> {
+        let id = objects.peel(tips.target)?;
+        let commit = objects.commit(id)?;
+        let files = contents(objects, commit.tree, folder, wanted)?;
+        let before = match tips.head.filter(|head| *head != id) {
+            Some(head) => before(objects, head, id, folder, wanted).unwrap_or_default(),
+            None => Contents::default(),
+        };
+        Ok(Self {
+            files,
+            before,
+            time: commit.time,
+        })
+    }
+}
+
+/// The files where two commits meet; none where that is not known.
+fn before(
+    objects: &mut Objects<'_>,
+    head: ObjectId,
+    reference: ObjectId,
+    folder: &str,
+    wanted: &dyn Fn(&str, bool) -> bool,
+) -> Result<Contents, Unknown> {
+    match history::merge_base(objects, head, reference)? {
+        Some(base) if base == reference => Ok(Contents::default()),
+        Some(base) => {
+            let tree = objects.commit(base)?.tree;
+            contents(objects, tree, folder, wanted)
+        }
+        None => Ok(Contents::default()),
+    }
+}
+
+/// The files below a folder of a tree. Links are left out.
+fn contents(
+    objects: &mut Objects<'_>,
+    tree: ObjectId,
+    folder: &str,
+    wanted: &dyn Fn(&str, bool) -> bool,
+) -> Result<Contents, Unknown> {
+    let mut top = tree;
+    for part in folder.split('/').filter(|part| !part.is_empty()) {
+        match objects.tree(top)?.get(part) {
+            Some(item) if item.is_folder => top = item.id,
+            _ => return Ok(Contents::default()),
+        }
+    }
+    let mut files = Contents::default();
+    let mut folders = vec![(String::new(), top, 1)];
+    while let Some((above, id, depth)) = folders.pop() {
+        for (name, item) in objects.tree(id)? {
+            let path = format!("{above}{name}");
+            if item.is_link || !wanted(&path, item.is_folder) {
+                continue;
+            }
+            if !item.is_folder {
+                if files.len() >= MAX_FILES {
+                    return Ok(files);
+                }
+                files.insert(path, item.id);
+            } else if depth < MAX_DEPTH {
+                folders.push((format!("{path}/"), item.id, depth + 1));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The names that git has for a file's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// Of the content as it is.
+    pub exact: ObjectId,
+    /// With the line ends of Unix, where it has others.
+    pub plain: Option<ObjectId>,
+}
+
+impl Named {
+    /// The names of a content; `None` if the library refuses it.
+    pub fn of(kind: Kind, content: &[u8]) -> Option<Self> {
+        let name =
+            |content: &[u8]| gix_object::compute_hash(kind, gix_object::Kind::Blob, content).ok();
+        let plain = content.windows(2).any(|pair| pair == b"\r\n").then(|| {
+            let mut plain = Vec::with_capacity(content.len());
+            for (at, byte) in content.iter().enumerate() {
+                if *byte != b'\r' || content.get(at + 1) != Some(&b'\n') {
+                    plain.push(*byte);
+                }
+            }
+            plain
+        });
+        Some(Self {
+            exact: name(content)?,
+            plain: plain.as_deref().and_then(name),
+        })
+    }
+
+    /// Whether this is the content that a tree names.
+    pub fn is(&self, committed: Option<&ObjectId>) -> bool {
+        committed.is_some_and(|id| *id == self.exact || Some(*id) == self.plain)
+    }
+}
+
+/// The repository whose working tree holds a folder, and the folder's path from its top. The folder
+/// itself need not be there: another branch may be checked out.
+pub fn locate(folder: &Path) -> Option<(Repository, String)> {
+    let there = folder.ancestors().find(|folder| folder.is_dir())?;
+    let real = there.canonicalize().ok()?;
+    let rest = folder.strip_prefix(there).ok()?;
+    let repository = Repository::discover(&real, None)?;
+    if repository.work_tree == repository.git_dir {
+        return None;
+    }
+    let inside = real.strip_prefix(&repository.work_tree).ok()?.join(rest);
+    let parts: Option<Vec<&str>> = inside
+        .components()
+        .map(|part| match part {
+            std::path::Component::Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect();
+    Some((repository, parts?.join("/")))
+}

@@ -1,0 +1,141 @@
+//! What the references of a repository point to, read from `HEAD`, loose files and `packed-refs`.
+
+use gix_index::hash::{Kind, ObjectId};
+
+pub use gix_index::hash::Kind as HashKind;
+
+use crate::objects::Unknown;
+use crate::repository::Repository;
+use ack_sys::files;
+
+/// The largest `packed-refs` that is read: about a hundred thousand references.
+const MAX_REFS_BYTES: u64 = 8 << 20;
+/// How many symbolic references are followed.
+const MAX_SYMBOLIC_REFS: usize = 5;
+/// The longest name of a reference that somebody writes.
+const MAX_NAME_BYTES: usize = 250;
+
+/// Why a name leads to no commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoCommit {
+    /// It cannot be the name of a reference.
+    NotAName,
+    /// There is no such reference.
+    Missing,
+    /// Several references have this short name.
+    Ambiguous(Vec<String>),
+    /// The repository keeps its references in a format that is not read here (reftable).
+    OtherFormat,
+    /// Objects cannot be read.
+    Unreadable(Unknown),
+}
+
+/// The reference that a name means, and what it points to: `HEAD`, a full name such as
+/// `refs/heads/main`, or a short one such as `main`, `v1.2` or `origin/main`. A short name that could
+/// be several references is refused: git would take the tag, which anybody who can push may have
+/// made.
+///
+/// # Errors
+/// Why the name leads nowhere.
+pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId), NoCommit> {
+    if repository.common_dir.join("reftable").exists() {
+        return Err(NoCommit::OtherFormat);
+    }
+    if name == "HEAD" {
+        let head = head(repository).map_err(NoCommit::Unreadable)?;
+        return Ok((name.to_owned(), head.ok_or(NoCommit::Missing)?));
+    }
+    if name.len() > MAX_NAME_BYTES || !is_safe(&format!("refs/{name}")) {
+        return Err(NoCommit::NotAName);
+    }
+    let full: Vec<String> = if name.starts_with("refs/") {
+        vec![name.to_owned()]
+    } else {
+        ["tags", "heads", "remotes"]
+            .map(|kind| format!("refs/{kind}/{name}"))
+            .into_iter()
+            // A remote alone means its default branch.
+            .chain([format!("refs/remotes/{name}/HEAD")])
+            .collect()
+    };
+    let mut found: Vec<(String, ObjectId)> = full
+        .into_iter()
+        .filter_map(|full| Some((read(repository, &full)?, full)))
+        .map(|(id, full)| (full, id))
+        .collect();
+    match found.len() {
+        0 => Err(NoCommit::Missing),
+        1 => Ok(found.remove(0)),
+        _ => Err(NoCommit::Ambiguous(
+            found.into_iter().map(|(full, _)| full).collect(),
+        )),
+    }
+}
+
+/// The commit that is checked out; `None` on a branch without commits.
+///
+/// # Errors
+/// The reference cannot be read.
+pub fn head(repository: &Repository) -> Result<Option<ObjectId>, Unknown> {
+    let text = files::read_text(&repository.git_dir.join("HEAD"), MAX_REFS_BYTES)
+        .map_err(|_| Unknown::Unreadable)?;
+    match text.trim().strip_prefix("ref:") {
+        Some(name) => match read(repository, name.trim()) {
+            Some(id) => Ok(Some(id)),
+            None if repository.common_dir.join("reftable").exists() => Err(Unknown::Unreadable),
+            None => Ok(None),
+        },
+        None => ObjectId::from_hex(text.trim().as_bytes())
+            .map(Some)
+            .map_err(|_| Unknown::Unreadable),
+    }
+}
+
+/// What a reference of this full name points to.
+pub fn read(repository: &Repository, name: &str) -> Option<ObjectId> {
+    let mut name = name.to_owned();
+    for _ in 0..MAX_SYMBOLIC_REFS {
+        if !is_safe(&name) {
+            return None;
+        }
+        let loose = repository.common_dir.join(&name);
+        let Ok(text) = files::read_text(&loose, MAX_REFS_BYTES) else {
+            return packed(repository, &name);
+        };
+        match text.trim().strip_prefix("ref:") {
+            Some(target) => name = target.trim().to_owned(),
+            None => return ObjectId::from_hex(text.trim().as_bytes()).ok(),
+        }
+    }
+    None
+}
+
+fn packed(repository: &Repository, name: &str) -> Option<ObjectId> {
+    let file = repository.common_dir.join("packed-refs");
+    let text = files::read(&file, MAX_REFS_BYTES).ok()?;
+    let length = kind(repository).len_in_hex();
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let line = lines.find_map(|line| {
+        let (id, rest) = line.split_at_checked(length)?;
+        (rest.strip_prefix(b" ")?.trim_ascii_end() == name.as_bytes()).then_some(id)
+    })?;
+    ObjectId::from_hex(line).ok()
+}
+
+/// How the repository names its objects.
+pub const fn kind(repository: &Repository) -> Kind {
+    if repository.sha256 {
+        Kind::Sha256
+    } else {
+        Kind::Sha1
+    }
+}
+
+/// Whether a reference's name stays in git's folder.
+fn is_safe(name: &str) -> bool {
+    name.starts_with("refs/")
+        && !name.contains(['\0', '\\'])
+        && name
+            .split('/')
+            .all(|part| !part.is_empty() && part != "." && part != "..")
+}
