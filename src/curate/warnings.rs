@@ -88,7 +88,8 @@ pub fn of(memory: &Memory) -> Vec<Warning> {
     warnings
 }
 
-fn holds_secret(text: &str) -> bool {
+/// Whether a text holds what looks like a password, a key or a token.
+pub fn holds_secret(text: &str) -> bool {
     if text.contains("-----BEGIN ") && text.contains("PRIVATE KEY") {
         return true;
     }
@@ -125,7 +126,8 @@ fn assigns_secret(line: &str) -> bool {
     })
 }
 
-fn addresses_agent(text: &str) -> bool {
+/// Whether a text tells an agent what to do.
+pub fn addresses_agent(text: &str) -> bool {
     let lower = text.to_lowercase();
     ADDRESSES.iter().any(|phrase| lower.contains(phrase))
 }

@@ -30,7 +30,7 @@ fn with_token(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn decide(root: &Path, arguments: &[&str]) -> Outcome {
+pub fn decide(root: &Path, arguments: &[&str]) -> Outcome {
     run(&mut with_token(root, arguments))
 }
 

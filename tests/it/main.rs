@@ -70,6 +70,7 @@ mod store_values;
 mod surface;
 #[cfg(feature = "table")]
 mod table;
+mod team_reference;
 mod terminal;
 mod tokens;
 mod untracked;

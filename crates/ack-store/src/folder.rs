@@ -9,9 +9,9 @@
 //! decides, unless the owner names the reference whose files are approved ([`reference`]).
 
 mod files;
-mod front_matter;
+pub mod front_matter;
 mod listing;
-mod note;
+pub mod note;
 mod reference;
 mod rows;
 
@@ -229,6 +229,23 @@ impl Notes {
             .as_ref()
             .map(|loaded| loaded.problems.clone())
             .unwrap_or_default()
+    }
+
+    /// The text of the note with an id, exactly as it is served; `None` if it cannot be had.
+    pub fn text_of(&self, path: &Path, id: &str) -> Option<String> {
+        self.read(path, SAME_REQUEST, |_| Ok(())).ok()?;
+        let loaded = lock(&self.loaded);
+        let loaded = loaded.as_ref()?;
+        let (key, content) = loaded.rows.find(id)?;
+        let kind = loaded.reference.as_ref().and_then(Reference::hash_kind);
+        let text = files::read_same(&path.join(&key.relative), content, kind).or_else(|| {
+            let (Content::Object(name), Some(reference)) = (content, &loaded.reference) else {
+                return None;
+            };
+            let (_, objects) = reference.objects()?;
+            Some(objects.ok()?.blob(name).ok()?.to_vec())
+        });
+        String::from_utf8(text?).ok()
     }
 
     /// Forgets what was read.

@@ -183,6 +183,14 @@ impl Store {
         self.notes.problems()
     }
 
+    /// The text of a note in a folder, exactly as it is served; `None` elsewhere.
+    pub fn note_text(&self, id: &str) -> Option<String> {
+        let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();
+        is_folder
+            .then(|| self.notes.text_of(&Notes::real_path(&self.path), id))
+            .flatten()
+    }
+
     fn database_state(&self) -> Result<FileState, StoreError> {
         if self.notes.are_at(&self.path) {
             return self

@@ -52,6 +52,16 @@ impl ReadFile {
     }
 }
 
+/// The content of a file, if it is still the same.
+pub fn read_same(path: &Path, content: Content, names: Option<HashKind>) -> Option<Vec<u8>> {
+    let text = files::read(path, MAX_FILE_BYTES).ok()?;
+    let is_same = match content {
+        Content::Hash(hash) => xxh3_64(&text).max(1) == hash,
+        Content::Object(name) => Named::of(names?, &text).is_some_and(|named| named.exact == name),
+    };
+    is_same.then_some(text)
+}
+
 /// Checks that a file of JSON lines is a graph: any program may have written it.
 pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
     use std::io::Read;

@@ -88,7 +88,7 @@ fn parse(header: &str) -> Header {
                 let entry = entry.trim();
                 match split_key(entry) {
                     // A list of tables: `- by: human:ana`.
-                    Some((inner, value)) if !inner.contains(' ') => {
+                    Some((inner, value)) if !inner.contains(' ') && !is_quoted(entry) => {
                         let key = format!("{key}.{inner}");
                         values.entry(key).or_default().push(scalar(value));
                     }
@@ -121,6 +121,17 @@ fn parse(header: &str) -> Header {
         });
         let found = match value.chars().next() {
             None => Vec::new(),
+            Some('{') => {
+                inline_table(&key, value, &mut values);
+                continue;
+            }
+            Some('[') if value.trim_start_matches(['[', ' ']).starts_with('{') => {
+                let inner = value.trim_start_matches('[').trim_end_matches(']');
+                for table in inner.split_inclusive('}') {
+                    inline_table(&key, table.trim_start_matches([',', ' ']), &mut values);
+                }
+                continue;
+            }
             Some('[') => inline_list(value),
             Some('|' | '>') => {
                 let mut block = Vec::new();
@@ -157,33 +168,61 @@ fn split_key(line: &str) -> Option<(String, &str)> {
 /// `[a, "b, c"]`.
 fn inline_list(value: &str) -> Vec<String> {
     let inner = value.trim_start_matches('[').trim_end_matches(']');
+    let entries = separated(inner);
+    entries.iter().map(|entry| scalar(entry.trim())).collect()
+}
+
+/// What stands between commas that are not in quotes.
+fn separated(inner: &str) -> Vec<String> {
     let (mut entries, mut entry, mut quote) = (Vec::new(), String::new(), None);
+    let mut is_escaped = false;
     for c in inner.chars() {
+        let was_escaped = std::mem::take(&mut is_escaped);
         match quote {
-            None if c == ',' => entries.push(std::mem::take(&mut entry)),
-            None if c == '"' || c == '\'' => {
-                quote = Some(c);
-                entry.push(c);
+            None if c == ',' => {
+                entries.push(std::mem::take(&mut entry));
+                continue;
             }
-            Some(open) if c == open => {
-                quote = None;
-                entry.push(c);
-            }
-            _ => entry.push(c),
+            None if c == '"' || c == '\'' => quote = Some(c),
+            Some('"') if c == '\\' && !was_escaped => is_escaped = true,
+            Some(open) if c == open && !was_escaped => quote = None,
+            _ => {}
         }
+        entry.push(c);
     }
     entries.push(entry);
-    entries.iter().map(|entry| scalar(entry.trim())).collect()
+    entries
+}
+
+/// `{by: human:ana, at: 2026-01-01}`.
+fn inline_table(key: &str, value: &str, values: &mut BTreeMap<String, Vec<String>>) {
+    let inner = value.trim_start_matches('{').trim_end_matches('}');
+    for entry in separated(inner) {
+        if let Some((inner, value)) = split_key(entry.trim()) {
+            let values = values.entry(format!("{key}.{inner}")).or_default();
+            values.push(scalar(value));
+        }
+    }
+}
+
+fn is_quoted(value: &str) -> bool {
+    value.starts_with(['"', '\''])
 }
 
 /// A value without its quotes and without a comment after it.
 fn scalar(value: &str) -> String {
-    for quote in ['"', '\''] {
-        if let Some(rest) = value.strip_prefix(quote)
-            && let Some(end) = rest.rfind(quote)
-        {
-            return rest.get(..end).unwrap_or_default().replace("\\\"", "\"");
-        }
+    if let Some(rest) = value.strip_prefix('"')
+        && let Some(end) = rest.rfind('"')
+    {
+        let inner = rest.get(..end).unwrap_or_default();
+        // The escapes of JSON are among those of YAML.
+        return serde_json::from_str(&format!("\"{inner}\""))
+            .unwrap_or_else(|_| inner.replace("\\\"", "\""));
+    }
+    if let Some(rest) = value.strip_prefix('\'')
+        && let Some(end) = rest.rfind('\'')
+    {
+        return rest.get(..end).unwrap_or_default().replace("''", "'");
     }
     let value = value.split(" #").next().unwrap_or_default().trim();
     match value {
@@ -215,6 +254,17 @@ mod tests {
         assert_eq!(header.list(&["files"]), ["a.rs", "b, c.rs"]);
         assert_eq!(header.text(&["why"]).as_deref(), Some("two\nlines"));
         assert_eq!(header.list(&["verified.by"]), ["human:ana"]);
+        let (header, _) = split(
+            "---\nverified: [{by: human:ana, at: 2026-01-01}, {by: \"human:x\"}]\ngenerated: {by: claude, at: 2026-02-02}\n\
+             facts:\n- \"so: \\\"it\\\" is\\nso\"\n- 'don''t: x'\nlist: [\"a\\\"b, c\", d]\n---\n",
+        );
+        assert_eq!(header.list(&["verified.by"]), ["human:ana", "human:x"]);
+        assert_eq!(
+            header.text(&["generated.at"]).as_deref(),
+            Some("2026-02-02")
+        );
+        assert_eq!(header.list(&["facts"]), ["so: \"it\" is\nso", "don't: x"]);
+        assert_eq!(header.list(&["list"]), ["a\"b, c", "d"]);
         assert_eq!(text, "\nText\n---\nmore\n");
     }
 

@@ -142,6 +142,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
     let title = named.or(heading).unwrap_or_else(|| spaced(&stem));
     let body = without_title(text, &title);
     let (facts, links) = statements(&body);
+    let body = without_facts(&body);
     let mut tags = Vec::new();
     for tag in header.list(&["tags", "keywords"]) {
         let parts = tag.split(',').map(|tag| tag.trim().trim_start_matches('#'));
@@ -179,8 +180,14 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         tags,
         files: header.list(&["files", "resource", "resources"]),
         text: body,
-        created: header.text(&["created", "created_at", "date", "generated"]),
-        updated: header.text(&["modified", "metadata.modified", "updated", "updated_at"]),
+        created: header.text(&["created", "created_at", "date", "generated", "generated.at"]),
+        updated: header.text(&[
+            "modified",
+            "metadata.modified",
+            "updated",
+            "updated_at",
+            "timestamp",
+        ]),
         links,
         names: names.into_iter().flatten().collect(),
     }
@@ -212,6 +219,27 @@ fn without_title(text: &str, title: &str) -> String {
         (heading.trim() == title.trim()).then_some(rest)
     });
     rest.unwrap_or(text).trim().to_owned()
+}
+
+/// The heading of the section with which `publish` ends a note.
+pub const FACTS_HEADING: &str = "## Facts";
+
+/// The text without a last section that holds statements alone.
+fn without_facts(text: &str) -> String {
+    let Some(start) = text.rfind(FACTS_HEADING) else {
+        return text.to_owned();
+    };
+    let (before, section) = text.split_at(start);
+    let mut lines = section.lines();
+    let is_section = (before.is_empty() || before.ends_with('\n'))
+        && lines.next() == Some(FACTS_HEADING)
+        && lines.all(|line| line.trim().is_empty() || is_statement(line));
+    if is_section { before } else { text }.trim_end().to_owned()
+}
+
+/// Whether a line is a statement `- [category] text`.
+fn is_statement(line: &str) -> bool {
+    !statements(line).0.is_empty()
 }
 
 /// The statements `- [category] text` of basic-memory, and all links to other notes.

@@ -179,6 +179,15 @@ impl Rows {
         Ok(problems)
     }
 
+    /// The note with an id, and what shows that its text is the same.
+    pub fn find(&self, id: &str) -> Option<(&RowKey, Content)> {
+        let found = self
+            .rows
+            .iter()
+            .find(|(_, row)| row.is_single && row.id == id);
+        found.map(|(key, row)| (key, row.content))
+    }
+
     /// What the rows are, in an order that does not depend on their history.
     pub fn state(&self) -> Vec<(&RowKey, Content, bool, &str)> {
         let mut state: Vec<_> = self

@@ -1,0 +1,517 @@
+//! `ref` in `scope.toml`: what is committed on a reference is approved, what is only in the working tree waits for
+//! review. Real repositories, made by git in each of its forms.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ack_memory::service::Service;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::arguments::call;
+use crate::changes::git;
+use crate::support::Root;
+
+/// A repository with notes in `docs/memory`.
+struct Repository {
+    folder: TempDir,
+}
+
+impl Repository {
+    fn new() -> Self {
+        Self::made_by(&["init", "-q"])
+    }
+
+    fn made_by(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        git(folder.path(), arguments);
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn notes(&self) -> PathBuf {
+        self.path().join("docs/memory")
+    }
+
+    fn write(&self, name: &str, text: &str) -> &Self {
+        note(&self.notes(), name, text);
+        self
+    }
+
+    fn commit(&self) -> &Self {
+        commit(self.path());
+        self
+    }
+}
+
+fn note(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn commit(folder: &Path) {
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-q", "--allow-empty", "-m", "notes"]);
+}
+
+/// A scope over a folder with a reference, and a service whose agents may ask for what waits.
+fn over(notes: &Path, reference: &str) -> (Root, Service) {
+    let root = Root::new().let_agents_review();
+    root.manifest(
+        "team",
+        &format!("store = '{}'\nref = '{reference}'\n", notes.display()),
+    );
+    let service = root.service();
+    (root, service)
+}
+
+/// The ids with a status, sorted.
+fn ids(service: &Service, status: &str) -> Vec<String> {
+    let arguments = json!({ "query": "deploy", "status": status, "limit": 20 });
+    let answer = call(service, "query_memories", arguments).unwrap();
+    let mut ids: Vec<String> = answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids
+}
+
+fn get(service: &Service, id: &str) -> Value {
+    call(service, "get_memory", json!({ "id": id, "status": "all" })).unwrap()
+}
+
+fn problems(service: &Service) -> String {
+    let scopes = call(service, "list_scopes", json!({})).unwrap();
+    scopes["scopes"][0]["health"]["problems"].to_string()
+}
+
+const NOTHING: [String; 0] = [];
+
+#[test]
+fn what_is_committed_is_approved_and_what_is_written_here_waits() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
+        .write(
+            "ops/rollback.md",
+            "# Deploy again after a rollback\n\nAt once.",
+        )
+        .commit();
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "approved"), ["monday", "ops/rollback"]);
+    assert_eq!(ids(&service, "staging"), NOTHING);
+    repository.write("new.md", "# Deploy by hand\n\nWith the button.");
+    assert_eq!(ids(&service, "approved"), ["monday", "ops/rollback"]);
+    assert_eq!(ids(&service, "staging"), ["new"]);
+    // The team's text stays until the edit is committed too.
+    repository.write("monday.md", "# Deploy on Fridays\n\nAfter noon.");
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    assert_eq!(get(&service, "monday")["status"], "approved");
+    assert_eq!(ids(&service, "staging"), ["monday@edited", "new"]);
+    assert_eq!(get(&service, "monday@edited")["title"], "Deploy on Fridays");
+    git(repository.path(), &["add", "-A"]);
+    assert_eq!(
+        ids(&service, "approved"),
+        ["monday", "ops/rollback"],
+        "staged by git"
+    );
+    repository.commit();
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "ops/rollback"]);
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Fridays");
+    assert_eq!(ids(&service, "staging"), NOTHING);
+    // Gone from the working tree, and still what the team decided.
+    fs::remove_file(repository.notes().join("new.md")).unwrap();
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "ops/rollback"]);
+    repository.commit();
+    assert_eq!(ids(&service, "approved"), ["monday", "ops/rollback"]);
+    git(repository.path(), &["reset", "-q", "--hard", "HEAD~2"]);
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    assert_eq!(ids(&service, "all"), ["monday", "ops/rollback"]);
+}
+
+#[test]
+fn what_a_note_says_of_its_own_status_only_takes_away() {
+    let repository = Repository::new();
+    let with = |status: &str| format!("---\ntitle: Deploy {status}\nstatus: {status}\n---\nText");
+    for status in [
+        "draft",
+        "stable",
+        "deprecated",
+        "rejected",
+        "promoted",
+        "approved",
+        "resolved",
+    ] {
+        repository.write(&format!("{status}.md"), &with(status));
+    }
+    repository.commit();
+    for status in ["approved", "promoted", "rejected", "stable"] {
+        repository.write(&format!("new-{status}.md"), &with(status));
+    }
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(
+        ids(&service, "approved"),
+        ["approved", "promoted", "resolved", "stable"]
+    );
+    assert_eq!(
+        ids(&service, "staging"),
+        ["draft", "new-approved", "new-promoted", "new-stable"]
+    );
+    assert_eq!(get(&service, "promoted")["status"], "promoted");
+    let all = call(&service, "list_scopes", json!({})).unwrap();
+    assert_eq!(all["scopes"][0]["counts"]["rejected"], 3, "{all:#}");
+}
+
+#[test]
+fn a_branch_waits_until_the_remote_has_it_and_a_fetch_is_enough() {
+    let upstream = Repository::new();
+    upstream
+        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
+        .write("old.md", "# Deploy with the old script\n\nSlow.")
+        .commit();
+    let home = tempfile::tempdir().unwrap();
+    let clone = home.path().join("clone");
+    let from = upstream.path().display().to_string();
+    git(home.path(), &["clone", "-q", &from, "clone"]);
+    let notes = clone.join("docs/memory");
+    let (_root, service) = over(&notes, "origin/main");
+    assert_eq!(ids(&service, "all"), ["monday", "old"]);
+    git(&clone, &["switch", "-q", "-c", "work"]);
+    note(&notes, "mine.md", "# Deploy as I like\n\nToday.");
+    note(
+        &notes,
+        "old.md",
+        "# Deploy with the old script, quickly\n\nFast.",
+    );
+    commit(&clone);
+    assert_eq!(
+        ids(&service, "approved"),
+        ["monday", "old"],
+        "a commit on a branch"
+    );
+    assert_eq!(ids(&service, "staging"), ["mine", "old@edited"]);
+    // The remote goes on: one note is changed, one withdrawn, one new.
+    upstream
+        .write("monday.md", "# Deploy on Tuesdays\n\nBefore noon.")
+        .write("three.md", "# Deploy with three approvals\n\nSince May.");
+    upstream.commit();
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    git(&clone, &["fetch", "-q"]);
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Tuesdays");
+    assert_eq!(ids(&service, "approved"), ["monday", "old", "three"]);
+    assert_eq!(
+        ids(&service, "staging"),
+        ["mine", "old@edited"],
+        "what is merely older here is nobody's edit"
+    );
+    fs::remove_file(upstream.notes().join("monday.md")).unwrap();
+    upstream.commit();
+    git(&clone, &["fetch", "-q"]);
+    assert!(notes.join("monday.md").exists());
+    assert_eq!(ids(&service, "all"), ["mine", "old", "old@edited", "three"]);
+    // The pull request is merged.
+    git(
+        upstream.path(),
+        &["fetch", "-q", &clone.display().to_string(), "work"],
+    );
+    git(upstream.path(), &["merge", "-q", "--no-edit", "FETCH_HEAD"]);
+    git(&clone, &["fetch", "-q"]);
+    assert_eq!(ids(&service, "approved"), ["mine", "old", "three"]);
+    assert_eq!(ids(&service, "staging"), NOTHING);
+    assert_eq!(
+        get(&service, "old")["title"],
+        "Deploy with the old script, quickly"
+    );
+}
+
+#[test]
+fn a_reference_that_leads_nowhere_approves_nothing_and_says_why() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays")
+        .commit();
+    git(repository.path(), &["tag", "v1"]);
+    git(repository.path(), &["branch", "v1"]);
+    for (reference, why) in [
+        ("origin/main", "no such branch or tag here"),
+        ("refs/heads/none", "no such branch or tag here"),
+        ("v1", "could be refs/tags/v1 or refs/heads/v1"),
+        ("../main", "not the name of a branch"),
+        ("refs/../HEAD", "not the name of a branch"),
+        ("", "not the name of a branch"),
+        ("main~1", "no such branch or tag here"),
+    ] {
+        let (_root, service) = over(&repository.notes(), reference);
+        assert_eq!(ids(&service, "approved"), NOTHING, "{reference}");
+        assert_eq!(ids(&service, "staging"), ["monday"], "{reference}");
+        assert!(
+            problems(&service).contains(why),
+            "{reference}: {}",
+            problems(&service)
+        );
+    }
+    let (_root, service) = over(&repository.notes(), "main");
+    assert_eq!(ids(&service, "approved"), ["monday"]);
+    // The branch goes while it is served, and comes back.
+    git(repository.path(), &["branch", "-m", "main", "trunk"]);
+    assert_eq!(ids(&service, "approved"), NOTHING);
+    assert_eq!(ids(&service, "staging"), ["monday"]);
+    git(repository.path(), &["branch", "-m", "trunk", "main"]);
+    assert_eq!(ids(&service, "approved"), ["monday"]);
+    fs::rename(
+        repository.path().join(".git"),
+        repository.path().join("git"),
+    )
+    .unwrap();
+    assert_eq!(ids(&service, "approved"), NOTHING);
+    assert!(
+        problems(&service).contains("in no git repository"),
+        "{}",
+        problems(&service)
+    );
+    // Damaged objects approve nothing.
+    fs::rename(
+        repository.path().join("git"),
+        repository.path().join(".git"),
+    )
+    .unwrap();
+    assert_eq!(ids(&service, "approved"), ["monday"]);
+    repository.write("b.md", "# Deploy b").commit();
+    fs::rename(
+        repository.path().join(".git/objects"),
+        repository.path().join(".git/away"),
+    )
+    .unwrap();
+    fs::create_dir(repository.path().join(".git/objects")).unwrap();
+    assert_eq!(ids(&service, "approved"), NOTHING);
+    assert_eq!(ids(&service, "staging"), ["b", "monday"]);
+}
+
+#[test]
+fn without_a_reference_nothing_is_approved_by_a_commit() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays")
+        .commit();
+    let root = Root::new().let_agents_review();
+    root.manifest(
+        "team",
+        &format!("store = '{}'", repository.notes().display()),
+    );
+    let service = root.service();
+    assert_eq!(ids(&service, "approved"), NOTHING);
+    assert_eq!(ids(&service, "staging"), ["monday"]);
+}
+
+/// A repository in one of git's forms, with the folder of its notes, the reference and what must be kept.
+type Form = (&'static str, TempDir, PathBuf, &'static str);
+
+fn forms() -> Vec<Form> {
+    let text = "# Deploy on Mondays\n\nBefore noon.";
+    let mut forms: Vec<Form> = Vec::new();
+    let mut add = |name, repository: Repository, notes: PathBuf, reference| {
+        forms.push((name, repository.folder, notes, reference));
+    };
+    let one = || {
+        let repository = Repository::new();
+        repository.write("monday.md", text).commit();
+        repository
+    };
+    let repository = Repository::made_by(&["init", "-q", "--object-format=sha256"]);
+    repository.write("monday.md", text).commit();
+    let notes = repository.notes();
+    add("SHA-256", repository, notes, "main");
+    let repository = Repository::made_by(&["init", "-q", "--object-format=sha256"]);
+    repository.write("monday.md", text).commit();
+    git(repository.path(), &["gc", "-q"]);
+    let notes = repository.notes();
+    add("SHA-256, packed", repository, notes, "main");
+    let repository = one();
+    git(repository.path(), &["pack-refs", "--all"]);
+    git(repository.path(), &["gc", "-q"]);
+    let notes = repository.notes();
+    add(
+        "packed references and objects",
+        repository,
+        notes,
+        "refs/heads/main",
+    );
+    let repository = one();
+    git(repository.path(), &["tag", "-a", "-m", "first", "v1"]);
+    let notes = repository.notes();
+    add("an annotated tag", repository, notes, "v1");
+    let repository = one();
+    git(repository.path(), &["checkout", "-q", "--detach"]);
+    let notes = repository.notes();
+    add("a detached head", repository, notes, "HEAD");
+    let repository = one();
+    let linked = repository.path().join("linked");
+    git(
+        repository.path(),
+        &["worktree", "add", "-q", "-b", "side", "linked"],
+    );
+    add(
+        "a linked worktree",
+        repository,
+        linked.join("docs/memory"),
+        "main",
+    );
+    let repository = one();
+    let outer = Repository::new();
+    let from = repository.path().display().to_string();
+    git(
+        outer.path(),
+        &["submodule", "--quiet", "add", &from, "inner"],
+    );
+    commit(outer.path());
+    let notes = outer.path().join("inner/docs/memory");
+    add("a submodule", outer, notes, "origin/main");
+    let repository = one();
+    repository.write("other.md", "# Another").commit();
+    let from = format!("file://{}", repository.path().display());
+    let shallow = Repository::made_by(&["clone", "-q", "--depth", "1", &from, "clone"]);
+    let notes = shallow.path().join("clone/docs/memory");
+    add("a shallow clone", shallow, notes, "origin/main");
+    let repository = one();
+    git(
+        repository.path(),
+        &["config", "uploadpack.allowFilter", "true"],
+    );
+    let from = format!("file://{}", repository.path().display());
+    let partial = Repository::made_by(&["clone", "-q", "--filter=blob:none", &from, "clone"]);
+    let notes = partial.path().join("clone/docs/memory");
+    add("a partial clone", partial, notes, "origin");
+    let repository = one();
+    fs::write(repository.path().join("top.txt"), "x").unwrap();
+    repository.commit();
+    git(
+        repository.path(),
+        &["sparse-checkout", "set", "--no-cone", "/top.txt"],
+    );
+    assert!(!repository.notes().exists());
+    let notes = repository.notes();
+    add(
+        "a sparse checkout without the folder",
+        repository,
+        notes,
+        "HEAD",
+    );
+    let repository = one();
+    git(repository.path(), &["switch", "-q", "--orphan", "empty"]);
+    assert!(!repository.notes().exists());
+    let notes = repository.notes();
+    add("a branch without the folder", repository, notes, "main");
+    let repository = Repository::new();
+    note(repository.path(), "monday.md", text);
+    repository.commit();
+    let notes = repository.path().to_owned();
+    add("the top of the repository", repository, notes, "main");
+    forms
+}
+
+#[test]
+fn repositories_of_every_form_are_read() {
+    for (name, folder, notes, reference) in forms() {
+        let (_root, service) = over(&notes, reference);
+        assert_eq!(
+            ids(&service, "approved"),
+            ["monday"],
+            "{name}: {}",
+            problems(&service)
+        );
+        note(&notes, "new.md", "# Deploy by hand");
+        assert_eq!(ids(&service, "approved"), ["monday"], "{name}");
+        assert_eq!(ids(&service, "staging"), ["new"], "{name}");
+        drop(folder);
+    }
+}
+
+#[test]
+fn references_in_a_reftable_are_not_read_and_approve_nothing() {
+    let repository = Repository::made_by(&["init", "-q", "--ref-format=reftable"]);
+    repository
+        .write("monday.md", "# Deploy on Mondays")
+        .commit();
+    let (_root, service) = over(&repository.notes(), "main");
+    assert_eq!(ids(&service, "approved"), NOTHING);
+    assert_eq!(ids(&service, "staging"), ["monday"]);
+    assert!(
+        problems(&service).contains("reftable"),
+        "{}",
+        problems(&service)
+    );
+}
+
+#[test]
+fn line_ends_that_git_changed_are_no_edit() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.\n")
+        .commit();
+    repository.write("monday.md", "# Deploy on Mondays\r\n\r\nBefore noon.\r\n");
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "all"), ["monday"]);
+    assert_eq!(get(&service, "monday")["status"], "approved");
+    repository.write("monday.md", "# Deploy on Mondays\r\n\r\nAfter noon.\r\n");
+    assert_eq!(ids(&service, "staging"), ["monday@edited"]);
+}
+
+#[test]
+fn decisions_count_above_the_reference() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays")
+        .write("friday.md", "# Deploy on Fridays")
+        .commit();
+    repository.write("new.md", "# Deploy by hand");
+    let (root, service) = over(&repository.notes(), "HEAD");
+    let decide = |arguments: &[&str]| crate::curate::decide(root.path(), arguments);
+    decide(&["reject", "friday"]);
+    assert_eq!(ids(&service, "all"), ["monday", "new"]);
+    decide(&["approve", "new"]);
+    assert_eq!(ids(&service, "approved"), ["monday", "new"]);
+    repository.write("new.md", "# Deploy by hand, always");
+    assert_eq!(
+        ids(&service, "approved"),
+        ["monday"],
+        "the text was swapped"
+    );
+    // A decision was about other content: what is committed now waits for review like any change.
+    repository.commit();
+    assert_eq!(ids(&service, "approved"), ["monday"]);
+}
+
+#[test]
+fn nobody_takes_the_id_of_an_approved_note() {
+    let repository = Repository::new();
+    repository
+        .write(
+            "z.md",
+            "---\nid: deploy-1\ntitle: Deploy on Mondays\n---\nText",
+        )
+        .commit();
+    repository.write(
+        "a.md",
+        "---\nid: deploy-1\ntitle: Deploy as I say\n---\nText",
+    );
+    repository.write("deploy-1.md", "# Deploy as the file is called");
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "approved"), ["deploy-1"]);
+    assert_eq!(get(&service, "deploy-1")["title"], "Deploy on Mondays");
+    assert_eq!(ids(&service, "staging"), ["a", "deploy-1@2"]);
+    assert!(
+        problems(&service).contains("`a.md` has the id `deploy-1`, which `z.md` has too"),
+        "{}",
+        problems(&service)
+    );
+    repository.write("z.md", "---\nid: deploy-1\ntitle: Deploy never\n---\nText");
+    assert_eq!(get(&service, "deploy-1@edited")["title"], "Deploy never");
+    assert_eq!(get(&service, "deploy-1")["title"], "Deploy on Mondays");
+}
