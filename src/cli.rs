@@ -266,7 +266,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Approve(args) => decide(&cli.global, Verdict::Approve, args),
         Command::Reject(args) => decide(&cli.global, Verdict::Reject, args),
         Command::Promote(args) => decide(&cli.global, Verdict::Promote, args),
-        Command::Stage(args) => decide(&cli.global, Verdict::Stage, args),
+        Command::Stage(args) => at_desk(&cli.global, |desk| curate::stage(desk, args)),
         Command::Merge(args) => at_desk(&cli.global, |desk| curate::merge(desk, &args)),
         Command::Supersede(args) => at_desk(&cli.global, |desk| curate::supersede(desk, &args)),
         Command::Undo(args) => at_desk(&cli.global, |desk| curate::undo(desk, &args)),

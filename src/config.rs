@@ -299,6 +299,8 @@ pub struct Config {
     pub home: Option<PathBuf>,
     /// Whether `config.toml` was there.
     pub file: Option<PathBuf>,
+    /// What tells the time.
+    pub clock: fn() -> jiff::Timestamp,
 }
 
 impl Config {
@@ -407,6 +409,7 @@ impl Config {
             },
             home: inputs.home,
             file,
+            clock: jiff::Timestamp::now,
         })
     }
 }

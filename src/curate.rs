@@ -155,6 +155,7 @@ impl Sitting {
             was: candidate.memory().status,
             edit: None,
             into: None,
+            until: None,
             reason: self.reason.clone(),
             actor: self.actor.clone(),
             batch: Some(self.batch.clone()),

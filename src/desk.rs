@@ -16,13 +16,14 @@ use std::sync::Arc;
 
 use ack_api::QueryRequest;
 use ack_api::memory::Status;
+use ack_api::queue::QueueNumbers;
 use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, Chosen, Preview};
 use self::queue::{Head, Item, State, View};
 pub use self::write::{About, Outcome};
-use crate::curate::find::{Filter, by_id, waiting};
+use crate::curate::find::{Filter, Queue, by_id, queue};
 use crate::curate::{Candidate, CurateError, Sitting};
 use crate::scope::Scope;
 use crate::service::Service;
@@ -42,6 +43,8 @@ pub struct Desk {
     /// The key of the next choice.
     next_key: u64,
     now: jiff::Timestamp,
+    /// The numbers of the whole queue when the desk was opened.
+    numbers: QueueNumbers,
 }
 
 /// A choice that was made.
@@ -88,7 +91,11 @@ impl Desk {
         service: &'static Service,
         now: jiff::Timestamp,
     ) -> Result<Self, CurateError> {
-        Ok(Self::with(waiting(scopes, filter)?, service, now))
+        let Queue { waiting, numbers } = queue(scopes, filter, now)?;
+        Ok(Self {
+            numbers,
+            ..Self::with(waiting, service, now)
+        })
     }
 
     /// A desk with these memories on it.
@@ -99,6 +106,7 @@ impl Desk {
             choices: Vec::new(),
             next_key: 1,
             now,
+            numbers: QueueNumbers::default(),
         }
     }
 
@@ -119,7 +127,11 @@ impl Desk {
 
     /// What the head of the queue says.
     pub fn head(&self) -> Head {
-        Head::of(&self.items, self.now)
+        let mut head = Head::of(&self.items, self.now);
+        if head.waiting > 0 {
+            head.text.push_str(&self.numbers.pace_in_words());
+        }
+        head
     }
 
     /// The card of a memory.

@@ -19,6 +19,7 @@ use crate::service::Service;
 use crate::service::context::RECENT;
 use crate::service::context::brief::{Brief, BriefRequest};
 use crate::toolset::Toolset;
+use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
 use jiff::Timestamp;
@@ -78,15 +79,21 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
         ));
     }
     let pending = brief.context.pending.as_ref()?;
-    let oldest: Timestamp = pending.oldest.as_ref()?.parse().ok()?;
-    let days = now.duration_since(oldest).as_hours() / 24;
-    (days > MAX_WAITING_DAYS).then(|| {
-        format!(
-            "ack-memory: {} of this project {} for review, the oldest since {days} days. `ack-memory scopes` shows where.",
-            pending.count,
-            if pending.count == 1 { "waits" } else { "wait" },
-        )
-    })
+    let oldest: Option<Timestamp> = pending.oldest.as_ref().and_then(|at| at.parse().ok());
+    let days = oldest.map_or(0, |oldest| now.duration_since(oldest).as_hours() / 24);
+    let why = if days > MAX_WAITING_DAYS {
+        format!("the oldest since {days} days")
+    } else if brief.flow.outruns(pending.count) {
+        let Flow { came, decided } = brief.flow;
+        format!("{came} came and {decided} were decided in {PACE_DAYS} days")
+    } else {
+        return None;
+    };
+    Some(format!(
+        "ack-memory: {} of this project {} for review, {why}. `ack-memory review` shows them.",
+        pending.count,
+        if pending.count == 1 { "waits" } else { "wait" },
+    ))
 }
 
 /// The memories that a prompt is about, as its host reads them; `None` where none is near enough.

@@ -78,6 +78,8 @@ pub mod demo;
 #[doc(hidden)]
 pub mod eval;
 #[doc(hidden)]
+pub mod evidence;
+#[doc(hidden)]
 pub mod import;
 #[doc(hidden)]
 pub mod mcp;

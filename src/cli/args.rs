@@ -218,8 +218,8 @@ pub enum Command {
     Reject(ChosenArgs),
     /// Approve memories that matter beyond their project
     Promote(ChosenArgs),
-    /// Put memories back among those that wait for review
-    Stage(ChosenArgs),
+    /// Put memories back among those that wait for review, or off until a later day
+    Stage(StageArgs),
     /// Decide that a memory says the same as another one, and unite them
     Merge(MergeArgs),
     /// Decide that a newer memory takes the place of another one

@@ -10,12 +10,12 @@ use ack_api::decision::{Decision, Verdict};
 use ack_api::text;
 use serde_json::json;
 
-use super::args::{ChosenArgs, DecideArgs, MergeArgs, SupersedeArgs, UndoArgs};
+use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs, UndoArgs};
 use super::render::count;
 use super::{prompt, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::curate::find::{Filter, by_id, waiting};
+use crate::curate::find::{Filter, by_id, queue};
 use crate::curate::{Candidate, Sitting, log, undo};
 use crate::desk::{About, Outcome};
 use crate::scope::resolve::find;
@@ -102,8 +102,22 @@ impl Caller<'_> {
     }
 }
 
-/// Runs `approve`, `reject`, `promote` and `stage`.
+/// Runs `approve`, `reject` and `promote`.
 pub fn decide(caller: Caller<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
+    decide_until(caller, verdict, args, None)
+}
+
+/// Runs `stage`.
+pub fn stage(caller: Caller<'_>, args: StageArgs) -> Result<(), CliError> {
+    decide_until(caller, Verdict::Stage, args.chosen, args.until.as_deref())
+}
+
+fn decide_until(
+    caller: Caller<'_>,
+    verdict: Verdict,
+    args: ChosenArgs,
+    until: Option<&str>,
+) -> Result<(), CliError> {
     let scopes = caller.scopes(args.decide.scope.as_deref())?;
     let filter = Filter {
         kind: args.kind,
@@ -120,7 +134,7 @@ pub fn decide(caller: Caller<'_>, verdict: Verdict, args: ChosenArgs) -> Result<
         ));
     }
     let candidates = if by_filter {
-        waiting(&scopes, &filter)?
+        queue(&scopes, &filter, caller.now)?.waiting
     } else {
         let found = args.ids.iter().map(|id| by_id(&scopes, id));
         found.collect::<Result<Vec<_>, _>>()?
@@ -138,9 +152,11 @@ pub fn decide(caller: Caller<'_>, verdict: Verdict, args: ChosenArgs) -> Result<
         write_err("nothing was decided\n");
         return Ok(());
     }
-    let decisions = candidates
-        .iter()
-        .map(|candidate| (candidate, vec![sitting.decision(candidate, verdict)]));
+    let decisions = candidates.iter().map(|candidate| {
+        let mut decision = sitting.decision(candidate, verdict);
+        decision.until = until.map(str::to_owned);
+        (candidate, vec![decision])
+    });
     carry_out(caller, &sitting, &decisions.collect::<Vec<_>>(), dry_run)
 }
 

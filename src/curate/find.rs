@@ -4,8 +4,11 @@
 use std::sync::Arc;
 
 use ack_api::memory::{Status, fold_name, nearest};
+use ack_api::queue::{QueueCount, QueueNumbers};
 use ack_store::READ_TIMEOUT;
 use ack_store::read::Curated;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::{Candidate, CurateError};
 use crate::scope::Scope;
@@ -107,27 +110,53 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
     }
 }
 
-/// The memories that wait for review, oldest first.
+/// What waits for review.
+#[derive(Debug, Default)]
+pub struct Queue {
+    /// The memories that pass the filter, oldest first.
+    pub waiting: Vec<Candidate>,
+    /// The numbers of the whole queue of these scopes, whatever the filter.
+    pub numbers: QueueNumbers,
+}
+
+/// Reads the memories that wait for review, without those that were put off until after `now`.
 ///
 /// # Errors
 /// A store cannot be read.
-pub fn waiting(scopes: &[Arc<Scope>], filter: &Filter) -> Result<Vec<Candidate>, CurateError> {
+pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Queue, CurateError> {
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let mut numbers = QueueCount::new(now);
     let mut found = Vec::new();
-    let staged = |status| status == Status::Staging;
-    each(scopes, &staged, &mut |scope, curated| {
-        if filter.allows(&curated) {
-            found.push(Candidate {
-                scope: Arc::clone(scope),
-                curated,
-            });
+    for scope in scopes {
+        // A snapshot that was disturbed is read again, so nothing is counted before its end.
+        let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+            let (mut dates, mut waiting) = (Vec::new(), Vec::new());
+            snapshot.queue(
+                &mut |dated, until| dates.push((dated, until)),
+                &mut |curated| waiting.push(curated),
+            )?;
+            Ok((dates, waiting))
+        })?;
+        let (dates, waiting) = read;
+        for (dated, until) in dates {
+            let is_put_off = until.is_some_and(|until| today < until);
+            numbers.count(dated.status, dated.created, dated.reviewed, is_put_off);
         }
-    })?;
+        let waits = |curated: &Curated| !curated.is_put_off(today) && filter.allows(curated);
+        found.extend(waiting.into_iter().filter(waits).map(|curated| Candidate {
+            scope: Arc::clone(scope),
+            curated,
+        }));
+    }
     // Memories without a date come last; equals stay in stored order.
     found.sort_by_key(|candidate| {
         let created = candidate.memory().created_at;
         (created.is_none(), created)
     });
-    Ok(found)
+    Ok(Queue {
+        waiting: found,
+        numbers: numbers.numbers(),
+    })
 }
 
 fn each(

@@ -83,6 +83,7 @@ fn restore(
         verdict: Verdict::Withdraw,
         edit: None,
         into: None,
+        until: None,
         batch: Some(sitting.batch.clone()),
         ..last.clone()
     });

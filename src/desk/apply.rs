@@ -24,6 +24,8 @@ pub struct Line {
     #[serde(default)]
     into: Option<String>,
     #[serde(default)]
+    until: Option<String>,
+    #[serde(default)]
     edit: Option<Edit>,
     /// Why.
     #[serde(default)]
@@ -65,12 +67,20 @@ impl Line {
         if (self.verdict == Verdict::Edit) != self.edit.is_some() {
             return Err("`edit` is for the verdict `edit`, and required there".to_owned());
         }
+        let is_day = |until: &String| until.parse::<jiff::civil::Date>().is_ok();
+        let is_put_off = self.verdict == Verdict::Stage;
+        if !self.until.iter().all(|until| is_put_off && is_day(until)) {
+            return Err("`until` is a day, YYYY-MM-DD, and for `stage` only".to_owned());
+        }
         let into = self.into.unwrap_or_default();
         Ok(match self.verdict {
             Verdict::Approve => Choice::Approve,
             Verdict::Promote => Choice::Promote,
             Verdict::Reject => Choice::Reject,
-            Verdict::Stage => Choice::Stage,
+            Verdict::Stage => match self.until {
+                Some(until) => Choice::PutOff { until },
+                None => Choice::Stage,
+            },
             Verdict::Withdraw => Choice::Withdraw,
             Verdict::Supersede => Choice::Replace { by: into },
             Verdict::Merge => Choice::Merge { into },

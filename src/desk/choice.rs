@@ -43,6 +43,11 @@ pub enum Choice {
     },
     /// It waits for review again.
     Stage,
+    /// It is out of the queue for a while.
+    PutOff {
+        /// The day on which it comes back, `YYYY-MM-DD`.
+        until: String,
+    },
     /// What was decided before does not count any more: the store's own status does.
     Withdraw,
     /// Another memory gets what only this one says, and this one goes.
@@ -115,6 +120,7 @@ impl Choice {
             Self::Reject => "rejected",
             Self::Edit { .. } => "edited and approved",
             Self::Stage => "put back",
+            Self::PutOff { .. } => "put off",
             Self::Withdraw => "left to its store",
             Self::Merge { .. } => "merged",
             Self::Duplicate { .. } => "marked as a duplicate",
@@ -150,6 +156,11 @@ impl Chosen<'_> {
             return Ok(match self.choice {
                 Choice::Promote => one(Verdict::Promote),
                 Choice::Stage => one(Verdict::Stage),
+                Choice::PutOff { until } => {
+                    let mut decision = sitting.decision(candidate, Verdict::Stage);
+                    decision.until = Some(until.clone());
+                    vec![decision]
+                }
                 Choice::Withdraw => one(Verdict::Withdraw),
                 Choice::Reject => one(Verdict::Reject),
                 Choice::Edit { edit } => {
@@ -194,6 +205,7 @@ impl Chosen<'_> {
             Choice::Reject => "Reject".to_owned(),
             Choice::Edit { .. } => "Approve as edited".to_owned(),
             Choice::Stage => "Put back".to_owned(),
+            Choice::PutOff { until } => format!("Put off until {until}"),
             Choice::Withdraw => "Leave to its store".to_owned(),
             Choice::Merge { .. } => format!("Merge into {id}{adds}"),
             Choice::Duplicate { .. } => format!("Duplicate of {id}{adds}"),
@@ -206,7 +218,10 @@ impl Chosen<'_> {
                 label.push_str(&format!(", hides {hides} older"));
             }
             effects.extend(served(self.candidate));
-        } else if !matches!(self.choice, Choice::Stage | Choice::Withdraw) {
+        } else if !matches!(
+            self.choice,
+            Choice::Stage | Choice::PutOff { .. } | Choice::Withdraw
+        ) {
             effects.push(
                 match memory.status {
                     Status::Staging => "no agent sees it",
@@ -245,6 +260,7 @@ impl Preview {
         let verb = match choice {
             Choice::Promote => "Promote",
             Choice::Reject => "Reject",
+            Choice::PutOff { .. } => "Put off",
             _ => "Approve",
         };
         let mut label = format!("{verb} {}", counted(memories.len(), "memory", "memories"));

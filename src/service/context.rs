@@ -73,6 +73,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         others: if others { max } else { 0 },
         sessions: true,
         timeout: READ_TIMEOUT,
+        now: (service.config.clock)(),
     };
     let Choice {
         mut own,

@@ -15,7 +15,7 @@ use crate::terminal::Session;
 const TOKEN: &str = "a-token-of-the-owner";
 
 /// The binary over a root, with the owner's token.
-fn with_token(root: &Path, arguments: &[&str]) -> Command {
+pub fn with_token(root: &Path, arguments: &[&str]) -> Command {
     let file = root.join("curator-token");
     if !file.exists() {
         fs::write(&file, format!("{TOKEN}\n")).unwrap();
@@ -34,7 +34,7 @@ pub fn decide(root: &Path, arguments: &[&str]) -> Outcome {
     run(&mut with_token(root, arguments))
 }
 
-fn staged(root: &Root, scope: &str, count: usize) {
+pub fn staged(root: &Root, scope: &str, count: usize) {
     let memories: Vec<Value> = (0..count)
         .map(|n| {
             let kind = ["gotcha", "decision"][n % 2];
@@ -49,7 +49,7 @@ fn staged(root: &Root, scope: &str, count: usize) {
 }
 
 /// The lines of a scope's log; each must be a decision.
-fn log(root: &Root, scope: &str) -> Vec<Decision> {
+pub fn log(root: &Root, scope: &str) -> Vec<Decision> {
     let path = root.scope_folder(scope).join("decisions.jsonl");
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines()
@@ -58,7 +58,7 @@ fn log(root: &Root, scope: &str) -> Vec<Decision> {
 }
 
 /// The ids that agents may see.
-fn approved(root: &Path) -> Vec<String> {
+pub fn approved(root: &Path) -> Vec<String> {
     let answer = ack(root, &["query", "--limit", "50", "--json"]).ok();
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let mut ids: Vec<String> = answer["results"]

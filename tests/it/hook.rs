@@ -13,7 +13,7 @@ use crate::context::{context, project, three};
 use crate::query::bulk;
 use crate::support::{Root, fingerprint, memory};
 
-fn start(root: &Path, sent: &Value) -> Outcome {
+pub fn start(root: &Path, sent: &Value) -> Outcome {
     ack_with_input(
         root,
         &["hook", "session-start"],
@@ -46,7 +46,7 @@ fn added(outcome: Outcome) -> String {
     inner["additionalContext"].as_str().unwrap().to_owned()
 }
 
-fn event(folder: &Path, source: &str) -> Value {
+pub fn event(folder: &Path, source: &str) -> Value {
     json!({
         "session_id": "5f3c", "transcript_path": "/nowhere/t.jsonl", "cwd": folder, "hook_event_name": "SessionStart", "source": source,
     })
@@ -123,7 +123,7 @@ fn what_others_learned_about_the_dependencies_is_told_and_nothing_private() {
 }
 
 /// The line that the person sees, of a host of the common shape.
-fn message(outcome: Outcome) -> Option<String> {
+pub fn message(outcome: Outcome) -> Option<String> {
     let out = outcome.ok();
     let answer: Value = serde_json::from_str(&out).unwrap_or_default();
     answer["systemMessage"].as_str().map(str::to_owned)

@@ -4,6 +4,7 @@
 //! counts. It is bound to the memory's content by a digest: when the content changes, the decision
 //! no longer applies.
 
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +110,10 @@ pub struct Decision {
     /// `supersede` and `merge`: the id of the memory that takes its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
+    /// `stage`: it is out of the review queue until this day, `YYYY-MM-DD`. Its status is that of
+    /// any memory that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -160,12 +165,21 @@ impl Decision {
             "`into` must name another memory"
         } else if !needs_target && self.into.is_some() {
             "`into` is for `supersede` and `merge` only"
+        } else if self.until.is_some() && self.verdict != Verdict::Stage {
+            "`until` is for `stage` only"
+        } else if self.until.is_some() && self.put_off_until().is_none() {
+            "`until` must be a day, YYYY-MM-DD"
         } else if (self.verdict == Verdict::Edit) != self.edit.is_some() {
             "`edit` is for the verdict `edit` only, and required there"
         } else {
             return Ok(());
         };
         Err(InvalidDecision::Field(wrong))
+    }
+
+    /// The day until which the memory is out of the review queue.
+    pub fn put_off_until(&self) -> Option<Date> {
+        self.until.as_deref()?.parse().ok()
     }
 
     /// The line for the log, without the line break.
@@ -222,6 +236,7 @@ mod tests {
             r#""verdict":"approve""#,
             r#""verdict":"merge","into":"b""#,
             r#""verdict":"edit","edit":{"title":"x"}"#,
+            r#""verdict":"stage","until":"2026-12-01""#,
         ] {
             assert_eq!(Decision::parse(&line(good)).map(|_| ()), Ok(()), "{good}");
         }
@@ -234,6 +249,8 @@ mod tests {
             r#""verdict":"approve","edit":{"title":"x"}"#,
             r#""verdict":"edit","edit":{"titel":"x"}"#,
             r#""verdict":"approve","more":1"#,
+            r#""verdict":"approve","until":"2026-12-01""#,
+            r#""verdict":"stage","until":"soon""#,
         ] {
             assert!(Decision::parse(&line(bad)).is_err(), "{bad}");
         }

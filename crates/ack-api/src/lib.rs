@@ -5,7 +5,7 @@
 //! a test compares the schemas.
 //!
 //! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
-//! safe text ([`text`]), dates ([`time`]), the addresses of scopes and memories ([`uri`]), and the
+//! safe text ([`text`]), dates ([`time`]), the numbers of the review queue ([`queue`]), the addresses of scopes and memories ([`uri`]), and the
 //! cancellation of requests ([`cancel`]). It does no input or output.
 
 pub mod cancel;
@@ -14,6 +14,7 @@ pub mod decision;
 mod diagnostic;
 pub mod memory;
 mod note;
+pub mod queue;
 mod request;
 mod resource;
 mod response;

@@ -12,14 +12,15 @@
 //! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
 //!   [`record`] and [`values`] decode rows.
 //! - [`decisions`] joins the rows with what people decided about them.
-//! - [`read`] answers questions about memories, [`links`] about provenance, [`sessions`] about
-//!   sessions, [`projects`] about projects. [`outline`] scans a whole store that has no index yet,
-//!   and [`labels`] the names in it, for completion.
+//! - [`read`] answers questions about memories, `curated` those about decisions, [`links`] about
+//!   provenance, [`sessions`] about sessions, [`projects`] about projects. [`outline`] scans a whole
+//!   store that has no index yet, and [`labels`] the names in it, for completion.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
 pub mod claude_mem;
 pub mod copies;
+mod curated;
 pub mod decisions;
 mod error;
 pub mod folder;

@@ -4,22 +4,28 @@
 //! One pass over SQLite is much cheaper than an index. A process that answers one question and
 //! ends, such as a hook, uses the outline to choose the few records to read.
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::decisions::StatusRule;
 use super::layout::{Field, MemorySource};
+use super::read::Dated;
 use super::sessions::{MAX_MEMBERS, Members};
 use super::values::ListKind;
 use super::{Snapshot, record, values};
 use crate::StoreError;
+use ack_api::decision::Decision;
 use ack_api::memory::{self, Memory, Status, StatusFilter, Successor};
+use ack_api::queue::{Flow, pace_began};
 use ack_api::source::RowKey;
 use ack_api::text;
 
 /// The columns that are read.
-const COLUMNS: [Field; 16] = [
+const COLUMNS: [Field; 17] = [
     Field::Project,
     Field::ProjectAlias,
     Field::Session,
@@ -36,6 +42,7 @@ const COLUMNS: [Field; 16] = [
     Field::CreatedEpoch,
     Field::Created,
     Field::Date,
+    Field::ReviewedAt,
 ];
 
 /// The words found in a row, one bit each.
@@ -79,6 +86,8 @@ pub struct Outlines {
     pub pending: u64,
     /// When the oldest of those was written, in milliseconds since 1970.
     pub oldest_pending: Option<i64>,
+    /// What came into the review queue and left it lately.
+    pub flow: Flow,
     /// The memories of each session that the filter allows.
     pub members: Members,
     /// Every memory that is not rejected, by id.
@@ -102,6 +111,8 @@ struct KnownMemory {
 /// A row before it is known whether it is the first with its id.
 struct OutlineRow {
     outline: Outline,
+    dated: Dated,
+    is_put_off: bool,
     successor: Option<Box<str>>,
     /// The name and the id of its session; empty if unknown.
     sessions: [String; 2],
@@ -119,7 +130,7 @@ pub trait FindWords: Sync {
 
 impl Snapshot<'_> {
     /// Reads the store in outline. `find_words` sees the fields of each memory that the filter
-    /// allows.
+    /// allows. What was put off until after `now` is not counted as pending.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -127,7 +138,9 @@ impl Snapshot<'_> {
         &self,
         filter: StatusFilter,
         find_words: &dyn FindWords,
+        now: Timestamp,
     ) -> Result<Outlines, StoreError> {
+        let began = pace_began(now);
         let mut outlines = Outlines {
             has_status: self.layout.has_status(),
             ..Outlines::default()
@@ -141,16 +154,23 @@ impl Snapshot<'_> {
                 rule: self.rule(),
                 filter,
                 find_words,
+                today: now.to_zoned(TimeZone::UTC).date(),
             };
             for OutlineRow {
                 outline,
+                dated,
+                is_put_off,
                 successor,
                 sessions,
             } in
                 self.scan_in_parallel(source, |connection, clauses| scan.rows(connection, clauses))?
             {
                 if outline.status == Status::Rejected {
-                    rejected.insert(outline.id);
+                    if rejected.insert(outline.id) {
+                        outlines
+                            .flow
+                            .count(dated.status, dated.created, dated.reviewed, began);
+                    }
                     continue;
                 }
                 // If several rows have the same id, the first one counts. A row without an id
@@ -158,9 +178,12 @@ impl Snapshot<'_> {
                 if outline.id.is_empty() || known.contains_key(&outline.id) {
                     continue;
                 }
+                outlines
+                    .flow
+                    .count(dated.status, dated.created, dated.reviewed, began);
                 let status = outline.status;
                 known.insert(outline.id.clone(), KnownMemory { status, successor });
-                if status == Status::Staging {
+                if status == Status::Staging && !is_put_off {
                     outlines.pending += 1;
                     let oldest = outline.created;
                     if oldest > i64::MIN {
@@ -212,6 +235,7 @@ struct OutlineScan<'a> {
     rule: StatusRule<'a>,
     filter: StatusFilter,
     find_words: &'a dyn FindWords,
+    today: Date,
 }
 
 impl OutlineScan<'_> {
@@ -229,6 +253,9 @@ impl OutlineScan<'_> {
             let id = record::id(row)?;
             let joined = record::joined(row, self.source, self.rule)?;
             let status = joined.status;
+            let dated = record::dated(row, &joined)?;
+            let put_off_until = joined.decision.and_then(Decision::put_off_until);
+            let is_put_off = put_off_until.is_some_and(|until| self.today < until);
             let mut outline = Outline {
                 key: RowKey {
                     source: self.number,
@@ -244,6 +271,8 @@ impl OutlineScan<'_> {
             if status == Status::Rejected || outline.id.is_empty() {
                 found.push(OutlineRow {
                     outline,
+                    dated,
+                    is_put_off,
                     successor: None,
                     sessions: Default::default(),
                 });
@@ -257,11 +286,7 @@ impl OutlineScan<'_> {
             let successor = (!successor.is_empty() && successor != outline.id)
                 .then(|| successor.into_boxed_str());
             if status == Status::Staging || self.filter.allows(status) {
-                let created = record::first_instant(
-                    row,
-                    &[Field::CreatedEpoch, Field::Created, Field::Date],
-                )?;
-                outline.created = created.map_or(i64::MIN, jiff::Timestamp::as_millisecond);
+                outline.created = dated.created.map_or(i64::MIN, Timestamp::as_millisecond);
             }
             let mut sessions = <[String; 2]>::default();
             if self.filter.allows(status) {
@@ -278,6 +303,8 @@ impl OutlineScan<'_> {
             }
             found.push(OutlineRow {
                 outline,
+                dated,
+                is_put_off,
                 successor,
                 sessions,
             });

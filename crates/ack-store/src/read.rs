@@ -3,12 +3,13 @@
 //! then the caller decides.
 
 use ack_api::source::{ListedRow, Record, Records, RowKey, StoredMemory, Visit};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::{Connection, Row, ToSql};
+use rusqlite::{Connection, Row};
 
-use super::decisions::{Joined, digest};
+pub use super::curated::{Curated, Dated};
+use super::decisions::Joined;
 use super::layout::{Field, MemorySource, exact};
 use super::{Snapshot, record, values};
 use crate::StoreError;
@@ -25,19 +26,6 @@ struct ScannedRow<'a> {
     row: &'a Row<'a>,
     source: &'a MemorySource,
     snapshot: &'a Snapshot<'a>,
-}
-
-/// A memory with what a decision about it needs.
-#[derive(Debug, Clone)]
-pub struct Curated {
-    /// The memory, with the status that counts.
-    pub memory: Memory,
-    /// The digest of its content.
-    pub digest: String,
-    /// The newest decision about it counts.
-    pub is_decided: bool,
-    /// It changed after the newest decision, or that cannot be read.
-    pub is_outdated: bool,
 }
 
 /// Computes the fingerprint of a row.
@@ -284,91 +272,6 @@ impl Snapshot<'_> {
             }
         }
         Ok(None)
-    }
-
-    /// The memory with this id, with what a decision about it needs.
-    ///
-    /// # Errors
-    /// The error from SQLite.
-    pub fn curated(&self, id: &str) -> Result<Option<Curated>, StoreError> {
-        let mut found = None;
-        for (_, source) in self.sources() {
-            let Some((condition, parameter)) = source.id.condition(id) else {
-                continue;
-            };
-            let clauses = format!(" WHERE {condition} LIMIT 1");
-            let any = &mut |_: &str, _| true;
-            self.curate_source(source, &clauses, &[&parameter], any, &mut |curated| {
-                found = Some(curated);
-            })?;
-            if found.is_some() {
-                break;
-            }
-        }
-        Ok(found)
-    }
-
-    /// Visits every memory with what a decision about it needs, in stored order. Of several with
-    /// the same id, only the first one counts.
-    ///
-    /// # Errors
-    /// The error from SQLite.
-    pub fn curate(&self, visit: &mut dyn FnMut(Curated)) -> Result<(), StoreError> {
-        self.curate_of(&|_| true, visit)
-    }
-
-    /// Like [`Snapshot::curate`], for the memories of some statuses. The others are not decoded.
-    ///
-    /// # Errors
-    /// The error from SQLite.
-    pub fn curate_of(
-        &self,
-        wanted: &dyn Fn(Status) -> bool,
-        visit: &mut dyn FnMut(Curated),
-    ) -> Result<(), StoreError> {
-        self.scanned.set(true);
-        let mut seen = HashSet::new();
-        for (_, source) in self.sources() {
-            let order = source
-                .row_number
-                .map(|number| format!(" ORDER BY {number}"));
-            let order = order.unwrap_or_default();
-            let first = &mut |id: &str, status| {
-                !id.is_empty() && seen.insert(id.to_owned()) && wanted(status)
-            };
-            self.curate_source(source, &order, &[], first, visit)?;
-        }
-        Ok(())
-    }
-
-    fn curate_source(
-        &self,
-        source: &MemorySource,
-        clauses: &str,
-        parameters: &[&dyn ToSql],
-        wanted: &mut dyn FnMut(&str, Status) -> bool,
-        visit: &mut dyn FnMut(Curated),
-    ) -> Result<(), StoreError> {
-        let sql = format!(
-            "SELECT {} FROM {}{clauses}",
-            source.select_list(),
-            source.table
-        );
-        let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query(parameters))?;
-        while let Some(row) = self.fail(rows.next())? {
-            let joined = self.fail(record::joined(row, source, self.rule()))?;
-            if !wanted(&self.fail(record::id(row))?, joined.status) {
-                continue;
-            }
-            visit(Curated {
-                memory: self.fail(record::memory(row, source, self.rule()))?,
-                digest: self.fail(digest(row, source))?,
-                is_decided: joined.decision.is_some(),
-                is_outdated: joined.is_outdated,
-            });
-        }
-        Ok(())
     }
 
     /// Finds a row in a table without row numbers. Its indexes are ordered by a collation that only

@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::decisions::{self, Joined, StatusRule};
 use super::layout::{Field, MemorySource};
+use super::read::Dated;
 use super::values::{self, ListKind};
 use ack_api::decision::{Decision, Edit};
 use ack_api::memory::{Memory, Status};
@@ -68,6 +69,22 @@ pub fn joined<'a>(
         return Ok(Joined::undecided(stored));
     }
     rule.join(&id(row)?, stored, || decisions::digest(row, source))
+}
+
+/// What the numbers of the review queue need of a row.
+///
+/// # Errors
+/// The error from SQLite.
+pub fn dated(row: &Row<'_>, joined: &Joined<'_>) -> rusqlite::Result<Dated> {
+    let reviewed = match joined.decision {
+        Some(decision) => decision.time.parse().ok(),
+        None => values::instant(row.get_ref(Field::ReviewedAt.position())?),
+    };
+    Ok(Dated {
+        status: joined.status,
+        created: first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?,
+        reviewed,
+    })
 }
 
 /// The public id of a row for answers: safe to print, at most 200 characters, empty if the row has

@@ -121,6 +121,66 @@ pub fn merge_base(
     Err(Unknown::OutOfTime)
 }
 
+/// How many commits changed each of some files after an instant (in seconds since 1970): the
+/// commits that are checked out, one after the other by their first parents. A merge counts as one.
+///
+/// # Errors
+/// A commit or a tree cannot be read, or there are more than five thousand.
+pub fn commits_since(
+    objects: &mut Objects<'_>,
+    head: ObjectId,
+    paths: &[String],
+    since: i64,
+) -> Result<Vec<u32>, Unknown> {
+    let mut counts = vec![0; paths.len()];
+    let mut commit = objects.commit(head)?;
+    for _ in 0..MAX_COMMITS {
+        if commit.time <= since {
+            return Ok(counts);
+        }
+        let before = match commit.parents.first() {
+            Some(parent) => match objects.commit(*parent) {
+                Ok(parent) => Some(parent),
+                Err(Unknown::Unreadable) if objects.is_shallow() => return Err(Unknown::Shallow),
+                Err(unknown) => return Err(unknown),
+            },
+            None => None,
+        };
+        let old = before.as_ref().map(|before| before.tree);
+        if old != Some(commit.tree) {
+            for (path, count) in paths.iter().zip(&mut counts) {
+                *count += u32::from(differs(objects, old, commit.tree, path)?);
+            }
+        }
+        match before {
+            Some(before) => commit = before,
+            None => return Ok(counts),
+        }
+    }
+    Err(Unknown::OutOfTime)
+}
+
+/// Whether a file is not the same in two trees.
+fn differs(
+    objects: &mut Objects<'_>,
+    old: Option<ObjectId>,
+    new: ObjectId,
+    path: &str,
+) -> Result<bool, Unknown> {
+    let (mut old, mut new) = (old, Some(new));
+    for part in path.split('/') {
+        if old == new {
+            return Ok(false);
+        }
+        let mut item = |tree: Option<ObjectId>| -> Result<Option<ObjectId>, Unknown> {
+            let Some(tree) = tree else { return Ok(None) };
+            Ok(objects.tree(tree)?.get(part).map(|item| item.id))
+        };
+        (old, new) = (item(old)?, item(new)?);
+    }
+    Ok(old != new)
+}
+
 /// Collects the files that differ between two trees.
 fn compare_trees(
     objects: &mut Objects<'_>,

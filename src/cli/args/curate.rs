@@ -47,6 +47,17 @@ pub struct ChosenArgs {
     pub decide: DecideArgs,
 }
 
+/// Arguments of `stage`.
+#[derive(Debug, Clone, Args)]
+pub struct StageArgs {
+    /// Out of the review queue until this day: a date, tomorrow, or in how long (7d, 2w, 3m)
+    #[arg(long, value_name = "DAY", value_parser = super::day::later)]
+    pub until: Option<String>,
+    /// Which memories.
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
+}
+
 /// Arguments of `merge`.
 #[derive(Debug, Clone, Args)]
 pub struct MergeArgs {

@@ -1,6 +1,6 @@
 //! Days as people write them: a date, `today`, `yesterday`, or how long ago.
 
-use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use jiff::{Span, Timestamp, ToSpan, civil::Date, tz::TimeZone};
 
 /// Reads a day for `--since` and `--until`; it is given on as `YYYY-MM-DD`. Days are those of UTC,
 /// as in requests.
@@ -10,6 +10,25 @@ pub(super) fn day(text: &str) -> Result<String, String> {
         "use a date such as 2026-02-28, today, yesterday, or how long ago: 7d, 2w, 3m, 1y"
             .to_owned()
     })
+}
+
+/// Reads the day until which something is put off: a date, `tomorrow`, or in how long. It is given
+/// on as `YYYY-MM-DD`.
+pub(super) fn later(text: &str) -> Result<String, String> {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    read_later(text, today).ok_or_else(|| {
+        "use a day to come such as 2027-02-28, tomorrow, or in how long: 7d, 2w, 3m, 1y".to_owned()
+    })
+}
+
+fn read_later(text: &str, today: Date) -> Option<String> {
+    let text = text.trim().to_lowercase();
+    let day = match text.strip_prefix("in ").unwrap_or(&text).trim() {
+        "tomorrow" => today.tomorrow().ok()?,
+        text if is_dated(text) => text.parse().ok()?,
+        text => today.checked_add(span(text)?).ok()?,
+    };
+    (day > today && day.year() > 0).then(|| day.to_string())
 }
 
 fn read(text: &str, today: Date) -> Option<String> {
@@ -22,21 +41,24 @@ fn read(text: &str, today: Date) -> Option<String> {
     let span = match text {
         "today" => 0.days(),
         "yesterday" => 1.day(),
-        _ => {
-            let end = text.find(|c: char| !c.is_ascii_digit())?;
-            let (number, unit) = text.split_at_checked(end)?;
-            let number: i64 = number.parse().ok().filter(|number| *number < 10_000)?;
-            match unit.trim() {
-                "d" | "day" | "days" => number.days(),
-                "w" | "week" | "weeks" => number.weeks(),
-                "m" | "mo" | "month" | "months" => number.months(),
-                "y" | "year" | "years" => number.years(),
-                _ => return None,
-            }
-        }
+        _ => span(text)?,
     };
     let day = today.checked_sub(span).ok()?;
     (day.year() > 0).then(|| day.to_string())
+}
+
+/// How long: a number and a unit.
+fn span(text: &str) -> Option<Span> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let number: i64 = number.parse().ok().filter(|number| *number < 10_000)?;
+    Some(match unit.trim() {
+        "d" | "day" | "days" => number.days(),
+        "w" | "week" | "weeks" => number.weeks(),
+        "m" | "mo" | "month" | "months" => number.months(),
+        "y" | "year" | "years" => number.years(),
+        _ => return None,
+    })
 }
 
 fn is_dated(text: &str) -> bool {
@@ -51,6 +73,32 @@ fn is_dated(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_to_come_is_written_in_many_ways() {
+        let today: Date = "2026-01-31".parse().unwrap();
+        let read = |text| read_later(text, today);
+        for (text, day) in [
+            ("2026-02-28", "2026-02-28"),
+            ("Tomorrow", "2026-02-01"),
+            ("2w", "2026-02-14"),
+            ("in 2 weeks", "2026-02-14"),
+            ("1m", "2026-02-28"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(day), "{text}");
+        }
+        for text in [
+            "2026-01-31",
+            "2026-02-30",
+            "0d",
+            "yesterday",
+            "7",
+            "soon",
+            "",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_day_is_written_in_many_ways() {

@@ -10,6 +10,7 @@ use super::signals::Signals;
 use crate::service::engine::Service;
 use crate::service::error::Error;
 use ack_api::memory::StatusFilter;
+use ack_api::queue::Flow;
 use ack_api::{ContextRequest, ContextResponse};
 
 /// A session's start waits no longer than this for a store that is locked.
@@ -37,6 +38,8 @@ pub struct Brief {
     pub served: usize,
     /// How many wait for review in all of them.
     pub waiting: u64,
+    /// What came into the review queue of the project's scope and left it lately.
+    pub flow: Flow,
     /// Some of these memories are from a store that keeps no status, whose notes count as approved
     /// unreviewed.
     pub unreviewed: bool,
@@ -62,12 +65,14 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         others: request.others,
         sessions: request.sessions,
         timeout: LOCK_TIMEOUT,
+        now: (service.config.clock)(),
     };
     let choice = choose(&mut selection, signals, limits, &mut notes)?;
     Ok(Brief {
         unreviewed: choice.unreviewed,
         served: choice.served,
         waiting: choice.waiting,
+        flow: choice.flow,
         shared_ids: choice.shared_ids,
         context: ContextResponse {
             project: super::project_info(&selection.current),

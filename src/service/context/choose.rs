@@ -19,6 +19,7 @@ use crate::service::error::Error;
 use crate::service::open::{missing_status, note_locks, unavailable};
 use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
+use ack_api::queue::Flow;
 use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
@@ -40,6 +41,8 @@ pub(super) struct Limits {
     pub sessions: bool,
     /// How long a locked store is waited for.
     pub timeout: Duration,
+    /// The present, for the review queue.
+    pub now: jiff::Timestamp,
 }
 
 /// What was chosen.
@@ -50,6 +53,8 @@ pub(super) struct Choice {
     pub sessions: Vec<SessionEntry>,
     /// What waits for review in the project's scope.
     pub pending: Option<Pending>,
+    /// What came into that scope's queue and left it lately.
+    pub flow: Flow,
     /// How many memories the scopes would serve.
     pub served: usize,
     /// How many wait for review in all of them.
@@ -76,6 +81,7 @@ pub(super) fn choose(
         words: &terms.words,
         sessions: limits.sessions,
         timeout: limits.timeout,
+        now: limits.now,
     };
     let read = outlines::read(selection, reading, notes)?;
     let mut chooser = Chooser {
@@ -111,8 +117,11 @@ pub(super) fn choose(
     if let (Some(pending), true) = (&pending, own.is_empty()) {
         note_pending(selection, &read, pending.count, notes);
     }
+    let own_name = selection.current.scope.as_ref().map(|own| &own.name);
+    let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
     note_locks(read.iter().map(|read| &*read.scope), notes);
     Ok(Choice {
+        flow: own_read.map(|read| read.outlines.flow).unwrap_or_default(),
         waiting: read.iter().map(|read| read.outlines.pending).sum(),
         served: read.iter().map(|read| read.outlines.served.len()).sum(),
         sessions: recent(

@@ -36,6 +36,8 @@ pub(super) struct Reading<'a> {
     pub sessions: bool,
     /// How long a locked store is waited for.
     pub timeout: Duration,
+    /// The present, for the review queue.
+    pub now: jiff::Timestamp,
 }
 
 /// Reads every scope of a selection in outline. A scope that cannot be read leaves the selection,
@@ -85,7 +87,7 @@ fn read_one(
     reading: Reading<'_>,
 ) -> Result<(Outlines, Vec<RecentSession>), StoreError> {
     scope.store.full_scan(reading.timeout, |snapshot| {
-        let mut outlines = snapshot.outlines(StatusFilter::Approved, reading.words)?;
+        let mut outlines = snapshot.outlines(StatusFilter::Approved, reading.words, reading.now)?;
         if !reading.sessions {
             return Ok((outlines, Vec::new()));
         }

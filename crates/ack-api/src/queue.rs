@@ -1,0 +1,271 @@
+//! The numbers of the review queue: how much waits, how old it is, and whether people keep up.
+
+use std::fmt;
+
+use jiff::{Timestamp, ToSpan};
+
+use crate::memory::Status;
+
+/// How many days the pace of the queue is measured over.
+pub const PACE_DAYS: i64 = 7;
+/// A queue this short never counts as outrun.
+const MAX_CALM: u64 = 50;
+/// It is outrun if this many times as many memories come as are decided.
+const OUTRUN_FACTOR: u64 = 3;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// When the days began over which the pace is measured.
+pub fn pace_began(now: Timestamp) -> Timestamp {
+    now.checked_sub((PACE_DAYS * 24).hours()).unwrap_or(now)
+}
+
+/// How many memories came into the queue and left it in the last [`PACE_DAYS`] days.
+///
+/// A memory came if it was written in these days, and waits or was reviewed. It left if it was
+/// reviewed in these days, and does not wait. One that waits again because its text changed left
+/// nothing and came when it was written: no store says when the text changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// How many came.
+    pub came: u64,
+    /// How many were decided.
+    pub decided: u64,
+}
+
+impl Flow {
+    /// Counts a memory by its status, when it was written and when it was reviewed.
+    pub fn count(
+        &mut self,
+        status: Status,
+        created: Option<Timestamp>,
+        reviewed: Option<Timestamp>,
+        began: Timestamp,
+    ) {
+        let waits = status == Status::Staging;
+        let is_recent = |time: Option<Timestamp>| time.is_some_and(|time| time >= began);
+        self.came += u64::from(is_recent(created) && (waits || reviewed.is_some()));
+        self.decided += u64::from(is_recent(reviewed) && !waits);
+    }
+
+    /// Whether so much comes, and so much waits, that the queue will not be worked off: three times
+    /// as many came as were decided, and more than fifty wait.
+    pub const fn outruns(self, waiting: u64) -> bool {
+        waiting > MAX_CALM && self.came > 0 && self.came >= self.decided * OUTRUN_FACTOR
+    }
+}
+
+/// The numbers of a queue. [`fmt::Display`] says them in one line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueNumbers {
+    /// How many memories wait.
+    pub waiting: u64,
+    /// How many more were put off until a later day.
+    pub put_off: u64,
+    /// The median age of those that wait, in days. Memories without a date have no age.
+    pub median_days: Option<i64>,
+    /// The age of the oldest, in days.
+    pub oldest_days: Option<i64>,
+    /// What came and went lately.
+    pub flow: Flow,
+}
+
+/// How long a queue takes at its present pace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Nothing came and nothing was decided.
+    Still,
+    /// So many days.
+    Days(u64),
+    /// It does not get shorter: by so many memories in [`PACE_DAYS`] days.
+    Grows(u64),
+}
+
+impl QueueNumbers {
+    /// How long the queue takes if as many memories come and are decided every day as lately.
+    pub fn pace(&self) -> Pace {
+        let Flow { came, decided } = self.flow;
+        let days = PACE_DAYS.unsigned_abs();
+        match decided.checked_sub(came) {
+            _ if came == 0 && decided == 0 => Pace::Still,
+            Some(shorter @ 1..) => Pace::Days((self.waiting * days).div_ceil(shorter)),
+            _ => Pace::Grows(came - decided),
+        }
+    }
+}
+
+impl QueueNumbers {
+    /// What a line about the queue goes on with: how many were put off, and in a line of its own
+    /// the pace. Empty if there is nothing to say.
+    pub fn pace_in_words(&self) -> String {
+        let mut words = match self.put_off {
+            0 => String::new(),
+            put_off => format!("; {put_off} put off"),
+        };
+        let Flow { came, decided } = self.flow;
+        let pace = match self.pace() {
+            Pace::Still => return words,
+            _ if self.waiting == 0 => return words,
+            Pace::Days(left) => {
+                let left = days(i64::try_from(left).unwrap_or(i64::MAX));
+                format!("at this pace the rest takes {left}")
+            }
+            Pace::Grows(0) => "at this pace it stays as long as it is".to_owned(),
+            Pace::Grows(more) => format!("it grows by {more} in {}", days(PACE_DAYS)),
+        };
+        words.push_str(&format!(
+            "\nin {}: {came} came, {decided} decided; {pace}",
+            days(PACE_DAYS)
+        ));
+        words
+    }
+}
+
+impl fmt::Display for QueueNumbers {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.waiting {
+            0 => out.write_str("nothing waits for review")?,
+            1 => out.write_str("1 memory waits for review")?,
+            many => write!(out, "{many} memories wait for review")?,
+        }
+        if let (Some(median), Some(oldest)) = (self.median_days, self.oldest_days) {
+            write!(
+                out,
+                "; median age {}, oldest {}",
+                days(median),
+                days(oldest)
+            )?;
+        }
+        out.write_str(&self.pace_in_words())
+    }
+}
+
+fn days(days: i64) -> String {
+    if days == 1 {
+        "1 day".to_owned()
+    } else {
+        format!("{days} days")
+    }
+}
+
+/// Counts a queue, memory by memory.
+#[derive(Debug, Clone)]
+pub struct QueueCount {
+    now: Timestamp,
+    began: Timestamp,
+    waiting: u64,
+    put_off: u64,
+    ages: Vec<i64>,
+    flow: Flow,
+}
+
+impl QueueCount {
+    /// Nothing counted yet.
+    pub fn new(now: Timestamp) -> Self {
+        Self {
+            now,
+            began: pace_began(now),
+            waiting: 0,
+            put_off: 0,
+            ages: Vec::new(),
+            flow: Flow::default(),
+        }
+    }
+
+    /// Counts a memory by its status, when it was written and when it was reviewed, and whether
+    /// it was put off.
+    pub fn count(
+        &mut self,
+        status: Status,
+        created: Option<Timestamp>,
+        reviewed: Option<Timestamp>,
+        is_put_off: bool,
+    ) {
+        self.flow.count(status, created, reviewed, self.began);
+        if status != Status::Staging {
+            return;
+        }
+        if is_put_off {
+            self.put_off += 1;
+            return;
+        }
+        self.waiting += 1;
+        let age = |created: Timestamp| {
+            let seconds = self.now.as_second() - created.as_second();
+            (seconds / SECONDS_PER_DAY).max(0)
+        };
+        self.ages.extend(created.map(age));
+    }
+
+    /// The numbers.
+    pub fn numbers(mut self) -> QueueNumbers {
+        self.ages.sort_unstable();
+        QueueNumbers {
+            waiting: self.waiting,
+            put_off: self.put_off,
+            median_days: self.ages.get(self.ages.len() / 2).copied(),
+            oldest_days: self.ages.last().copied(),
+            flow: self.flow,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(waiting: u64, came: u64, decided: u64) -> QueueNumbers {
+        QueueNumbers {
+            waiting,
+            flow: Flow { came, decided },
+            ..QueueNumbers::default()
+        }
+    }
+
+    #[test]
+    fn the_pace_is_what_is_decided_beyond_what_comes() {
+        assert_eq!(numbers(14, 0, 7).pace(), Pace::Days(14));
+        assert_eq!(numbers(10, 3, 6).pace(), Pace::Days(24));
+        assert_eq!(numbers(10, 6, 6).pace(), Pace::Grows(0));
+        assert_eq!(numbers(10, 9, 2).pace(), Pace::Grows(7));
+        assert_eq!(numbers(10, 0, 0).pace(), Pace::Still);
+    }
+
+    #[test]
+    fn a_queue_is_outrun_by_three_times_the_outflow_and_more_than_fifty() {
+        let outrun = |waiting, came, decided| Flow { came, decided }.outruns(waiting);
+        assert!(outrun(51, 30, 10) && outrun(51, 1, 0));
+        assert!(!outrun(50, 30, 10) && !outrun(51, 29, 10) && !outrun(51, 0, 0));
+    }
+
+    #[test]
+    fn a_queue_is_counted_and_said_in_a_line_or_two() {
+        let now: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
+        let ago = |days: i64| Some(now - (days * 24).hours());
+        let mut count = QueueCount::new(now);
+        count.count(Status::Staging, ago(21), None, false);
+        count.count(Status::Staging, ago(9), None, false);
+        count.count(Status::Staging, ago(2), None, false);
+        count.count(Status::Staging, ago(40), None, true);
+        count.count(Status::Approved, ago(30), ago(6), false);
+        count.count(Status::Rejected, ago(1), ago(1), false);
+        // Approved when it was written, and decided long ago: neither came nor went.
+        count.count(Status::Approved, ago(1), None, false);
+        count.count(Status::Approved, ago(90), ago(8), false);
+        let numbers = count.numbers();
+        let flow = Flow {
+            came: 2,
+            decided: 2,
+        };
+        assert_eq!(
+            (numbers.waiting, numbers.put_off, numbers.flow),
+            (3, 1, flow)
+        );
+        assert_eq!(
+            numbers.to_string(),
+            "3 memories wait for review; median age 9 days, oldest 21 days; 1 put off\n\
+             in 7 days: 2 came, 2 decided; at this pace it stays as long as it is"
+        );
+        let empty = QueueCount::new(now).numbers().to_string();
+        assert_eq!(empty, "nothing waits for review");
+    }
+}

@@ -1,0 +1,219 @@
+//! The names in a memory's text: what stands between backticks or is written as no ordinary word
+//! is, and whether it occurs in the working tree.
+
+use std::time::Instant;
+
+use ack_api::memory::Memory;
+use ack_sys::files;
+use aho_corasick::AhoCorasick;
+use serde::Serialize;
+
+use super::tree::WorkTree;
+
+/// How many names of a memory are looked for.
+const MAX_NAMES: usize = 40;
+/// The shortest and the longest name.
+const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=80;
+/// The largest file that is read: larger ones are data, or made by programs.
+const MAX_FILE_BYTES: u64 = 512 << 10;
+/// How much of a narrative is searched for names.
+const MAX_TEXT_BYTES: usize = 32 << 10;
+/// What may stand around a name and does not belong to it.
+const AROUND: [char; 17] = [
+    '.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '"', '\'', '<', '>', '`',
+];
+
+/// A name that a memory cites.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CitedName {
+    /// The name.
+    pub name: String,
+    /// Whether it occurs in the files of the tree, or as one of their paths; `None` if it was not
+    /// found and not every file was read.
+    pub occurs: Option<bool>,
+}
+
+/// The names that a memory cites, and how far they were looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NamesLook {
+    /// The names, in the order of the text.
+    pub names: Vec<CitedName>,
+    /// Every file of the tree was read, but for large ones and the folders that programs fill.
+    pub is_complete: bool,
+}
+
+impl WorkTree {
+    /// Looks for the names of a memory in the tree, within the bounds of the tree.
+    pub fn names(&self, memory: &Memory) -> NamesLook {
+        let names = of(memory);
+        if names.is_empty() {
+            return NamesLook {
+                names: Vec::new(),
+                is_complete: true,
+            };
+        }
+        let Ok(finder) = AhoCorasick::new(names.iter().map(|name| needle(name))) else {
+            return NamesLook::default();
+        };
+        let mut found = vec![false; names.len()];
+        let bounds = self.bounds();
+        let end = Instant::now() + bounds.time;
+        let listing = self.listing();
+        let mut is_complete = listing.is_complete;
+        let mut left = bounds.bytes;
+        let mark = |text: &[u8], found: &mut Vec<bool>| {
+            for hit in finder.find_overlapping_iter(text) {
+                if let Some(slot) = found.get_mut(hit.pattern().as_usize()) {
+                    *slot = true;
+                }
+            }
+        };
+        for entry in &listing.entries {
+            mark(entry.path.as_bytes(), &mut found);
+        }
+        for entry in &listing.entries {
+            if found.iter().all(|found| *found) {
+                break;
+            }
+            if entry.path.ends_with('/') || entry.length == 0 || entry.length > MAX_FILE_BYTES {
+                continue;
+            }
+            if entry.length > left || Instant::now() >= end {
+                is_complete = false;
+                break;
+            }
+            left -= entry.length;
+            let path = self.absolute(&entry.path);
+            // It may have become a link since it was listed.
+            let is_file = std::fs::symlink_metadata(&path).is_ok_and(|now| now.is_file());
+            match files::read(&path, MAX_FILE_BYTES) {
+                Ok(text) if is_file && !text.contains(&0) => mark(&text, &mut found),
+                Ok(_) => {}
+                Err(_) => is_complete = false,
+            }
+        }
+        let names = names.into_iter().zip(found).map(|(name, found)| CitedName {
+            name,
+            occurs: match found {
+                true => Some(true),
+                false => is_complete.then_some(false),
+            },
+        });
+        NamesLook {
+            names: names.collect(),
+            is_complete,
+        }
+    }
+}
+
+/// What is looked for of a name: of a qualified one (`pay::Job::run`) the last part, as each file
+/// writes the rest in its own way.
+fn needle(name: &str) -> &str {
+    let call = name.split('(').next().unwrap_or(name);
+    let last = call.rsplit("::").next().unwrap_or(call);
+    if last.chars().count() >= *NAME_CHARS.start() {
+        last
+    } else {
+        call
+    }
+}
+
+/// The names in a memory, each once.
+fn of(memory: &Memory) -> Vec<String> {
+    let narrative = memory.narrative.as_deref().unwrap_or_default();
+    let narrative = narrative
+        .get(..narrative.floor_char_boundary(MAX_TEXT_BYTES))
+        .unwrap_or_default();
+    let texts = [Some(memory.title.as_str()), memory.subtitle.as_deref()]
+        .into_iter()
+        .flatten()
+        .chain(memory.facts.iter().map(String::as_str))
+        .chain([narrative]);
+    let mut names: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        let fits = NAME_CHARS.contains(&name.chars().count());
+        if fits && names.len() < MAX_NAMES && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    for text in texts {
+        // Every second part stands between backticks.
+        for (number, part) in text.split('`').enumerate() {
+            let is_quoted = number % 2 == 1;
+            if is_quoted && !part.contains(char::is_whitespace) {
+                add(part.trim_matches(AROUND));
+                continue;
+            }
+            for word in part.split_whitespace() {
+                let word = word.trim_matches(AROUND);
+                if is_name(word) {
+                    add(word);
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Whether a word is written as no ordinary one is: `snake_case`, `CamelCase`, `a/path.rs`,
+/// `--flag`, `pay::Job`.
+fn is_name(word: &str) -> bool {
+    if word.contains("://") || !word.chars().any(char::is_alphabetic) {
+        return false;
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:\\$@#".contains(c);
+    if !word.chars().all(is_plain) {
+        return false;
+    }
+    let is_flag = word
+        .strip_prefix("--")
+        .is_some_and(|rest| rest.len() > 1 && !rest.starts_with('-'));
+    let has_inner = |mark: &str| {
+        word.split_once(mark)
+            .is_some_and(|(before, after)| !before.is_empty() && !after.is_empty())
+    };
+    let is_path = word.contains('/') && word.contains('.') && has_inner("/");
+    let is_camel = word
+        .chars()
+        .zip(word.chars().skip(1))
+        .any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    is_flag || is_path || is_camel || has_inner("_") || has_inner("::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_no_ordinary_word_looks_like() {
+        for name in [
+            "retry_policy",
+            "PayoutJob",
+            "useState",
+            "--no-verify",
+            "src/pay/job.rs",
+            "pay::Job::run",
+            "MAX_RETRIES",
+        ] {
+            assert!(is_name(name), "{name}");
+        }
+        for word in [
+            "Payout",
+            "HTTP",
+            "and/or",
+            "e.g.",
+            "2026-01-01",
+            "--",
+            "---",
+            "well-known",
+            "_",
+            "https://example.com/a_b",
+            "10/20",
+            "it's",
+        ] {
+            assert!(!is_name(word), "{word}");
+        }
+        assert_eq!(needle("pay::Job::run_all()"), "run_all");
+        assert_eq!(needle("a::io"), "a::io");
+    }
+}

@@ -1,0 +1,319 @@
+//! A working tree, and the files in it.
+
+use std::cell::OnceCell;
+use std::fs::{self, Metadata};
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ack_search::file_pattern::{glob_matches, is_glob, normalize};
+use ack_worktree::history::commits_since;
+use ack_worktree::objects::Objects;
+use ack_worktree::repository::Repository;
+use jiff::Timestamp;
+
+use crate::scope::resolve::Current;
+
+/// Folders that programs fill. What is in them is not the project's.
+const SKIPPED_FOLDERS: [&str; 12] = [
+    ".git",
+    ".hg",
+    ".venv",
+    "__pycache__",
+    "build",
+    "dist",
+    "node_modules",
+    "out",
+    "site-packages",
+    "target",
+    "vendor",
+    "venv",
+];
+/// The deepest folder that is listed.
+const MAX_DEPTH: usize = 32;
+
+/// How much may be looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// How long a look takes.
+    pub time: Duration,
+    /// How many files and folders are listed.
+    pub entries: usize,
+    /// How many bytes are read.
+    pub bytes: u64,
+}
+
+impl Bounds {
+    /// For an answer to an agent, who waits.
+    pub const ANSWER: Self = Self {
+        time: Duration::from_millis(15),
+        entries: 20_000,
+        bytes: 0,
+    };
+    /// For a person who reviews.
+    pub const REVIEW: Self = Self {
+        time: Duration::from_millis(400),
+        entries: 100_000,
+        bytes: 64 << 20,
+    };
+}
+
+/// A file of the tree.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// Its path from the top, with `/`; a folder ends with one.
+    pub path: String,
+    /// The same in lower case.
+    pub folded: String,
+    /// The length of a file.
+    pub length: u64,
+}
+
+/// The files of a tree, as far as they were listed.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub entries: Vec<Entry>,
+    /// Everything was listed, but for the folders that programs fill.
+    pub is_complete: bool,
+}
+
+/// What a path names.
+pub(super) enum Found {
+    /// A file or folder.
+    There(Metadata),
+    /// Nothing.
+    Nothing,
+    /// Nobody looked, because a link or an error is on the way.
+    Unknown,
+}
+
+/// A project's working tree. Its listing is made once, when it is first needed.
+#[derive(Debug)]
+pub struct WorkTree {
+    top: PathBuf,
+    /// The project's folder from the top, without a last `/`; empty at the top.
+    inner: String,
+    /// Absolute folders under which memories name the same files, in lower case.
+    roots: Vec<String>,
+    /// The name of the repository's folder, in lower case.
+    name: String,
+    bounds: Bounds,
+    listing: OnceCell<Listing>,
+    repository: Option<Repository>,
+}
+
+impl WorkTree {
+    /// The working tree of the current project; `None` without a folder.
+    pub fn of(current: &Current, bounds: Bounds) -> Option<Self> {
+        if current.folder.as_os_str().is_empty() || !current.folder.is_dir() {
+            return None;
+        }
+        let (top, main) = match &current.repository {
+            Some(repository) => (&repository.work_tree, &repository.main),
+            None => (&current.folder, &current.folder),
+        };
+        let mut tree = Self::new(top, main, &current.folder, bounds);
+        tree.repository.clone_from(&current.repository);
+        Some(tree)
+    }
+
+    /// The working tree at `top`. Memories may name its files from the folder `main` too, and from
+    /// the project's `folder` inside it.
+    pub fn new(top: &Path, main: &Path, folder: &Path, bounds: Bounds) -> Self {
+        let form = |path: &Path| {
+            let path = path.to_string_lossy();
+            normalize(&path).trim_end_matches('/').to_lowercase()
+        };
+        let inner = folder.strip_prefix(top).unwrap_or(Path::new(""));
+        let mut roots = vec![form(top), form(main)];
+        roots.retain(|root| !root.is_empty());
+        roots.dedup();
+        let name = main.file_name().unwrap_or_default();
+        Self {
+            top: top.to_owned(),
+            inner: inner.to_string_lossy().into_owned(),
+            roots,
+            name: name.to_string_lossy().to_lowercase(),
+            bounds,
+            listing: OnceCell::new(),
+            repository: None,
+        }
+    }
+
+    pub(super) const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// The path of an entry of a memory's files from the top of the tree; `None` if it leads out of
+    /// it.
+    pub(super) fn inside(&self, entry: &str) -> Option<String> {
+        let entry = normalize(entry);
+        if entry.contains("://") {
+            return None;
+        }
+        let folded = entry.to_lowercase();
+        let is_absolute = folded.starts_with(['/', '~']) || folded.as_bytes().get(1) == Some(&b':');
+        if !is_absolute {
+            return lexical(&entry);
+        }
+        if folded.len() != entry.len() {
+            return None;
+        }
+        let own = self.roots.iter().find_map(|root| {
+            let rest = folded.strip_prefix(root.as_str())?;
+            rest.starts_with('/').then_some(root.len() + 1)
+        });
+        // Another clone, or another person's.
+        let elsewhere = || {
+            let part = format!("/{}/", self.name);
+            let at = folded.rfind(&part).filter(|_| part.len() > 2)?;
+            Some(at + part.len())
+        };
+        lexical(entry.get(own.or_else(elsewhere)?..)?)
+    }
+
+    /// What a path from the top names. Links are not followed.
+    pub(super) fn look(&self, path: &str) -> Found {
+        let mut here = self.top.clone();
+        let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
+        if parts.peek().is_none() {
+            return Found::Unknown;
+        }
+        while let Some(part) = parts.next() {
+            here.push(part);
+            match fs::symlink_metadata(&here) {
+                Ok(metadata) if parts.peek().is_none() => return Found::There(metadata),
+                Ok(metadata) if metadata.is_dir() => {}
+                // What is behind a link may be outside the tree.
+                Ok(metadata) if metadata.is_symlink() => return Found::Unknown,
+                Ok(_) => return Found::Nothing,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return Found::Nothing;
+                }
+                Err(_) => return Found::Unknown,
+            }
+        }
+        Found::Unknown
+    }
+
+    /// The paths from the top that an entry may mean: from the top, and from the project's folder.
+    pub(super) fn readings(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
+        let inner = (!self.inner.is_empty()).then(|| format!("{}/{inside}", self.inner));
+        [Some(inside.to_owned()), inner].into_iter().flatten()
+    }
+
+    /// Whether the listing holds what an entry names: by a glob, or by the end of a path. Case does
+    /// not matter. `None` if that is not known.
+    pub(super) fn lists(&self, inside: &str) -> Option<bool> {
+        let listing = self.listing();
+        let wanted = inside.to_lowercase();
+        let wanted = wanted.trim_end_matches('/');
+        let is_glob = is_glob(wanted);
+        let is_named = |entry: &Entry| {
+            let path = entry.folded.trim_end_matches('/');
+            if is_glob && self.readings(wanted).any(|glob| glob_matches(&glob, path)) {
+                return true;
+            }
+            let before = path.strip_suffix(wanted);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        if listing.entries.iter().any(is_named) {
+            return Some(true);
+        }
+        let is_skipped = |part: &str| SKIPPED_FOLDERS.contains(&part);
+        (listing.is_complete && !wanted.split('/').any(is_skipped)).then_some(false)
+    }
+
+    /// How many commits changed each of some files after an instant; `None` without a repository,
+    /// or if its history cannot be read in time.
+    pub fn commits_since(&self, files: &[String], made: Timestamp) -> Option<Vec<u32>> {
+        let repository = self.repository.as_ref()?;
+        let mut objects = Objects::open(repository, Instant::now() + self.bounds.time).ok()?;
+        let head = objects.head().ok()??;
+        // What is nowhere counts no commits; positions stay those of the entries.
+        let paths: Vec<String> = files
+            .iter()
+            .map(|entry| {
+                let inside = self.inside(entry).unwrap_or_default();
+                let is_there = |path: &String| matches!(self.look(path), Found::There(_));
+                self.readings(&inside).find(is_there).unwrap_or(inside)
+            })
+            .collect();
+        commits_since(&mut objects, head, &paths, made.as_second()).ok()
+    }
+
+    /// The files of the tree.
+    pub(super) fn listing(&self) -> &Listing {
+        self.listing
+            .get_or_init(|| list(&self.top, self.bounds, Instant::now() + self.bounds.time))
+    }
+
+    /// The absolute path of a file.
+    pub(super) fn absolute(&self, path: &str) -> PathBuf {
+        self.top.join(path)
+    }
+}
+
+/// A relative path without `.` and `..`; `None` if it leads out, or is nothing.
+fn lexical(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(part) => parts.push(part.to_str()?),
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+/// Lists a tree, folder by folder from the top, so that what is cut off is deep.
+fn list(top: &Path, bounds: Bounds, end: Instant) -> Listing {
+    let mut listing = Listing::default();
+    let mut folders = vec![String::new()];
+    for _ in 0..MAX_DEPTH {
+        let mut below = Vec::new();
+        for folder in &folders {
+            let Ok(entries) = fs::read_dir(top.join(folder)) else {
+                return listing;
+            };
+            for entry in entries {
+                if listing.entries.len() >= bounds.entries || Instant::now() >= end {
+                    return listing;
+                }
+                let Ok(entry) = entry else { return listing };
+                let name = entry.file_name();
+                let Ok(kind) = entry.file_type() else {
+                    return listing;
+                };
+                // A name that is not text is named by no memory.
+                let Some(name) = name.to_str() else { continue };
+                if kind.is_dir() && SKIPPED_FOLDERS.contains(&name) {
+                    continue;
+                }
+                let mark = if kind.is_dir() { "/" } else { "" };
+                let path = format!("{folder}{name}{mark}");
+                if kind.is_dir() {
+                    below.push(path.clone());
+                }
+                let is_read = kind.is_file() && bounds.bytes > 0;
+                listing.entries.push(Entry {
+                    folded: path.to_lowercase(),
+                    length: match entry.metadata() {
+                        Ok(metadata) if is_read => metadata.len(),
+                        _ => 0,
+                    },
+                    path,
+                });
+            }
+        }
+        if below.is_empty() {
+            listing.is_complete = true;
+            return listing;
+        }
+        folders = below;
+    }
+    listing
+}

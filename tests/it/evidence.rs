@@ -1,0 +1,231 @@
+//! What of a memory's files and names is in a working tree.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use ack_memory::evidence::{Bounds, FileState, Since, WorkTree};
+use ack_store::Store;
+use jiff::{Timestamp, ToSpan};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{Root, memory};
+
+fn tree() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "services/pay/src/payout.rs",
+        "fn retry_payout() { PayoutJob::run() }\n",
+    );
+    write("services/pay/migrations/004_lock.sql", "ALTER TABLE x\n");
+    write("app/[id]/page.tsx", "export default 1\n");
+    write("README.md", "run with --no-verify\n");
+    write("target/debug/built.rs", "fn only_in_target() {}\n");
+    folder
+}
+
+fn look(folder: &Path, entry: &str) -> FileState {
+    let tree = WorkTree::new(folder, folder, &folder.join("services/pay"), Bounds::REVIEW);
+    tree.cited(&[entry.to_owned()], None)[0].state
+}
+
+#[test]
+fn cited_files_are_found_however_they_are_written() {
+    let folder = tree();
+    let top = folder.path();
+    let absolute = top.join("README.md").display().to_string();
+    for entry in [
+        "services/pay/src/payout.rs",
+        "./services/pay/src/payout.rs:10-20",
+        "services\\pay\\src\\payout.rs#L3",
+        "src/payout.rs",
+        "payout.rs",
+        "Payout.rs",
+        "pay/src/payout.rs",
+        "services/pay/migrations/",
+        "migrations",
+        "services/pay/migrations/*.sql",
+        "migrations/*.sql",
+        "**/*.sql",
+        "*.sql",
+        "app/[id]/page.tsx",
+        "services/../README.md",
+        &absolute,
+    ] {
+        assert_eq!(look(top, entry), FileState::There, "{entry}");
+    }
+    for entry in [
+        "services/pay/src/refund.rs",
+        "refund.rs:7",
+        "migrations/*.py",
+        "README.md/x",
+        "old/",
+    ] {
+        assert_eq!(look(top, entry), FileState::Gone, "{entry}");
+    }
+    for entry in [
+        "../outside.rs",
+        "/etc/passwd",
+        "a/../../b",
+        "https://x.org/a.rs",
+        "~/x.rs",
+    ] {
+        assert_eq!(look(top, entry), FileState::Outside, "{entry}");
+    }
+    // What lies in folders that programs fill was not listed.
+    for entry in ["**", "", "target/x/built.rs"] {
+        assert_ne!(look(top, entry), FileState::Gone, "{entry}");
+    }
+    assert_eq!(look(top, "target/debug/built.rs"), FileState::There);
+}
+
+#[test]
+fn nothing_outside_the_tree_is_looked_at_and_what_was_not_looked_at_is_not_gone() {
+    let folder = tree();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret.rs"), "fn secret_name() {}").unwrap();
+    symlink(outside.path(), folder.path().join("link")).unwrap();
+    symlink("link", folder.path().join("loop")).unwrap();
+    symlink("loop/loop", folder.path().join("link2")).unwrap();
+    // Whether it is there is not known, whether it is there or not.
+    for entry in ["link/secret.rs", "link/other.rs", "link2/x.rs"] {
+        assert_eq!(look(folder.path(), entry), FileState::Unknown, "{entry}");
+    }
+    assert_eq!(look(folder.path(), "link"), FileState::There);
+    assert_eq!(look(folder.path(), "secret.rs"), FileState::Gone);
+    let bounds = Bounds {
+        entries: 2,
+        ..Bounds::REVIEW
+    };
+    let narrow = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
+    let gone = narrow.cited(&["src/refund.rs".to_owned()], None);
+    assert_eq!(gone[0].state, FileState::Unknown);
+    let bounds = Bounds {
+        time: Duration::ZERO,
+        ..Bounds::REVIEW
+    };
+    let hasty = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
+    let gone = hasty.cited(&["src/refund.rs".to_owned()], None);
+    assert_eq!(gone[0].state, FileState::Unknown);
+    let many: Vec<String> = (0..100).map(|n| format!("none{n}.rs")).collect();
+    let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
+    let looked = tree.cited(&many, None);
+    assert_eq!(looked[39].state, FileState::Gone);
+    assert_eq!(looked[40].state, FileState::Unknown);
+}
+
+#[test]
+fn a_file_that_was_written_before_the_memory_has_not_changed_since() {
+    let folder = tree();
+    let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
+    let since =
+        |made: Option<Timestamp>, entry: &str| tree.cited(&[entry.to_owned()], made)[0].since;
+    let now = Timestamp::now();
+    assert_eq!(since(Some(now + 1.hour()), "README.md"), Since::Unchanged);
+    assert_eq!(
+        since(Some(now - 1.hour()), "README.md"),
+        Since::WrittenLater
+    );
+    assert_eq!(since(None, "README.md"), Since::Unknown);
+    assert_eq!(since(Some(now), "services/"), Since::Unknown);
+    assert_eq!(since(Some(now), "none.rs"), Since::Unknown);
+}
+
+#[test]
+fn the_names_of_a_memory_are_looked_for_in_the_tree() {
+    let folder = tree();
+    let root = Root::new();
+    let text = "Call `retry_payout` and PayoutJob::run, never refund_job or --no-verify; \
+                only_in_target is built. See src/payout.rs and `x`.";
+    root.store(
+        "alpha",
+        &[memory("a", "A title", json!({ "narrative": text }))],
+    );
+    let path = root.scope_folder("alpha").join("memory.db");
+    let store = Store::new(path, ack_api::memory::Unreviewed::Staging);
+    let found = store
+        .snapshot(|snapshot| snapshot.by_id("a"))
+        .unwrap()
+        .unwrap();
+    let look = |bounds| {
+        let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
+        let look = tree.names(&found);
+        let names = look.names.into_iter().map(|name| (name.name, name.occurs));
+        (names.collect::<Vec<_>>(), look.is_complete)
+    };
+    let named = |name: &str, occurs| (name.to_owned(), occurs);
+    let (names, is_complete) = look(Bounds::REVIEW);
+    assert_eq!(
+        names,
+        [
+            named("retry_payout", Some(true)),
+            named("PayoutJob::run", Some(true)),
+            named("refund_job", Some(false)),
+            named("--no-verify", Some(true)),
+            named("only_in_target", Some(false)),
+            named("src/payout.rs", Some(true)),
+        ]
+    );
+    assert!(is_complete);
+    let few_bytes = Bounds {
+        bytes: 1,
+        ..Bounds::REVIEW
+    };
+    let (names, is_complete) = look(few_bytes);
+    assert!(!is_complete);
+    assert!(names.contains(&named("refund_job", None)), "{names:?}");
+}
+
+#[test]
+fn git_says_how_often_a_file_changed_since_a_memory_was_made() {
+    let folder = tree();
+    let git = |arguments: &[&str], at: &str| {
+        let status = Command::new("git")
+            .current_dir(folder.path())
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
+            .args(arguments)
+            .env("GIT_COMMITTER_DATE", at)
+            .env("GIT_AUTHOR_DATE", at)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .status()
+            .unwrap();
+        assert!(status.success());
+    };
+    git(&["init", "-q", "-b", "main"], "");
+    for (day, text) in [(1, "one"), (10, "two"), (20, "three")] {
+        fs::write(folder.path().join("services/pay/src/payout.rs"), text).unwrap();
+        fs::write(folder.path().join("other.rs"), text.repeat(2)).unwrap();
+        git(&["add", "-A"], "");
+        let at = format!("2026-03-{day:02}T00:00:00Z");
+        git(&["commit", "-q", "-m", text], &at);
+    }
+    let root = Root::new();
+    let service = root.service_with(|inputs| {
+        let project = folder.path().join("services/pay");
+        inputs.project = Some(ack_memory::config::Setting::flag("-C", project));
+    });
+    let scopes = service.registry.discover().scopes;
+    let place = &service.config.project.value;
+    let current = ack_memory::scope::resolve::current(&service.config, &scopes, place).unwrap();
+    let tree = WorkTree::of(&current, Bounds::REVIEW).unwrap();
+    let files = ["src/payout.rs:10", "README.md", "../../other.rs", "none.rs"];
+    let files = files.map(str::to_owned);
+    let counts = |day: &str| {
+        let made = format!("2026-03-{day}T12:00:00Z").parse().unwrap();
+        tree.commits_since(&files, made)
+    };
+    assert_eq!(counts("01"), Some(vec![2, 0, 0, 0]));
+    assert_eq!(counts("15"), Some(vec![1, 0, 0, 0]));
+    assert_eq!(counts("25"), Some(vec![0, 0, 0, 0]));
+    let bare = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
+    let made = "2026-03-01T00:00:00Z".parse().unwrap();
+    assert_eq!(bare.commits_since(&files, made), None);
+}

@@ -1,0 +1,150 @@
+//! The review queue: its numbers, what is put off, and when the person is told of it.
+
+use std::fmt::Write as _;
+
+use jiff::{Timestamp, ToSpan};
+use serde_json::{Value, json};
+
+use crate::cli::ack;
+use crate::context::project;
+use crate::curate::{approved, decide, log};
+use crate::hook::{event, message, start};
+use crate::support::{Root, memory};
+
+fn days_ago(days: i64) -> String {
+    (Timestamp::now() - (days * 24).hours()).to_string()
+}
+
+fn waiting(id: &str, days: i64) -> Value {
+    let fields = json!({ "status": "staging", "project": "p", "created_at": days_ago(days) });
+    memory(id, id, fields)
+}
+
+fn reviewed(id: &str, status: &str, created: i64, reviewed: i64) -> Value {
+    let fields = json!({
+        "status": status, "project": "p",
+        "created_at": days_ago(created), "reviewed_at": days_ago(reviewed),
+    });
+    memory(id, id, fields)
+}
+
+/// The head of `review --list`.
+fn head(root: &Root) -> String {
+    let told = ack(root.path(), &["review", "--list"]).ok();
+    told.split("\n\n").next().unwrap().trim().to_owned()
+}
+
+#[test]
+fn the_head_of_the_queue_says_how_much_waits_how_long_and_how_long_it_takes() {
+    let root = Root::new();
+    let ages = [30, 20, 10, 3, 2, 1];
+    let mut memories: Vec<Value> = ages
+        .iter()
+        .enumerate()
+        .map(|(n, days)| waiting(&format!("w{n}"), *days))
+        .collect();
+    memories.extend((0..5).map(|n| reviewed(&format!("done{n}"), "approved", 40, 2)));
+    memories.push(reviewed("refused", "rejected", 5, 1));
+    memories.push(reviewed("long-ago", "approved", 90, 80));
+    memories.push(memory(
+        "born-approved",
+        "x",
+        json!({ "created_at": days_ago(1) }),
+    ));
+    root.store("alpha", &memories);
+    // Four came (w3, w4, w5, refused); six were decided; w0 is decided by the log.
+    decide(root.path(), &["reject", "w0"]).ok();
+    let said = head(&root);
+    assert_eq!(
+        said,
+        "5 memories wait for review; median age 3 days, oldest 20 days\n\
+         in 7 days: 4 came, 7 decided; at this pace the rest takes 12 days"
+    );
+    // A filter chooses among them; the numbers stay those of the queue.
+    let told = ack(root.path(), &["review", "--list", "--project", "nowhere"]).ok();
+    assert!(!told.contains("w1"), "{told}");
+    let told = ack(root.path(), &["review", "--list", "--json"]).ok();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["total"], 5);
+}
+
+#[test]
+fn what_is_put_off_is_out_of_the_queue_until_its_day_and_staging_for_everybody() {
+    let root = Root::new().let_agents_review();
+    root.store(
+        "alpha",
+        &[waiting("now", 3), waiting("later", 9), waiting("past", 5)],
+    );
+    decide(root.path(), &["stage", "later", "--until", "2w"]).ok();
+    let in_two_weeks = (Timestamp::now() + (14 * 24).hours())
+        .strftime("%Y-%m-%d")
+        .to_string();
+    assert_eq!(
+        log(&root, "alpha")[0].until.as_deref(),
+        Some(in_two_weeks.as_str())
+    );
+    let said = head(&root);
+    assert!(
+        said.starts_with("2 memories wait for review; median age 5 days"),
+        "{said}"
+    );
+    assert!(said.contains("; 1 put off"), "{said}");
+    let listed = ack(root.path(), &["review", "--list"]).ok();
+    assert!(!listed.contains("later"), "{listed}");
+    // It is no more approved than before.
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+    let staged = ack(root.path(), &["query", "--status", "staging", "--json"]).ok();
+    assert!(staged.contains("\"later\""), "{staged}");
+    // A day that has come puts nothing off any more.
+    let path = root.scope_folder("alpha").join("decisions.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(&in_two_weeks, &days_ago(0)[..10])).unwrap();
+    assert!(
+        head(&root).starts_with("3 memories wait"),
+        "{}",
+        head(&root)
+    );
+    // Whole queues are put off without naming anything, and one whose text changed is back.
+    decide(
+        root.path(),
+        &["stage", "--waiting", "--yes", "--until", "2099-01-01"],
+    )
+    .ok();
+    let none = ack(root.path(), &["review", "--list"]).ok();
+    assert!(none.contains("nothing waits"), "{none}");
+    rusqlite::Connection::open(root.scope_folder("alpha").join("memory.db"))
+        .unwrap()
+        .execute_batch("UPDATE memories SET narrative = 'other' WHERE id = 'later'")
+        .unwrap();
+    let listed = ack(root.path(), &["review", "--list"]).ok();
+    assert!(
+        listed.contains("later") && !listed.contains("past"),
+        "{listed}"
+    );
+    for wrong in ["yesterday", "2020-01-01", "soon"] {
+        let refused = decide(root.path(), &["stage", "now", "--until", wrong]);
+        assert_eq!(refused.code, Some(2), "{wrong}: {}", refused.err);
+    }
+}
+
+#[test]
+fn the_person_is_told_of_a_queue_that_outruns_them() {
+    let told = |waiting_count: usize, decided: usize| {
+        let root = Root::new();
+        let mut memories: Vec<Value> = (0..waiting_count)
+            .map(|n| waiting(&format!("w{n}"), 2))
+            .collect();
+        memories.extend((0..decided).map(|n| reviewed(&format!("d{n}"), "approved", 30, 3)));
+        memories.push(memory("a", "a", json!({ "project": "p" })));
+        root.store("p", &memories);
+        let folder = project(&root, "p", "main");
+        message(start(root.path(), &event(&folder, "startup")))
+    };
+    let line = told(60, 20).unwrap();
+    let mut expected = "ack-memory: 60 of this project wait for review, ".to_owned();
+    let _ = write!(expected, "60 came and 20 were decided in 7 days. ");
+    assert_eq!(line, expected + "`ack-memory review` shows them.");
+    // Decided fast enough, or a short queue.
+    assert_eq!(told(60, 21), None);
+    assert_eq!(told(50, 0), None);
+}
