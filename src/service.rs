@@ -11,6 +11,7 @@ mod evidence;
 mod explain;
 mod get;
 pub mod labels;
+pub mod nearest;
 mod open;
 mod query;
 pub(crate) mod resources;
@@ -33,10 +34,12 @@ use self::context::about_files::{FilesBrief, FilesRequest};
 use self::context::brief::{Brief, BriefRequest};
 pub use self::engine::Service;
 pub use self::error::Error;
+pub use self::nearest::Near;
 use self::open::{OpenScope, OpenScopes};
 pub use self::resources::Listed;
 pub use self::short_id::{IdMatch, IdMatches};
 pub use self::validate::arguments;
+use ack_api::memory::Memory;
 use ack_search::inverted::Index;
 
 /// How many large scopes may lose their tables during one request.
@@ -121,6 +124,14 @@ impl Service {
     /// An unknown scope, or a store that was named and cannot be read.
     pub fn pending_review(&self, scope: Option<&str>) -> Result<Review, Error> {
         self.again(|| review::run(self, scope))
+    }
+
+    /// The approved memories of a scope that are nearest to a memory, at most three, and how it relates to each.
+    ///
+    /// # Errors
+    /// An unknown scope, or a store that cannot be read.
+    pub fn nearest_approved(&self, memory: &Memory, scope: &str) -> Result<Vec<Near>, Error> {
+        self.again(|| nearest::run(self, memory, scope))
     }
 
     /// Those of some ids that more than one of the scopes holds which a request without a scope searches.

@@ -117,7 +117,11 @@ impl<'a> Search<'a> {
         let code = match (spec.mode, like) {
             (Mode::Lexical, _) => None,
             (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.vector(doc)),
-            _ => spec.text.as_deref().and_then(encode),
+            _ => spec
+                .meaning
+                .as_deref()
+                .or(spec.text.as_deref())
+                .and_then(encode),
         };
         let words = spec
             .text

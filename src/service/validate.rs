@@ -46,6 +46,8 @@ fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
 pub struct QuerySpec {
     /// The text, if there is one.
     pub text: Option<String>,
+    /// The text whose meaning is searched for, if it is another one than that of the words.
+    pub meaning: Option<String>,
     /// The filters.
     pub filters: Filters,
     /// Results a page.
@@ -89,6 +91,7 @@ impl QuerySpec {
     pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
             text: None,
+            meaning: None,
             filters: Filters {
                 status,
                 ..Filters::default()
@@ -185,6 +188,7 @@ impl QuerySpec {
             .collect();
         Ok(Self {
             text,
+            meaning: None,
             filters: Filters {
                 tags,
                 match_tags: request.match_tags.unwrap_or_default(),

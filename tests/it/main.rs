@@ -48,6 +48,7 @@ mod limits;
 mod locked;
 mod many_scopes;
 mod mcp;
+mod nearest;
 mod projects;
 mod query;
 mod queue;

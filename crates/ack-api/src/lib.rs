@@ -35,6 +35,7 @@ pub use resource::{Completions, ResourceEntry, Review, ReviewItem, ScopeResource
 pub use response::{
     Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden,
     HistoryEntry, IndexInfo, LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail,
-    MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse, RelatedEntry, ScopeInfo,
-    Searched, SessionContext, SessionEntry, Skipped, Stage, TagCount, Timeline, TimelineEntry,
+    MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse, RelatedEntry, RelationKind,
+    ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, Stage, TagCount, Timeline,
+    TimelineEntry,
 };

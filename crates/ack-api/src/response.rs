@@ -303,6 +303,35 @@ pub struct RelatedEntry {
     pub similarity: f64,
 }
 
+/// How a memory relates to an older one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RelationKind {
+    /// It says nothing that the older one does not say.
+    Same,
+    /// It says what the older one says, and more.
+    SaysMore,
+    /// It is about the same matter and says something else.
+    SaysOther,
+    /// Both cannot be true: another number, version, path or name, or the opposite.
+    Contradicts,
+    /// It is about another matter.
+    Unrelated,
+}
+
+impl RelationKind {
+    /// The relation in words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::SaysMore => "says more",
+            Self::SaysOther => "says other",
+            Self::Contradicts => "contradicts",
+            Self::Unrelated => "unrelated",
+        }
+    }
+}
+
 /// What a session was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionContext {

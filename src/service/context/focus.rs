@@ -95,6 +95,7 @@ impl<'a> FocusSearch<'a> {
         }
         let spec = QuerySpec {
             text: text.map(str::to_owned),
+            meaning: None,
             filters: Filters {
                 current_project: Some(own),
                 status: StatusFilter::Approved,

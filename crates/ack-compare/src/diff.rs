@@ -1,0 +1,104 @@
+//! What changed between two texts, word by word.
+
+use similar::{Algorithm, ChangeTag, TextDiff};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The most words of a text that are compared. What follows is left out.
+const MAX_WORDS: usize = 4_000;
+
+/// A part of two texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffPart {
+    /// Where it stands.
+    pub side: DiffSide,
+    /// Its text, with the spaces in it.
+    pub text: String,
+}
+
+/// Which of two texts has a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffSide {
+    /// Both.
+    Both,
+    /// Only the older one.
+    Older,
+    /// Only the newer one.
+    Newer,
+}
+
+impl DiffSide {
+    /// The word used in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Older => "older",
+            Self::Newer => "newer",
+        }
+    }
+}
+
+/// The difference of two texts, in the order of reading. Where words differ, those of the older
+/// text come first. Of very long texts the first 4,000 words are compared.
+pub fn words(older: &str, newer: &str) -> Vec<DiffPart> {
+    let (older, newer) = (split(older), split(newer));
+    let diff = TextDiff::configure()
+        .algorithm(Algorithm::Myers)
+        .diff_slices(&older, &newer);
+    let mut parts: Vec<DiffPart> = Vec::new();
+    for change in diff.iter_all_changes() {
+        let side = match change.tag() {
+            ChangeTag::Equal => DiffSide::Both,
+            ChangeTag::Delete => DiffSide::Older,
+            ChangeTag::Insert => DiffSide::Newer,
+        };
+        match parts.last_mut().filter(|last| last.side == side) {
+            Some(last) => last.text.push_str(change.value()),
+            None => parts.push(DiffPart {
+                side,
+                text: change.value().to_owned(),
+            }),
+        }
+    }
+    parts
+}
+
+/// Words, spaces and signs, each on its own.
+fn split(text: &str) -> Vec<&str> {
+    text.split_word_bounds().take(2 * MAX_WORDS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(older: &str, newer: &str) -> String {
+        let parts = words(older, newer).into_iter().map(|part| match part.side {
+            DiffSide::Both => part.text,
+            DiffSide::Older => format!("[-{}-]", part.text),
+            DiffSide::Newer => format!("{{+{}+}}", part.text),
+        });
+        parts.collect()
+    }
+
+    #[test]
+    fn a_changed_word_is_shown_with_the_older_one_first() {
+        assert_eq!(
+            told("retry after 30 seconds", "retry after 60 seconds"),
+            "retry after [-30-]{+60+} seconds"
+        );
+        assert_eq!(told("a b", "a b c"), "a b{+ c+}");
+        assert_eq!(told("", ""), "");
+    }
+
+    #[test]
+    fn both_texts_can_be_put_together_from_their_difference() {
+        let (older, newer) = ("Порт 8080, nicht 80.\n", "Порт 9090.\n\nNeu: 東京");
+        let side = |wanted| -> String {
+            let parts = words(older, newer);
+            let own = parts.into_iter().filter(|part| part.side != wanted);
+            own.map(|part| part.text).collect()
+        };
+        assert_eq!(side(DiffSide::Newer), older);
+        assert_eq!(side(DiffSide::Older), newer);
+    }
+}

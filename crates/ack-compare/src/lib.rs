@@ -1,0 +1,160 @@
+//! How two memories relate: the same, more, something else, a contradiction.
+//!
+//! A [`Profile`] is a memory read once: its statements, and what it says altogether. [`relate`]
+//! compares two of them by rule; nothing is learned and nothing random. [`diff`] shows what changed
+//! word by word, and [`groups`] finds near-duplicates among many.
+//!
+//! The rules are measured on pairs that were labelled by hand, see `tests/relations`. A relation is
+//! a hint for the person who decides. A missed contradiction is shown as two texts side by side; a
+//! false one costs trust. So rules that find contradictions prefer silence.
+
+mod conflict;
+pub mod diff;
+pub mod groups;
+mod lexicon;
+mod profile;
+mod quantity;
+mod statement;
+mod term;
+
+use ack_api::RelationKind;
+use ack_api::memory::Memory;
+
+pub use crate::conflict::{Conflict, ConflictReason};
+pub use crate::profile::Profile;
+
+/// Share of the newer memory's content that the older one has, where it says nothing new.
+const NOTHING_NEW: f32 = 0.85;
+/// Share of the older memory's content that the newer one has, where it says all of it.
+const ALL_OF_IT: f32 = 0.75;
+/// Cosine of memories that say the same in other words.
+const REWORDED: f32 = 0.85;
+/// Cosine of memories about the same matter.
+const RELATED: f32 = 0.5;
+/// Resemblance of memories about the same matter.
+const RESEMBLING: f32 = 0.25;
+
+/// How a newer memory relates to an older one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Relation {
+    /// In a word.
+    pub kind: RelationKind,
+    /// How much of their content is common, over the whole text, from 0 to 1.
+    pub resemblance: f64,
+    /// The statements that cannot both be true, if it contradicts.
+    pub conflict: Option<Conflict>,
+}
+
+/// How a newer memory relates to an older one. For more than one comparison, make the profiles
+/// once and use [`relate`].
+pub fn relation(newer: &Memory, older: &Memory) -> Relation {
+    relate(&Profile::of(newer), &Profile::of(older))
+}
+
+/// How a newer memory relates to an older one.
+pub fn relate(newer: &Profile, older: &Profile) -> Relation {
+    let resemblance = resemblance(newer, older);
+    if newer.wording == older.wording {
+        return Relation {
+            kind: RelationKind::Same,
+            resemblance,
+            conflict: None,
+        };
+    }
+    let conflict = conflict::find(newer, older);
+    let kind = if conflict.is_some() {
+        RelationKind::Contradicts
+    } else {
+        without_conflict(newer, older, resemblance)
+    };
+    Relation {
+        kind,
+        resemblance,
+        conflict,
+    }
+}
+
+fn without_conflict(newer: &Profile, older: &Profile, resemblance: f64) -> RelationKind {
+    let has_new_detail = newer
+        .details
+        .iter()
+        .any(|detail| !older.details.contains(detail));
+    let cosine = newer.cosine(older);
+    let (own, others) = (newer.covered_by(older), older.covered_by(newer));
+    if !has_new_detail && (own >= NOTHING_NEW || cosine >= REWORDED && own >= 0.5) {
+        RelationKind::Same
+    } else if others >= ALL_OF_IT {
+        RelationKind::SaysMore
+    } else if cosine >= RELATED || resemblance >= f64::from(RESEMBLING) {
+        RelationKind::SaysOther
+    } else {
+        RelationKind::Unrelated
+    }
+}
+
+/// The share of common content of two memories, from 0 to 1 (Dice coefficient with the weights of
+/// the encoder). Equal texts have 1.
+fn resemblance(newer: &Profile, older: &Profile) -> f64 {
+    if newer.wording == older.wording {
+        return 1.0;
+    }
+    let all = newer.weight + older.weight;
+    if all <= 0.0 {
+        return 0.0;
+    }
+    f64::from((2.0 * newer.shared(older) / all).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ack_api::memory::Status;
+
+    pub(crate) fn memory(title: &str) -> Memory {
+        Memory {
+            id: title.to_owned(),
+            project: None,
+            project_alias: None,
+            session: None,
+            session_id: None,
+            date: None,
+            kind: None,
+            title: title.to_owned(),
+            subtitle: None,
+            facts: Vec::new(),
+            concepts: Vec::new(),
+            files: Vec::new(),
+            narrative: None,
+            status: Status::Staging,
+            confidence: None,
+            reviewed_at: None,
+            reviewed_by: None,
+            superseded_by: None,
+            created_at: None,
+            updated_at: None,
+            unknown_status: None,
+            repaired: Vec::new(),
+        }
+    }
+
+    fn kind(newer: &str, older: &str) -> RelationKind {
+        relation(&memory(newer), &memory(older)).kind
+    }
+
+    #[test]
+    fn equal_texts_are_the_same_and_resemble_each_other_wholly() {
+        let one = memory("Use pnpm, not npm");
+        let relation = relation(&one, &one);
+        assert_eq!(relation.kind, RelationKind::Same);
+        assert!((relation.resemblance - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn equal_times_in_other_units_do_not_contradict() {
+        let older = "The session cache keeps entries for 30 minutes";
+        let newer = |time: &str| format!("The session cache keeps entries for {time}");
+        assert_eq!(kind(&newer("half an hour"), older), RelationKind::Same);
+        assert_eq!(kind(&newer("1800 s"), older), RelationKind::Same);
+        assert_eq!(kind(&newer("1 h"), older), RelationKind::Contradicts);
+    }
+}

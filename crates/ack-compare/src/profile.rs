@@ -1,0 +1,220 @@
+//! A memory, read once for any number of comparisons.
+
+use std::cell::OnceCell;
+
+use ack_api::memory::{Memory, fold_name};
+use ack_api::text;
+use ack_search::encoder::Encoder;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::statement::Statement;
+use crate::term::{Term, TermKind, hash};
+
+/// The most bytes of a narrative that are read.
+const MAX_NARRATIVE_BYTES: usize = 16_000;
+/// The most statements that are compared one by one.
+const MAX_STATEMENTS: usize = 64;
+/// Weight of a number in the resemblance.
+const NUMBER_WEIGHT: f32 = 1.0;
+
+/// A memory as its statements.
+#[derive(Debug)]
+pub struct Profile {
+    /// The title, the subtitle, the facts and the sentences of the narrative, each once.
+    pub(crate) statements: Vec<Statement>,
+    /// The weight of everything it says, code too.
+    pub(crate) content: FxHashMap<u64, f32>,
+    /// Together.
+    pub(crate) weight: f32,
+    /// Its names and numbers.
+    pub(crate) details: FxHashSet<u64>,
+    pub(crate) project: Option<String>,
+    /// Hash of its words in order.
+    pub(crate) wording: u64,
+    text: String,
+    vector: OnceCell<Option<Vec<f32>>>,
+}
+
+impl Profile {
+    /// Reads a memory.
+    pub fn of(memory: &Memory) -> Self {
+        let narrative = memory
+            .narrative
+            .as_deref()
+            .map(|narrative| text::cut(narrative, MAX_NARRATIVE_BYTES).0);
+        let mut texts: Vec<&str> = vec![&memory.title];
+        texts.extend(memory.subtitle.as_deref());
+        texts.extend(memory.facts.iter().map(String::as_str));
+        texts.extend(narrative.as_deref());
+        let mut profile = Self::of_texts(&texts);
+        profile.project = memory.project.as_deref().map(fold_name);
+        profile
+    }
+
+    /// Reads texts; the first one is the title.
+    pub fn of_texts(texts: &[&str]) -> Self {
+        let mut profile = Self {
+            statements: Vec::new(),
+            content: FxHashMap::default(),
+            weight: 0.0,
+            details: FxHashSet::default(),
+            project: None,
+            wording: 0,
+            text: texts.join("\n"),
+            vector: OnceCell::new(),
+        };
+        let mut seen = FxHashSet::default();
+        let mut wording = String::new();
+        for (position, text) in texts.iter().enumerate() {
+            for (sentence, is_code) in sentences(text) {
+                let statement = Statement::read(&sentence);
+                for term in statement
+                    .terms
+                    .iter()
+                    .filter(|term| term.kind != TermKind::Stop)
+                {
+                    profile.add(term);
+                    wording.push_str(&term.word);
+                    wording.push(' ');
+                }
+                let own: String = statement.terms.iter().map(|term| &*term.word).collect();
+                let is_new = !own.is_empty() && seen.insert(own);
+                if is_new && !is_code && profile.statements.len() < MAX_STATEMENTS {
+                    profile.statements.push(statement);
+                }
+            }
+            if position == 0 && profile.statements.is_empty() {
+                profile.statements.push(Statement::read(""));
+            }
+        }
+        profile.wording = hash(&wording);
+        let mut weights: Vec<f32> = profile.content.values().copied().collect();
+        weights.sort_by(f32::total_cmp);
+        profile.weight = weights.into_iter().sum();
+        profile
+    }
+
+    fn add(&mut self, term: &Term) {
+        let weight = match &term.kind {
+            TermKind::Stop => return,
+            TermKind::Word => term.weight,
+            TermKind::Name(_) => {
+                self.details.insert(term.key);
+                term.weight
+            }
+            TermKind::Number(_) | TermKind::Date => {
+                self.details.insert(term.key);
+                NUMBER_WEIGHT
+            }
+        };
+        self.content.insert(term.key, weight);
+    }
+
+    /// Its whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The title.
+    pub(crate) fn title(&self) -> Option<&Statement> {
+        self.statements.first()
+    }
+
+    /// The share of this one's content that the other has, from 0 to 1.
+    pub(crate) fn covered_by(&self, other: &Self) -> f32 {
+        if self.weight > 0.0 {
+            self.shared(other) / self.weight
+        } else {
+            1.0
+        }
+    }
+
+    /// The weight of the content that both have.
+    pub(crate) fn shared(&self, other: &Self) -> f32 {
+        let (small, large) = if self.content.len() <= other.content.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let shared = small
+            .content
+            .iter()
+            .filter(|(key, _)| large.content.contains_key(key));
+        let mut weights: Vec<f32> = shared.map(|(_, weight)| *weight).collect();
+        weights.sort_by(f32::total_cmp);
+        weights.into_iter().sum()
+    }
+
+    /// How near two memories are in meaning: the cosine of their vectors, 0 without.
+    pub(crate) fn cosine(&self, other: &Self) -> f32 {
+        match (self.vector(), other.vector()) {
+            (Some(one), Some(other)) => one.iter().zip(other).map(|(a, b)| a * b).sum(),
+            _ => 0.0,
+        }
+    }
+
+    fn vector(&self) -> Option<&[f32]> {
+        let make = || Encoder::embedded()?.query(&self.text);
+        self.vector.get_or_init(make).as_deref()
+    }
+}
+
+/// The sentences of a text, and whether each is code.
+fn sentences(text: &str) -> Vec<(String, bool)> {
+    let mut sentences = Vec::new();
+    let mut in_code = false;
+    let mut paragraph = String::new();
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            split(&mut paragraph, &mut sentences);
+            in_code = !in_code;
+        } else if in_code {
+            sentences.push((trimmed.to_owned(), true));
+        } else {
+            let item = trimmed.trim_start_matches(['-', '*', '#', '>', '•']);
+            if trimmed.is_empty() || item.len() < trimmed.len() && item.starts_with(' ') {
+                split(&mut paragraph, &mut sentences);
+            }
+            paragraph.push_str(item.trim());
+            paragraph.push(' ');
+        }
+    }
+    split(&mut paragraph, &mut sentences);
+    sentences
+}
+
+/// Splits a paragraph into sentences.
+fn split(paragraph: &mut String, sentences: &mut Vec<(String, bool)>) {
+    let mut start = 0;
+    let ends = paragraph.char_indices().filter(|(at, c)| {
+        let rest = paragraph.get(at + c.len_utf8()..).unwrap_or_default();
+        match c {
+            '.' | '!' | '?' => {
+                rest.starts_with(char::is_whitespace)
+                    && rest.trim_start().starts_with(|c: char| !c.is_lowercase())
+                    && !ends_with_short_form(paragraph.get(..*at).unwrap_or_default())
+            }
+            '。' | ';' => true,
+            _ => false,
+        }
+    });
+    for (at, c) in ends {
+        let end = at + c.len_utf8();
+        sentences.extend(sentence(paragraph.get(start..end)));
+        start = end;
+    }
+    sentences.extend(sentence(paragraph.get(start..)));
+    paragraph.clear();
+}
+
+fn sentence(text: Option<&str>) -> Option<(String, bool)> {
+    let text = text?.trim();
+    (!text.is_empty()).then(|| (text.to_owned(), false))
+}
+
+fn ends_with_short_form(text: &str) -> bool {
+    let last = text.rsplit(|c: char| c.is_whitespace() || c == '(').next();
+    let last = last.unwrap_or_default().to_lowercase();
+    ["e.g", "i.e", "vs", "approx", "no", "z.b", "etc", "cf"].contains(&last.as_str())
+}

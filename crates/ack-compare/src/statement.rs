@@ -1,0 +1,274 @@
+//! One sentence, with what it says is not so.
+
+use rustc_hash::FxHashMap;
+
+use crate::lexicon;
+use crate::term::{Term, TermKind, terms};
+
+/// How many words a negation reaches.
+const REACH: usize = 4;
+
+/// A sentence, a fact or a title.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// As it is written.
+    pub text: String,
+    /// Its terms in order.
+    pub terms: Vec<Term>,
+    /// The weight of each content term, once each.
+    pub content: FxHashMap<u64, f32>,
+    /// Together.
+    pub weight: f32,
+}
+
+impl Statement {
+    /// Reads a sentence.
+    pub fn read(text: &str) -> Self {
+        let mut terms = terms(text);
+        deny(&mut terms);
+        let content: FxHashMap<u64, f32> = terms
+            .iter()
+            .filter(|term| term.is_content())
+            .map(|term| (term.key, term.weight))
+            .collect();
+        let mut weights: Vec<f32> = content.values().copied().collect();
+        // A sum in another order may differ in its last digit.
+        weights.sort_by(f32::total_cmp);
+        Self {
+            text: text.to_owned(),
+            terms,
+            content,
+            weight: weights.into_iter().sum(),
+        }
+    }
+
+    /// The weight of the content that both have.
+    pub fn shared(&self, other: &Self) -> f32 {
+        let (small, large) = if self.content.len() <= other.content.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let shared = small
+            .content
+            .iter()
+            .filter(|(key, _)| large.content.contains_key(key));
+        let mut weights: Vec<f32> = shared.map(|(_, weight)| *weight).collect();
+        weights.sort_by(f32::total_cmp);
+        weights.into_iter().sum()
+    }
+
+    /// The share of common content, from 0 to 1 (Dice coefficient).
+    pub fn dice(&self, other: &Self) -> f32 {
+        let all = self.weight + other.weight;
+        if all > 0.0 {
+            2.0 * self.shared(other) / all
+        } else {
+            0.0
+        }
+    }
+
+    /// The share of this one's content that the other has.
+    pub fn covered_by(&self, other: &Self) -> f32 {
+        if self.weight > 0.0 {
+            self.shared(other) / self.weight
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Marks what a sentence says is not so, or is not so any more.
+fn deny(terms: &mut [Term]) {
+    for at in 0..terms.len() {
+        let word = word(terms, at).to_owned();
+        let next = word_at(terms, at + 1);
+        let after = word_at(terms, at + 2);
+        match word.as_str() {
+            // `not only`, `no matter`, `whether or not`, `not yet`: these deny nothing.
+            "not" | "no" if ["only", "just", "matter", "least", "doubt", "one"].contains(&next) => {
+            }
+            "not" if at > 0 && word_at(terms, at - 1) == "or" => {}
+            "no" | "not" | "any" if next == "longer" || next == "more" => {
+                let passive = [
+                    "needed",
+                    "used",
+                    "supported",
+                    "necessary",
+                    "required",
+                    "valid",
+                    "exists",
+                    "available",
+                    "applies",
+                    "works",
+                    "true",
+                    "needs",
+                    "requires",
+                ];
+                if passive.contains(&after) {
+                    deny_before(terms, at, true);
+                }
+                deny_after(terms, at + 1, true);
+            }
+            "no" if next == "need" => deny_after(terms, at, false),
+            "instead" | "rather" | "place" if ["of", "than"].contains(&next) => {
+                deny_names_after(terms, at + 1);
+            }
+            "statt" | "anstelle" | "вместо" => deny_names_after(terms, at),
+            "lieu" | "vez" if ["de", "du", "d"].contains(&next) => deny_names_after(terms, at + 1),
+            "used"
+                if next == "to" && ["be", "live", "run", "sit", "take", "use"].contains(&after) =>
+            {
+                deny_after(terms, at + 2, true);
+            }
+            "formerly" | "previously" | "früher" | "avant" => deny_next_name(terms, at),
+            "was" | "were"
+                if at > 0
+                    && terms.get(at - 1).is_some_and(|before| {
+                        terms
+                            .get(at)
+                            .is_some_and(|this| before.clause != this.clause)
+                    }) =>
+            {
+                deny_next_name(terms, at)
+            }
+            "replaced" | "replaces" | "replacing" | "replace" | "ersetzt" | "remplace" => {
+                replacement(terms, at);
+            }
+            "from" | "von" | "desde" | "с" => changed_from(terms, at),
+            "over"
+                if at > 1
+                    && terms
+                        .iter()
+                        .take(at)
+                        .any(|term| term.word.starts_with("prefer")) =>
+            {
+                deny_next_name(terms, at);
+            }
+            other if lexicon::denies_previous(other) => {
+                let is_verb = at == 0 || word_at(terms, at - 1) == "we";
+                if is_verb {
+                    deny_after(terms, at, true);
+                } else {
+                    deny_before(terms, at, true);
+                }
+            }
+            other if lexicon::denies_next(other) => deny_after(terms, at, false),
+            _ => {}
+        }
+    }
+}
+
+fn word(terms: &[Term], at: usize) -> &str {
+    terms.get(at).map_or("", |term| &term.word)
+}
+
+fn word_at(terms: &[Term], at: usize) -> &str {
+    word(terms, at)
+}
+
+fn mark(term: &mut Term, replaced: bool) {
+    // Twice denied is said.
+    term.denied = !term.denied;
+    term.replaced |= replaced;
+}
+
+/// Denies the words behind a negation, to the end of its part of the sentence.
+fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return;
+    };
+    let reached = terms
+        .iter_mut()
+        .skip(at + 1)
+        .take_while(|term| term.clause == clause);
+    for term in reached
+        .filter(|term| term.kind != TermKind::Stop)
+        .take(REACH)
+    {
+        mark(term, replaced);
+    }
+}
+
+/// Denies the words before a negation, to the beginning of its part of the sentence.
+fn deny_before(terms: &mut [Term], at: usize, replaced: bool) {
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return;
+    };
+    for term in terms
+        .iter_mut()
+        .take(at)
+        .rev()
+        .take_while(|term| term.clause == clause)
+    {
+        if term.kind != TermKind::Stop {
+            mark(term, replaced);
+        }
+    }
+}
+
+/// Denies what stands behind `instead of`: a name, or the next two words.
+fn deny_names_after(terms: &mut [Term], at: usize) {
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return;
+    };
+    let reached = terms
+        .iter_mut()
+        .skip(at + 1)
+        .take_while(|term| term.clause == clause);
+    for term in reached.filter(|term| term.kind != TermKind::Stop).take(2) {
+        mark(term, true);
+    }
+}
+
+fn deny_next_name(terms: &mut [Term], at: usize) {
+    let next = terms
+        .iter_mut()
+        .skip(at + 1)
+        .find(|term| term.kind != TermKind::Stop);
+    if let Some(term) = next {
+        mark(term, true);
+    }
+}
+
+/// `Y was replaced by X`, `X replaces Y`, `replaced Y with X`: Y is denied.
+fn replacement(terms: &mut [Term], at: usize) {
+    let next = word_at(terms, at + 1);
+    let passive = ["by", "with", "durch", "par", "por"].contains(&next);
+    if passive {
+        deny_before(terms, at, true);
+        return;
+    }
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return;
+    };
+    let reached = terms.iter_mut().skip(at + 1).take_while(|term| {
+        term.clause == clause && !["with", "by", "durch"].contains(&&*term.word)
+    });
+    for term in reached.filter(|term| term.kind != TermKind::Stop).take(3) {
+        mark(term, true);
+    }
+}
+
+/// `moved from Y to X`: Y is denied.
+fn changed_from(terms: &mut [Term], at: usize) {
+    let has_change = terms.iter().any(|term| lexicon::is_change(&term.word));
+    let to = terms.iter().skip(at).take(8).position(|term| {
+        [
+            "to", "into", "auf", "zu", "nach", "à", "a", "vers", "на", "в",
+        ]
+        .contains(&&*term.word)
+    });
+    if !has_change {
+        return;
+    }
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return;
+    };
+    let end = to.map_or(at + 3, |to| at + to);
+    for term in terms.iter_mut().take(end).skip(at + 1) {
+        if term.kind != TermKind::Stop && term.clause == clause {
+            mark(term, true);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The approved memories that are nearest to one that waits for review, and how it relates to them.
+//!
+//! A search proposes some: by the words of the title and the meaning of the whole text. These are
+//! compared with the memory, and the nearest are kept.
+
+use std::cmp::Ordering;
+
+use ack_api::RelationKind;
+use ack_api::memory::{Memory, StatusFilter};
+use ack_compare::{Profile, Relation, relate};
+
+use super::engine::Service;
+use super::error::Error;
+use super::open::OpenScopes;
+use super::search::Search;
+use super::validate::QuerySpec;
+use crate::scope::resolve::Selection;
+
+/// Approved memories that are shown beside one.
+pub const NEAREST: usize = 3;
+/// Memories that a search proposes.
+const PROPOSED: usize = 10;
+/// The most characters of a title whose words are searched for.
+const MAX_TITLE: usize = 200;
+
+/// An approved memory near another one.
+#[derive(Debug)]
+pub struct Near {
+    /// Its scope.
+    pub scope: String,
+    /// The memory.
+    pub memory: Memory,
+    /// How the one that waits relates to it.
+    pub relation: Relation,
+}
+
+/// The approved memories of one scope that are nearest to a memory, at most [`NEAREST`].
+///
+/// # Errors
+/// An unknown scope, or a store that cannot be read.
+pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<Near>, Error> {
+    let mut selection = service.select(Some(scope), None)?;
+    let scopes = selection.scopes.clone();
+    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut Vec::new())?;
+    of(&opened, &selection, (scope, memory), &Profile::of(memory))
+}
+
+/// The approved memories of opened scopes that are nearest to a memory of one of them.
+pub(super) fn of(
+    opened: &OpenScopes,
+    selection: &Selection,
+    (scope, memory): (&str, &Memory),
+    profile: &Profile,
+) -> Result<Vec<Near>, Error> {
+    let title = ack_api::text::line(&memory.title, MAX_TITLE);
+    let spec = QuerySpec {
+        meaning: Some(profile.text().to_owned()),
+        ..QuerySpec::words(&title, StatusFilter::Approved, PROPOSED)
+    };
+    let search = Search::new(opened, selection, &spec, None)?;
+    let page = search.page(None, PROPOSED)?;
+    let mut near: Vec<Near> = page
+        .hits
+        .into_iter()
+        .filter(|hit| hit.hit.id != memory.id || hit.hit.scope != scope)
+        .map(|hit| Near {
+            relation: relate(profile, &Profile::of(&hit.memory)),
+            scope: hit.hit.scope,
+            memory: hit.memory,
+        })
+        .filter(|near| near.relation.kind != RelationKind::Unrelated)
+        .collect();
+    near.sort_by(order);
+    near.truncate(NEAREST);
+    Ok(near)
+}
+
+/// What repeats or contradicts comes first, then what resembles more.
+fn order(one: &Near, other: &Near) -> Ordering {
+    let comes_first = |near: &Near| {
+        matches!(
+            near.relation.kind,
+            RelationKind::Same | RelationKind::Contradicts
+        )
+    };
+    comes_first(other)
+        .cmp(&comes_first(one))
+        .then_with(|| {
+            other
+                .relation
+                .resemblance
+                .total_cmp(&one.relation.resemblance)
+        })
+        .then_with(|| (&one.scope, &one.memory.id).cmp(&(&other.scope, &other.memory.id)))
+}

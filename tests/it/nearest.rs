@@ -1,0 +1,121 @@
+//! What is shown beside a memory that waits: the nearest approved ones, how it relates to them, and its near-duplicates.
+
+use ack_memory::api::RelationKind;
+use ack_memory::api::memory::Memory;
+use serde_json::{Value, json};
+
+use crate::support::{Root, memory};
+
+fn staged(id: &str, title: &str, rest: Value) -> Value {
+    let mut memory = memory(id, title, rest);
+    memory["status"] = json!("staging");
+    memory
+}
+
+fn read(root: &Root, id: &str) -> Memory {
+    let connection =
+        rusqlite::Connection::open(root.path().join("scopes/alpha/memory.db")).unwrap();
+    connection
+        .query_row(
+            "SELECT title, facts, narrative FROM memories WHERE id = ?1",
+            [id],
+            |row| {
+                let facts: Option<String> = row.get(1)?;
+                Ok(Memory {
+                    id: id.to_owned(),
+                    title: row.get(0)?,
+                    facts: facts
+                        .map_or_else(Vec::new, |facts| serde_json::from_str(&facts).unwrap()),
+                    narrative: row.get(2)?,
+                    ..empty()
+                })
+            },
+        )
+        .unwrap()
+}
+
+fn empty() -> Memory {
+    Memory {
+        id: String::new(),
+        project: None,
+        project_alias: None,
+        session: None,
+        session_id: None,
+        date: None,
+        kind: None,
+        title: String::new(),
+        subtitle: None,
+        facts: Vec::new(),
+        concepts: Vec::new(),
+        files: Vec::new(),
+        narrative: None,
+        status: ack_memory::api::memory::Status::Staging,
+        confidence: None,
+        reviewed_at: None,
+        reviewed_by: None,
+        superseded_by: None,
+        created_at: None,
+        updated_at: None,
+        unknown_status: None,
+        repaired: Vec::new(),
+    }
+}
+
+fn lessons() -> Vec<Value> {
+    let timeout = "The webhook sender waits 30 seconds for an answer before it retries.";
+    vec![
+        memory("timeout", "Webhook timeout", json!({ "facts": [timeout] })),
+        memory(
+            "lockfile",
+            "pnpm install fails on a frozen lockfile",
+            json!({ "facts": ["Run pnpm install without the frozen lockfile flag after a merge."] }),
+        ),
+        memory(
+            "colours",
+            "Colours of the kiosk",
+            json!({ "facts": ["The kiosk has a dark theme at night."] }),
+        ),
+        staged("again", "Webhook timeout", json!({ "facts": [timeout] })),
+        staged(
+            "other-value",
+            "Webhook timeout",
+            json!({ "facts": ["The webhook sender waits 60 seconds for an answer before it retries."] }),
+        ),
+        staged(
+            "unapproved",
+            "Webhook timeout",
+            json!({ "facts": [timeout, "It is set in config/webhooks.toml."] }),
+        ),
+    ]
+}
+
+#[test]
+fn an_identical_approved_memory_resembles_it_wholly_and_comes_first() {
+    let root = Root::new();
+    root.store("alpha", &lessons());
+    let near = root
+        .service()
+        .nearest_approved(&read(&root, "again"), "alpha")
+        .unwrap();
+    let first = near.first().unwrap();
+    assert_eq!(first.memory.id, "timeout");
+    assert_eq!(first.relation.kind, RelationKind::Same);
+    assert!((first.relation.resemblance - 1.0).abs() < 1e-9);
+    // Neither itself nor another one that waits, nor what is about something else.
+    assert_eq!(near.len(), 1, "{near:?}");
+}
+
+#[test]
+fn another_value_contradicts_and_the_statements_are_shown() {
+    let root = Root::new();
+    root.store("alpha", &lessons());
+    let near = root
+        .service()
+        .nearest_approved(&read(&root, "other-value"), "alpha")
+        .unwrap();
+    let first = near.first().unwrap();
+    assert_eq!(first.relation.kind, RelationKind::Contradicts);
+    let conflict = first.relation.conflict.as_ref().unwrap();
+    assert!(conflict.newer.contains("60 seconds"), "{conflict:?}");
+    assert!(conflict.older.contains("30 seconds"), "{conflict:?}");
+}
