@@ -135,7 +135,10 @@ mod tests {
     use super::*;
 
     fn grouped(texts: &[&str]) -> Vec<Vec<usize>> {
-        let memories: Vec<Memory> = texts.iter().map(|text| crate::tests::memory(text)).collect();
+        let memories: Vec<Memory> = texts
+            .iter()
+            .map(|text| crate::tests::memory(text))
+            .collect();
         near_duplicates(&memories.iter().collect::<Vec<_>>())
     }
 

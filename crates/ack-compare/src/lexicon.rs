@@ -627,6 +627,7 @@ const ATTRIBUTES: &[&str] = &[
 /// Numbers in words.
 const NUMBERS: &[(&str, f64)] = &[
     ("zero", 0.0),
+    ("half", 0.5),
     ("two", 2.0),
     ("three", 3.0),
     ("four", 4.0),

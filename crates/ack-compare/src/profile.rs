@@ -99,15 +99,15 @@ impl Profile {
             TermKind::Stop => return,
             TermKind::Word => term.weight,
             TermKind::Name(_) => {
-                self.details.insert(term.key);
+                self.details.insert(term.identity());
                 term.weight
             }
             TermKind::Number(_) | TermKind::Date => {
-                self.details.insert(term.key);
+                self.details.insert(term.identity());
                 NUMBER_WEIGHT
             }
         };
-        self.content.insert(term.key, weight);
+        self.content.insert(term.identity(), weight);
     }
 
     /// Its whole text.

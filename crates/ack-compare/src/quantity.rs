@@ -38,6 +38,14 @@ impl Quantity {
         }
     }
 
+    /// One spelling for all that say the same.
+    pub fn canonical(&self) -> String {
+        match &self.version {
+            Some(version) => version.to_string(),
+            None => format!("{:?} {:.3}", self.unit, self.value),
+        }
+    }
+
     /// Whether two numbers say the same.
     pub fn same(&self, other: &Self) -> bool {
         if let (Some(one), Some(other)) = (&self.version, &other.version) {

@@ -80,6 +80,14 @@ impl Term {
         }
     }
 
+    /// What the term is known by in a whole text: numbers by their value.
+    pub fn identity(&self) -> u64 {
+        match &self.kind {
+            TermKind::Number(quantity) => hash(&quantity.canonical()),
+            _ => self.key,
+        }
+    }
+
     /// Whether it names something.
     pub fn name(&self) -> Option<NameKind> {
         match self.kind {
@@ -187,7 +195,10 @@ impl Reader {
 
     /// Whether a word is the unit of the number before it.
     fn takes_unit(&mut self, word: &str) -> bool {
-        match self.terms.last_mut() {
+        // `half an hour`
+        let is_article = |term: &Term| term.word == "a" || term.word == "an";
+        let skipped = usize::from(self.terms.last().is_some_and(is_article));
+        match self.terms.iter_mut().rev().nth(skipped) {
             Some(Term {
                 kind: TermKind::Number(quantity),
                 ..
