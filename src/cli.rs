@@ -45,7 +45,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use self::args::{ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global, StatusArg};
+use self::args::{
+    ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global, ShownStatuses, StatusArg,
+};
 use self::render::Listing;
 use self::screen::Screen;
 use crate::cli::error::CliError;
@@ -350,8 +352,9 @@ const fn status(argument: StatusArg) -> StatusFilter {
 }
 
 /// What `--status` or `--all` says.
-fn chosen_status(argument: Option<StatusArg>, all: bool) -> Option<StatusFilter> {
-    argument.map(status).or(all.then_some(StatusFilter::All))
+fn chosen_status(shown: ShownStatuses) -> Option<StatusFilter> {
+    let named = shown.status.map(status);
+    named.or(shown.all.then_some(StatusFilter::All))
 }
 
 fn context_request(args: &ContextArgs) -> ContextRequest {

@@ -118,7 +118,7 @@ fn request(args: &GetArgs) -> GetRequest {
     });
     GetRequest {
         scope: args.scope.clone(),
-        status: chosen_status(args.status, args.all),
+        status: chosen_status(args.shown),
         include: Some(include.collect()),
         before: args.before,
         after: args.after,

@@ -145,7 +145,7 @@ fn request(args: QueryArgs) -> QueryRequest {
         match_tags: args.any_tag.then_some(MatchTags::Any),
         project: args.project,
         scope: args.scope,
-        status: chosen_status(args.status, args.all),
+        status: chosen_status(args.shown),
         limit: args.limit,
         kind: args.kind,
         files: list(args.files),

@@ -13,6 +13,17 @@ pub enum StatusArg {
     All,
 }
 
+/// The statuses that `query` and `get` show.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct ShownStatuses {
+    /// Which statuses to show [default: approved]
+    #[arg(long, value_enum)]
+    pub status: Option<StatusArg>,
+    /// Unreviewed memories too: `--status all`
+    #[arg(long, short = 'a', conflicts_with = "status")]
+    pub all: bool,
+}
+
 /// The legs of retrieval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -39,12 +50,8 @@ pub struct QueryArgs {
     /// Only this scope
     #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
     pub scope: Option<String>,
-    /// Which statuses to show [default: approved]
-    #[arg(long, value_enum)]
-    pub status: Option<StatusArg>,
-    /// Unreviewed memories too: `--status all`
-    #[arg(long, short = 'a', conflicts_with = "status")]
-    pub all: bool,
+    #[command(flatten)]
+    pub shown: ShownStatuses,
     /// Results, 1 to 50
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     pub limit: Option<i64>,
@@ -104,12 +111,8 @@ pub struct GetArgs {
     /// The scope that holds them
     #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
     pub scope: Option<String>,
-    /// Which statuses to show [default: approved]
-    #[arg(long, value_enum)]
-    pub status: Option<StatusArg>,
-    /// Unreviewed memories too: `--status all`
-    #[arg(long, short = 'a', conflicts_with = "status")]
-    pub all: bool,
+    #[command(flatten)]
+    pub shown: ShownStatuses,
     /// Also show these (repeatable)
     #[arg(long, value_enum)]
     pub include: Vec<IncludeArg>,
