@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::eval;
 use crate::mcp::Server;
-use crate::support::{Root, memory, outside};
+use crate::support::{Root, ids, memory, outside};
 use crate::tokens::cost;
 
 /// Most tokens of ten results and of five as text, and of ten as structure.
@@ -385,12 +385,7 @@ fn where_no_memory_holds_a_word_that_is_said_first_with_at_most_three_near_ones(
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        let ids: Vec<String> = answer["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|hit| hit["id"].as_str().unwrap().to_owned())
-            .collect();
+        let ids = ids(&answer["results"]);
         (kinds, ids, text_of(&result).to_owned())
     };
     let (kind, ids, text) = ask("mysql");

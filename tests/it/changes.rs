@@ -55,6 +55,11 @@ pub fn write(path: &Path, content: &str, seconds: u64) {
         .unwrap();
 }
 
+/// Changes a file, and its length; see [`write`].
+pub fn edit(path: &Path, seconds: u64) {
+    write(path, "edited, and longer than it was before\n", seconds);
+}
+
 /// A repository with these files in its only commit.
 pub fn repository(folder: &Path, files: &[&str]) {
     std::fs::create_dir_all(folder).unwrap();
@@ -222,7 +227,7 @@ fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
         let top = folder.path().join(name);
         repository(&top, &["src/a.rs", "src/b.rs"]);
         git(&top, setup);
-        write(&top.join("src/b.rs"), "edited, and longer than it was\n", 5);
+        edit(&top.join("src/b.rs"), 5);
         check(&top, &["src/b.rs"]);
     }
     let top = folder.path().join("sha256");
@@ -265,11 +270,7 @@ fn with_little_time_folders_in_which_something_happened_come_first() {
         .collect();
     repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
     // As editors do: a new file takes the place of the old one.
-    write(
-        &top.join("part17/new"),
-        "edited, and longer than it was before\n",
-        0,
-    );
+    edit(&top.join("part17/new"), 0);
     std::fs::rename(top.join("part17/new"), top.join("part17/file0017.rs")).unwrap();
     let stirred = std::fs::File::open(top.join("part17")).unwrap();
     stirred
@@ -396,16 +397,8 @@ fn changed_project(root: &Root) -> std::path::PathBuf {
         )],
     );
     root.manifest("diary", "visibility = \"private\"");
-    write(
-        &top.join("src/pay/payout.rs"),
-        "edited, and longer than it was\n",
-        20,
-    );
-    write(
-        &top.join("src/pay/mod.rs"),
-        "edited, and longer than it was\n",
-        10,
-    );
+    edit(&top.join("src/pay/payout.rs"), 20);
+    edit(&top.join("src/pay/mod.rs"), 10);
     top
 }
 
@@ -581,11 +574,7 @@ fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_w
         .collect();
     root.store("kiosk", &others);
     for path in ["src/store/query.rs", "src/scope/mod.rs"] {
-        write(
-            &top.join(path),
-            "edited, and longer than it was before\n",
-            20,
-        );
+        edit(&top.join(path), 20);
     }
     let answer = context(&root, &top, json!({}));
     let about = |list: &Value| -> Vec<String> {

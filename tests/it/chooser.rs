@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
-use crate::changes::{repository, write};
+use crate::changes::{edit, repository};
 use crate::context::project;
 use crate::query::bulk;
 use crate::real_stores::in_place;
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, sorted_ids};
 
 /// The ids and reasons of both lists, as the tool and the hook choose them.
 fn choices(service: &Service, folder: &Path, max: usize) -> [Vec<[String; 2]>; 4] {
@@ -227,16 +227,8 @@ fn files_are_known_however_a_memory_writes_them() {
         &top,
         &["migrations/004_lock.sql", "src/pay/mod.rs", "src/other.rs"],
     );
-    write(
-        &top.join("migrations/004_lock.sql"),
-        "edited, and longer than it was\n",
-        20,
-    );
-    write(
-        &top.join("src/pay/mod.rs"),
-        "edited, and longer than it was\n",
-        10,
-    );
+    edit(&top.join("migrations/004_lock.sql"), 20);
+    edit(&top.join("src/pay/mod.rs"), 10);
     let about = |id: &str, file: &str| {
         let rest = json!({ "files": [file, "docs/unrelated.md"], "project": "ledger" });
         memory(id, &format!("About {id}"), rest)
@@ -277,14 +269,7 @@ fn files_are_known_however_a_memory_writes_them() {
     let found = |file: &str| {
         let asked = json!({ "files": [file], "limit": 20, "scope": "ledger" });
         let answer = call(&service, "query_memories", asked).unwrap();
-        let mut ids: Vec<String> = answer["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|hit| hit["id"].as_str().unwrap().to_owned())
-            .collect();
-        ids.sort();
-        ids
+        sorted_ids(&answer["results"])
     };
     for file in ["migrations/004_lock.sql", ".\\migrations\\004_lock.sql:7"] {
         let expected = ["anchor", "folder", "glob", "lines", "other-glob"];

@@ -80,6 +80,12 @@ pub fn ack(root: &Path, arguments: &[&str]) -> Outcome {
     run(binary().arg("--root").arg(root).args(arguments))
 }
 
+/// Adds a scope over a store, without asking.
+pub fn add_scope(root: &Path, name: &str, store: &Path) -> Outcome {
+    let store = store.to_str().unwrap();
+    ack(root, &["scopes", "add", name, "--yes", "--store", store])
+}
+
 /// Runs it with bytes on standard input.
 pub fn ack_with_input(root: &Path, arguments: &[&str], input: &[u8]) -> Outcome {
     let mut child = binary()
@@ -837,18 +843,7 @@ fn scopes_add_refuses_names_that_are_no_names() {
         "a\nb",
         &long,
     ] {
-        let error = ack(
-            root.path(),
-            &[
-                "scopes",
-                "add",
-                name,
-                "--yes",
-                "--store",
-                store.to_str().unwrap(),
-            ],
-        )
-        .fails_somehow();
+        let error = add_scope(root.path(), name, &store).fails_somehow();
         assert!(error.contains("name"), "{name:?}: {error}");
     }
     assert_eq!(fingerprint(root.path()), before);
@@ -861,18 +856,7 @@ fn scopes_add_refuses_a_name_that_is_taken_in_another_spelling() {
     let store = root.path().join("scopes/platform/memory.db");
     let before = fingerprint(root.path());
     for name in ["Ledger_API", "ledger_api", "LEDGER-API"] {
-        let error = ack(
-            root.path(),
-            &[
-                "scopes",
-                "add",
-                name,
-                "--yes",
-                "--store",
-                store.to_str().unwrap(),
-            ],
-        )
-        .fails_somehow();
+        let error = add_scope(root.path(), name, &store).fails_somehow();
         assert!(error.contains("ledger-api"), "{name}: {error}");
     }
     assert_eq!(fingerprint(root.path()), before);
@@ -901,18 +885,7 @@ fn scopes_add_refuses_what_is_no_store_by_its_path() {
     ];
     let before = fingerprint(root.path());
     for path in paths {
-        let error = ack(
-            root.path(),
-            &[
-                "scopes",
-                "add",
-                "new",
-                "--yes",
-                "--store",
-                path.to_str().unwrap(),
-            ],
-        )
-        .fails(1);
+        let error = add_scope(root.path(), "new", &path).fails(1);
         assert!(
             error.contains(path.to_str().unwrap()) && error.contains("hint:"),
             "{error}"

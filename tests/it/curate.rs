@@ -9,7 +9,7 @@ use ack_memory::api::decision::Decision;
 use serde_json::{Value, json};
 
 use crate::cli::{Outcome, ack, binary, run};
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, sorted_ids};
 use crate::terminal::Session;
 
 const TOKEN: &str = "a-token-of-the-owner";
@@ -59,16 +59,8 @@ pub fn log(root: &Root, scope: &str) -> Vec<Decision> {
 
 /// The ids that agents may see.
 pub fn approved(root: &Path) -> Vec<String> {
-    let answer = ack(root, &["query", "--limit", "50", "--json"]).ok();
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    let mut ids: Vec<String> = answer["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect();
-    ids.sort();
-    ids
+    let answer = ack(root, &["query", "--limit", "50", "--json"]).json();
+    sorted_ids(&answer["results"])
 }
 
 #[test]

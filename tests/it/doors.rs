@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use crate::mcp::command;
-use crate::support::{Root, memory};
+use crate::support::{Process, Root, http_address, memory};
 
 const TOKEN: &str = "A-token-0f-these-doors_4711";
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -57,16 +57,6 @@ fn config(cases: u32) -> Config {
         failure_persistence: None,
         max_shrink_iters: 100,
         ..Config::default()
-    }
-}
-
-/// A process that goes with the test, however that ends.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -165,15 +155,7 @@ fn over_http_nobody_is_answered_without_the_token_however_near_to_it() {
         .env("ACK_MEM_TOKEN", TOKEN)
         .stderr(Stdio::null());
     let mut server = Process(server.spawn().unwrap());
-    let mut url = String::new();
-    BufReader::new(server.0.stdout.take().unwrap())
-        .read_line(&mut url)
-        .unwrap();
-    let address = url
-        .trim()
-        .trim_start_matches("http://")
-        .trim_end_matches("/mcp")
-        .to_owned();
+    let address = http_address(&mut server.0);
 
     let methods = proptest::sample::select(vec![
         "POST", "POST", "POST", "GET", "DELETE", "PUT", "OPTIONS", "HEAD",

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::arguments::call;
 use crate::mcp::{Server, command};
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Root, http_address, memory};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The most that a server may ever take in these tests, in MiB: a tenth of what a queue without a bound takes. A debug build maps
@@ -498,16 +498,7 @@ impl Http {
             .env("HOME", home.path())
             .spawn()
             .unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        let address = url
-            .trim()
-            .trim_start_matches("http://")
-            .trim_end_matches("/mcp")
-            .parse()
-            .unwrap();
+        let address = http_address(&mut child).parse().unwrap();
         Self {
             child,
             address,

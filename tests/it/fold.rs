@@ -1,6 +1,7 @@
 //! Near-duplicates in other words: what one search shows as one result, and what it never does.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use ack_api::memory::{Memory, Status};
 use ack_search::analyzer::Analyzer;
@@ -209,26 +210,31 @@ fn nearly_the_same_text_is_shown_twice_where_one_word_stands_against_the_other()
     assert!(!told("enabled", "disabled"));
 }
 
+const DEVELOPMENT_SETS: [&str; 5] = [
+    "til-jb",
+    "clippy",
+    "solutions-open",
+    "precisionmembench",
+    "devbench",
+];
+
+/// The memories of a development set.
+fn memories_of(folder: &Path, set: &str) -> Vec<Memory> {
+    let path = folder.join("dev").join(set).join("docs.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| record(&serde_json::from_str(line).unwrap()))
+        .collect()
+}
+
 #[test]
 fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
     let Some(folder) = outside("ACK_TEST_EVALS") else {
         return;
     };
     let encoder = Encoder::embedded().unwrap();
-    for set in [
-        "til-jb",
-        "clippy",
-        "solutions-open",
-        "precisionmembench",
-        "devbench",
-    ] {
-        let text =
-            std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
-        let documents: Vec<Value> = text
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        let memories: Vec<_> = documents.iter().map(record).collect();
+    for set in DEVELOPMENT_SETS {
+        let memories = memories_of(&folder, set);
         let mut analyzer = Analyzer::default();
         let codes: Vec<Option<QuantizedVector>> = memories
             .iter()
@@ -268,17 +274,8 @@ fn what_is_nearly_the_same_text_lies_nearer_than_the_bound_below_which_words_are
     let encoder = Encoder::embedded().unwrap();
     let mut analyzer = Analyzer::default();
     let mut cosines: Vec<f32> = Vec::new();
-    for set in [
-        "til-jb",
-        "clippy",
-        "solutions-open",
-        "precisionmembench",
-        "devbench",
-    ] {
-        let text =
-            std::fs::read_to_string(folder.join("dev").join(set).join("docs.jsonl")).unwrap();
-        for line in text.lines() {
-            let memory = record(&serde_json::from_str(line).unwrap());
+    for set in DEVELOPMENT_SETS {
+        for memory in memories_of(&folder, set) {
             let whole = Signature::of(&memory);
             let Some(other) = (0..6).rev().find_map(|part| {
                 let other = without(&memory, encoder, f64::from(part) * 0.05);

@@ -8,7 +8,7 @@ use ack_worktree::objects::Unknown;
 use ack_worktree::repository::Repository;
 use serde_json::json;
 
-use crate::changes::{ENOUGH, git, repository, told, write};
+use crate::changes::{ENOUGH, edit, git, repository, told, write};
 use crate::context::context;
 use crate::support::{Root, fingerprint, memory};
 
@@ -116,7 +116,7 @@ fn the_commits_of_the_branch_count_and_those_of_the_main_one_do_not() {
     // After a merge of the main branch, only the branch's own changes are left.
     git(top, &["merge", "-q", "--no-edit", "main"]);
     check(top, &OF_THE_BRANCH);
-    write(&top.join("a.rs"), "edited, and longer than it was\n", 20);
+    edit(&top.join("a.rs"), 20);
     assert_eq!(
         changes(top).files[0],
         "a.rs",
@@ -199,7 +199,7 @@ fn what_cannot_be_read_is_a_note_and_no_error() {
     let head = String::from_utf8(output.stdout).unwrap();
     let (start, rest) = head.trim().split_at(2);
     std::fs::remove_file(origin.join(".git/objects").join(start).join(rest)).unwrap();
-    write(&origin.join("a.rs"), "edited, and longer than it was\n", 20);
+    edit(&origin.join("a.rs"), 20);
     let damaged = changes(&origin);
     assert_eq!(damaged.staged_unknown, Some(Unknown::Unreadable));
     assert_eq!(damaged.branch_unknown, Some(Unknown::Unreadable));

@@ -8,9 +8,9 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cli::{Outcome, ack, ack_with_input, binary, claude_mem, run};
+use crate::cli::{Outcome, ack, ack_with_input, add_scope, binary, claude_mem, run};
 use crate::mcp::Server;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, sorted_ids};
 
 /// Lines as a file, and a root whose folder does not exist yet.
 struct Case {
@@ -100,14 +100,7 @@ fn a_new_scope_is_made_and_its_memories_wait_for_review_unless_the_line_says_oth
             &["query", "xylophone", "--status", status, "--json"],
         )
         .json();
-        let mut ids: Vec<String> = answer["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|hit| hit["id"].as_str().unwrap().to_owned())
-            .collect();
-        ids.sort();
-        ids.join("")
+        sorted_ids(&answer["results"]).join("")
     };
     assert_eq!(
         (found("approved"), found("staging"), found("all")),
@@ -861,14 +854,6 @@ fn what_an_import_makes_is_for_its_owner_alone() {
     );
     let store = case.root().join("elsewhere.db");
     std::fs::copy(scope.join("memory.db"), &store).unwrap();
-    let added = [
-        "scopes",
-        "add",
-        "third",
-        "--store",
-        store.to_str().unwrap(),
-        "--yes",
-    ];
-    ack(&case.root(), &added).ok();
+    add_scope(&case.root(), "third", &store).ok();
     assert_eq!(mode(&case.root().join("scopes/third")), 0o700);
 }

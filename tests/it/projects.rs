@@ -7,7 +7,7 @@ use ack_memory::service::context::brief::BriefRequest;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, sorted_ids};
 use ack_memory::config::{ENV_SCOPE, Setting};
 
 /// A memory of a project.
@@ -49,21 +49,9 @@ fn repository(folder: &Path, remote: Option<&str>) {
     .unwrap();
 }
 
-fn ids(answer: &Value) -> Vec<String> {
-    let list = answer
-        .as_array()
-        .unwrap_or_else(|| panic!("no list: {answer}"));
-    let mut ids: Vec<String> = list
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect();
-    ids.sort();
-    ids
-}
-
 /// The ids of all memories of a project.
 fn filtered(service: &Service, arguments: Value) -> Vec<String> {
-    ids(&call(service, "query_memories", arguments).unwrap()["results"])
+    sorted_ids(&call(service, "query_memories", arguments).unwrap()["results"])
 }
 
 /// The current project's name, its own memories, and those of others, as the tool and the hook tell them.
@@ -81,12 +69,12 @@ fn context(service: &Service, folder: &Path) -> (String, Vec<String>, Vec<String
     let hook = serde_json::to_value(brief.context).unwrap();
     let name = |answer: &Value| answer["project"]["name"].as_str().unwrap().to_owned();
     assert_eq!(name(&tool), name(&hook), "the hook and the tool agree");
-    let own = |answer: &Value| ids(answer.get("recent_memories").unwrap_or(&json!([])));
+    let own = |answer: &Value| sorted_ids(answer.get("recent_memories").unwrap_or(&json!([])));
     assert_eq!(own(&tool), own(&hook), "the hook and the tool agree");
     // What others learned needs evidence, which a focus gives to all of them.
     let asked = json!({ "project_path": folder, "focus": "what we chose for good", "max_memories": 20, "max_tokens": 20_000 });
     let focused = call(service, "get_context", asked).unwrap();
-    let others = ids(focused.get("cross_project_learnings").unwrap_or(&json!([])));
+    let others = sorted_ids(focused.get("cross_project_learnings").unwrap_or(&json!([])));
     (name(&tool), own(&tool), others)
 }
 

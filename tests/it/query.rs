@@ -35,11 +35,7 @@ fn query(service: &Service, arguments: Value) -> Value {
 }
 
 fn ids(answer: &Value) -> Vec<String> {
-    let results = answer["results"].as_array().unwrap();
-    results
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect()
+    crate::support::ids(&answer["results"])
 }
 
 /// Scope and id of everything a page shows, folded near-duplicates too.
@@ -1264,13 +1260,7 @@ fn a_list_begins_with_the_oldest_where_that_is_asked_for_and_goes_on_page_by_pag
     let mut arguments = json!({ "status": "staging", "order": "oldest", "limit": 33 });
     loop {
         let page = call(&service, "query_memories", arguments.clone()).unwrap();
-        seen.extend(
-            page["results"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|hit| hit["id"].as_str().unwrap().to_owned()),
-        );
+        seen.extend(ids(&page));
         match page["next_cursor"].as_str() {
             Some(cursor) => arguments["cursor"] = json!(cursor),
             None => break,

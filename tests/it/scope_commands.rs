@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cli::{Outcome, ack, binary, claude_mem, run};
+use crate::cli::{Outcome, ack, add_scope, binary, claude_mem, run};
 use crate::support::{Root, fingerprint, memory};
 use crate::terminal::Session;
 
@@ -178,15 +178,7 @@ fn a_new_manifest_is_for_its_owner_alone_and_ends_with_a_line_end() {
         &["scopes", "set", "ledger", "visibility=private"],
     )
     .ok();
-    let add = [
-        "scopes",
-        "add",
-        "music",
-        "--yes",
-        "--store",
-        store.to_str().unwrap(),
-    ];
-    ack(root.path(), &add).ok();
+    add_scope(root.path(), "music", &store).ok();
     for scope in ["ledger", "music"] {
         let path = root.scope_folder(scope).join("scope.toml");
         assert_eq!(
@@ -208,13 +200,7 @@ fn one_database_is_one_scope_under_whatever_name_it_is_given() {
     fs::hard_link(&store, &hard).unwrap();
     let root = Root::new();
     root.store("other", &[]);
-    let add = |name: &str, store: &Path| {
-        let store = store.to_str().unwrap();
-        ack(
-            root.path(),
-            &["scopes", "add", name, "--yes", "--store", store],
-        )
-    };
+    let add = |name: &str, store: &Path| add_scope(root.path(), name, store);
     add("music", &link).ok();
     for path in [&store, &link, &hard, store.parent().unwrap()] {
         let error = add("again", path).fails(2);
@@ -234,15 +220,7 @@ fn scopes_remove_takes_the_scope_away_and_never_a_store() {
     let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
     let root = Root::new();
     root.store("own", &[memory("o", "Keep the organ", json!({}))]);
-    let add = [
-        "scopes",
-        "add",
-        "music",
-        "--yes",
-        "--store",
-        store.to_str().unwrap(),
-    ];
-    ack(root.path(), &add).ok();
+    add_scope(root.path(), "music", &store).ok();
     fs::write(root.scope_folder("music").join("decisions.jsonl"), "{}\n").unwrap();
     let (stores, before) = (fingerprint(elsewhere.path()), fingerprint(root.path()));
     let said = ack(root.path(), &["scopes", "remove", "music"]).ok();

@@ -11,7 +11,7 @@ use crate::cli::{ack, ack_with_input};
 use crate::context::project;
 use crate::mcp::{Server, command};
 use crate::store_support::CLAUDE_MEM;
-use crate::support::{Root, memory};
+use crate::support::{Root, ids, memory};
 
 const SCOPE: &str = "ledger-api";
 
@@ -621,11 +621,7 @@ fn named() -> (Root, Connection) {
 
 fn found(root: &Root, arguments: Value) -> Vec<String> {
     let answer = call(&root.service(), "query_memories", arguments).unwrap();
-    let results = answer["results"].as_array().unwrap();
-    results
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect()
+    ids(&answer["results"])
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, RwLock};
@@ -24,7 +24,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use self::questions::{Call, Dice, Expected, WORDS, ask, id};
-use crate::support::Root;
+use crate::support::{Process, Root, http_address};
 
 /// How many calls are made, and for how many seconds at most.
 const CALLS: &str = "ACK_TEST_SOAK_CALLS";
@@ -283,16 +283,6 @@ fn meta() -> Value {
         "io.modelcontextprotocol/clientInfo": { "name": "soak", "version": "0" },
         "io.modelcontextprotocol/clientCapabilities": {},
     })
-}
-
-/// A process that goes with the test, however that ends.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// A server over standard input and output, with its client.
@@ -602,15 +592,7 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         .env("ACK_MEM_TOKEN", TOKEN)
         .spawn();
     let mut http = Process(http.unwrap());
-    let mut url = String::new();
-    BufReader::new(http.0.stdout.take().unwrap())
-        .read_line(&mut url)
-        .unwrap();
-    let address = url
-        .trim()
-        .trim_start_matches("http://")
-        .trim_end_matches("/mcp")
-        .to_owned();
+    let address = http_address(&mut http.0);
     let mut processes: Vec<(String, u32)> = (1..)
         .zip(&clients)
         .map(|(number, client)| (format!("stdio {number}"), client.process.0.id()))

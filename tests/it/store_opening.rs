@@ -650,39 +650,23 @@ fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
 }
 
+/// Gives every folder and every file under a root a mode.
+fn chmod_all(root: &Root, folders: u32, files: u32) {
+    for entry in walkdir::WalkDir::new(root.path()) {
+        let entry = entry.unwrap();
+        let is_folder = entry.file_type().is_dir();
+        chmod(entry.path(), if is_folder { folders } else { files });
+    }
+}
+
 /// Makes everything under a root readable for everybody and writable for nobody.
 fn freeze(root: &Root) {
-    for entry in walkdir::WalkDir::new(root.path())
-        .contents_first(true)
-        .into_iter()
-        .map(Result::unwrap)
-    {
-        chmod(
-            entry.path(),
-            if entry.file_type().is_dir() {
-                0o555
-            } else {
-                0o444
-            },
-        );
-    }
+    chmod_all(root, 0o555, 0o444);
 }
 
 /// Gives the owner back what [`freeze`] took, so that the folder can be removed.
 fn thaw(root: &Root) {
-    for entry in walkdir::WalkDir::new(root.path())
-        .into_iter()
-        .map(Result::unwrap)
-    {
-        chmod(
-            entry.path(),
-            if entry.file_type().is_dir() {
-                0o755
-            } else {
-                0o644
-            },
-        );
-    }
+    chmod_all(root, 0o755, 0o644);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What tests share: a builder of scope roots with real stores, a service over them, a fingerprint of every file.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::SystemTime;
 
 use ack_memory::config::{Config, Inputs, Setting};
@@ -125,6 +127,47 @@ pub fn insert(connection: &Connection, memories: &[Value]) {
                 .unwrap();
         }
     }
+}
+
+/// The ids of a list of memories, in its order.
+#[track_caller]
+pub fn ids(list: &Value) -> Vec<String> {
+    let hits = list
+        .as_array()
+        .unwrap_or_else(|| panic!("no list: {list}"))
+        .iter();
+    hits.map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The ids of a list of memories, sorted.
+#[track_caller]
+pub fn sorted_ids(list: &Value) -> Vec<String> {
+    let mut ids = ids(list);
+    ids.sort();
+    ids
+}
+
+/// A process that is killed when the test ends, however it ends.
+pub struct Process(pub Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The address of a server over HTTP, which it prints first.
+pub fn http_address(server: &mut Child) -> String {
+    let mut url = String::new();
+    BufReader::new(server.stdout.take().unwrap())
+        .read_line(&mut url)
+        .unwrap();
+    url.trim()
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp")
+        .to_owned()
 }
 
 /// Name, size, time of change and content of every file under a folder.

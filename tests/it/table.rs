@@ -100,12 +100,7 @@ fn answers(service: &Service) -> Vec<Value> {
 }
 
 fn ids(answer: &Value) -> Vec<String> {
-    answer["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect()
+    crate::support::ids(&answer["results"])
 }
 
 fn table(root: &Root) -> PathBuf {

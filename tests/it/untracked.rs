@@ -8,7 +8,7 @@ use ack_worktree::changes::Changes;
 use ack_worktree::repository::Repository;
 use serde_json::json;
 
-use crate::changes::{ENOUGH, git, repository, told, write};
+use crate::changes::{ENOUGH, edit, git, repository, told, write};
 use crate::cli::ack_with_input;
 use crate::context::context;
 use crate::support::{Root, memory};
@@ -47,11 +47,7 @@ fn new_files_are_found_wherever_they_lie_the_newest_first() {
     write(&top.join("src/between.rs"), "new\n", 30);
     write(&top.join("fresh/one.rs"), "new\n", 40);
     write(&top.join("fresh/part/two.rs"), "new\n", 50);
-    write(
-        &top.join("docs/x.md"),
-        "edited, and longer than it was\n",
-        35,
-    );
+    edit(&top.join("docs/x.md"), 35);
     let expected = [
         "fresh/part/two.rs",
         "fresh/one.rs",
