@@ -73,7 +73,8 @@ pub fn session_start(
 fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
     if brief.served == 0 && brief.waiting > 0 {
         return Some(format!(
-            "ack-memory: no memory is approved yet, so agents see none; {} {} for review. `ack-memory scopes` shows where.",
+            "ack-memory: no memory is approved yet, so agents see none; {} {} for review. \
+             `ack-memory scopes` shows where.",
             brief.waiting,
             if brief.waiting == 1 { "waits" } else { "wait" },
         ));

@@ -141,7 +141,14 @@ pub struct Global {
     #[arg(long, short = 'q', global = true)]
     pub quiet: bool,
     /// When to use colours
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorArg::Auto, hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = ColorArg::Auto,
+        hide_default_value = true
+    )]
     pub color: ColorArg,
     /// Print long answers at once, without a pager
     #[arg(long, global = true)]
@@ -206,7 +213,8 @@ pub enum Command {
     Hook(HookArgs),
     /// Show what a client's configuration has to hold to use this server
     PrintConfig(PrintConfigArgs),
-    /// Connect a client to this server: shows the change, asks, keeps what was there; without a client each that is installed
+    /// Connect a client to this server: shows the change, asks, keeps what was there; without a
+    /// client each that is installed
     Connect(ConnectArgs),
     /// Disconnect a client: take out what `connect` wrote
     Disconnect(DisconnectArgs),

@@ -168,7 +168,11 @@ fn write_json(report: &Report<'_>, findings: &[Finding]) -> Result<(), CliError>
             info
         })
         .collect();
-    let pairs = |(name, value, source): &(&str, String, String)| json!({ "name": name, "value": value, "source": source });
+    let pairs = |(name, value, source): &(&str, String, String)| {
+        json!({
+            "name": name, "value": value, "source": source,
+        })
+    };
     let passed = report.passed_over.iter();
     let passed = passed.map(|(name, reason)| json!({ "name": name, "reason": reason }));
     let mut report = json!({

@@ -95,7 +95,8 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     }
     if ip.is_unspecified() && args.allow_host.is_empty() {
         write_err(
-            "clients elsewhere are turned away until `--allow-host` names the host or address they use for this machine\n",
+            "clients elsewhere are turned away until `--allow-host` names the host or address \
+             they use for this machine\n",
         );
     }
     let service = Service::for_the_process(config);

@@ -278,7 +278,8 @@ impl Setup<'_> {
         if !hit.approved {
             self.say(&format!(
                 "    None is approved yet, so agents see none. To look at each of them:\n    \
-                 ack-memory review\n    To vouch for all of them as they are:\n    ack-memory scopes set {} unreviewed=approved\n",
+                 ack-memory review\n    To vouch for all of them as they are:\n    \
+                 ack-memory scopes set {} unreviewed=approved\n",
                 crate::connect::quoted(&hit.scope)
             ))?;
         }

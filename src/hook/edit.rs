@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn a_call_names_the_files_that_it_edits() {
-        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n-x\n+*** Add File: no\n*** Add File: c.md\n*** End Patch";
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n\
+                     @@\n-x\n+*** Add File: no\n*** Add File: c.md\n*** End Patch";
         for (tool, input, expected) in [
             (
                 "Edit",

@@ -1,9 +1,11 @@
 //! What hosts send to a hook and what they accept from it, and nothing of what it means.
 //!
-//! Claude Code, Codex and Gemini CLI share one shape: `cwd` and `source` come in, `hookSpecificOutput` with
-//! `additionalContext` goes out, with `systemMessage` for the person; any unknown key on the way out is refused by Codex. Gemini CLI and what was made from it
-//! send a `timestamp` too. Cursor names its events in camel case, sends `workspace_roots`, and reads `additional_context`.
-//! Copilot CLI names no event, says `sessionId`, and reads `additionalContext` alone.
+//! Claude Code, Codex and Gemini CLI share one shape: `cwd` and `source` come in,
+//! `hookSpecificOutput` with `additionalContext` goes out, with `systemMessage` for the person.
+//! Codex refuses an output with an unknown key. Gemini CLI and its derivatives send a `timestamp`
+//! too. Cursor names its events in camel case, sends `workspace_roots`, and reads
+//! `additional_context`. Copilot CLI names no event, says `sessionId`, and reads
+//! `additionalContext` alone.
 
 use serde_json::{Map, Value, json};
 
@@ -200,8 +202,9 @@ impl Event {
         })
     }
 
-    /// The output with a line for the person, who sees it instead of the model; `None` where the host has no place for one.
-    /// Read in the published packages: Claude Code 2.1.330, Codex 0.169, Gemini CLI 0.61.
+    /// The output with a line for the person, who sees it instead of the model; `None` if the host
+    /// has no place for one. Read in the published packages: Claude Code 2.1.330, Codex 0.169,
+    /// Gemini CLI 0.61.
     pub fn with_message(&self, output: Option<Output>, message: &str) -> Option<Output> {
         if !matches!(self.host, Host::ClaudeCode | Host::Codex | Host::Gemini) {
             return output;
@@ -302,7 +305,10 @@ mod tests {
             (copilot.host, copilot.origin),
             (Host::Copilot, Origin::Fresh)
         );
-        let gemini = json!({ "session_id": "s", "hook_event_name": "SessionStart", "timestamp": "2026-11-22T10:00:00Z", "source": "resume" });
+        let gemini = json!({
+            "session_id": "s", "hook_event_name": "SessionStart",
+            "timestamp": "2026-11-22T10:00:00Z", "source": "resume",
+        });
         assert_eq!(
             (read(&gemini).host, read(&gemini).origin),
             (Host::Gemini, Origin::Fresh)

@@ -225,9 +225,8 @@ mod tests {
     fn a_message_of_very_many_values_is_refused_before_it_takes_memory() {
         let call = |id: &str, element: &str, count: usize| {
             let list = element.repeat(count);
-            format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"x","arguments":{{"tags":[{list}0]}}}}}}"#
-            )
+            let params = format!(r#"{{"name":"x","arguments":{{"tags":[{list}0]}}}}"#);
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#)
         };
         for element in ["0,", "[],", r#"{"a":0},"#, r#""\\\"","#] {
             assert_eq!(

@@ -87,7 +87,9 @@ impl Diagnostic for ScopeError {
         Some(match self {
             Self::NotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
             Self::PinNotFound { .. } => "correct the name, or start the server without it".into(),
-            Self::Refused { pinned, .. } => format!("leave `scope` out, or start a server without `--pin {pinned}`").into(),
+            Self::Refused { pinned, .. } => {
+                format!("leave `scope` out, or start a server without `--pin {pinned}`").into()
+            }
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
             Self::NoScopes {
                 claude_mem: Some(store),

@@ -84,8 +84,8 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     }
 }
 
-/// Keeps the subtitles and facts of a page that fit into `budget` tokens together: one fact of each result, and what more
-/// there is room for of the best ones.
+/// Keeps the subtitles and facts of a page that fit into `budget` tokens together: one fact of each
+/// result, then further ones of the best results while there is room.
 pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
     let mut used = 0;
     let mut waiting = Vec::new();

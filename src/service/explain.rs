@@ -122,7 +122,8 @@ impl Search<'_> {
                 Some(Query::Lexical(_)) => "it shares no term with the query".to_owned(),
                 Some(Query::Hybrid(..)) => {
                     format!(
-                        "it shares no term with the query, and {MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})"
+                        "it shares no term with the query, and {MAX_NEAREST} memories are nearer \
+                         in meaning (its cosine is {near:.2})"
                     )
                 }
                 _ => format!(

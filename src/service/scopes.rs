@@ -225,7 +225,8 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
 /// What to say of a vector table that cannot be used.
 pub fn unusable_table(scope: &str, reason: &str) -> String {
     format!(
-        "its vector table is not used ({reason}); nothing is missing from answers, `ack-memory index --scope {scope}` mends it"
+        "its vector table is not used ({reason}); nothing is missing from answers, `ack-memory \
+         index --scope {scope}` mends it"
     )
 }
 
@@ -272,7 +273,8 @@ fn fill(
         _ => None,
     };
     problems.extend(unusable.map(|reason| unusable_table(&scope.name, reason)));
-    let without_indexes = |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > service.indexes.resident() as u64);
+    let resident = service.indexes.resident() as u64;
+    let without_indexes = |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > resident);
     if guard.table().is_some_and(without_indexes) {
         problems.push(format!(
             "it is larger than `limits.resident` and all of it is in memory, because its vector table has no indexes; \
@@ -282,7 +284,8 @@ fn fill(
     }
     if !index.has_status {
         problems.push(format!(
-            "the store keeps no review status; rows that nobody decided about count as `{}` (`unreviewed` in scope.toml)",
+            "the store keeps no review status; rows that nobody decided about count as `{}` \
+             (`unreviewed` in scope.toml)",
             scope.store.unreviewed().status()
         ));
     }

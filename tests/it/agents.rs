@@ -1,4 +1,5 @@
-//! What an agent reads: how much answers cost as text and as structure, what they say, and what the owner keeps from agents.
+//! What an agent reads: how much answers cost as text and as structure, what they say, and what the
+//! owner keeps from agents.
 
 use std::path::Path;
 
@@ -374,7 +375,12 @@ fn where_no_memory_holds_a_word_that_is_said_first_with_at_most_three_near_ones(
                 json!({}),
             )
         })
-        .chain([memory("deploy", "Cron jobs want a service account of their own, an alert when they fail, and a rollback plan for each deployment", json!({}))])
+        .chain([memory(
+            "deploy",
+            "Cron jobs want a service account of their own, an alert when they fail, and a \
+             rollback plan for each deployment",
+            json!({}),
+        )])
         .collect();
     crate::query::bulk(&root, "alpha", &memories);
     let mut server = Server::initialized(root.path());

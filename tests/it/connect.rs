@@ -100,10 +100,12 @@ impl Home {
             "qwen" => ".qwen/settings.json",
             "cline" => ".cline/data/settings/cline_mcp_settings.json",
             "roo" if mac => {
-                "Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"
+                "Library/Application Support/Code/User/globalStorage/\
+                 rooveterinaryinc.roo-cline/settings/mcp_settings.json"
             }
             "roo" => {
-                ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"
+                ".config/Code/User/globalStorage/\
+                 rooveterinaryinc.roo-cline/settings/mcp_settings.json"
             }
             "windsurf" => ".codeium/windsurf/mcp_config.json",
             "zed" => ".config/zed/settings.json",
@@ -615,7 +617,8 @@ fn a_program_on_the_path_is_named_as_it_is_found_there() {
         connect(&["connect", client, "--yes"]).ok();
         home.json(home.settings(client))["mcpServers"]["ack-memory"]["command"].clone()
     };
-    // A terminal has the PATH of the shell, where the name stays right when the program moves; a window may have another.
+    // A terminal has the PATH of the shell, where the name stays right when the program moves; a
+    // window may have another.
     assert_eq!(command("gemini"), "ack-memory");
     assert_eq!(command("cursor"), link.to_str().unwrap());
     let here = connect(&["-C", &inside, "connect", "claude-code", "--here", "--yes"]);

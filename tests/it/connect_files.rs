@@ -82,7 +82,8 @@ fn an_entry_is_changed_in_the_form_it_has() {
 #[test]
 fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
     let home = Home::new();
-    let http = r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"x"},"timeout":5}}}"#;
+    let http = r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://127.0.0.1:1/mcp",
+        "headers":{"Authorization":"x"},"timeout":5}}}"#;
     for client in ["claude-code", "cursor"] {
         home.write(home.settings(client), http);
         home.run(&["connect", client, "--yes"]).ok();

@@ -199,8 +199,21 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
     root.store(
         "alpha",
         &[
-            memory("old", "Retry twice", json!({ "status": "staging", "facts": ["Once is too few.", "The proxy drops the first"], "concepts": ["proxy"], "files": ["src/a.rs"] })),
-            memory("new", "Retry thrice", json!({ "facts": ["once is  too few"], "concepts": ["retry"] })),
+            memory(
+                "old",
+                "Retry twice",
+                json!({
+                    "status": "staging", "facts": ["Once is too few.", "The proxy drops the first"],
+                    "concepts": ["proxy"], "files": ["src/a.rs"],
+                }),
+            ),
+            memory(
+                "new",
+                "Retry thrice",
+                json!({
+                    "facts": ["once is  too few"], "concepts": ["retry"],
+                }),
+            ),
         ],
     );
     decide(root.path(), &["merge", "old", "--into", "new"]).ok();
@@ -309,6 +322,11 @@ fn a_person_at_a_terminal_is_asked_about_what_was_not_named() {
 #[test]
 fn a_queue_is_gone_through_with_keys_alone() {
     let root = Root::new();
+    let staged_on = |day: u8, title: &str, mut rest: Value| {
+        rest["status"] = json!("staging");
+        rest["created_at"] = json!(format!("2026-01-0{day}T00:00:00Z"));
+        memory(&format!("w{day}"), title, rest)
+    };
     let narrative = (0..40)
         .map(|n| format!("Line {n} of the text"))
         .collect::<Vec<_>>()
@@ -316,12 +334,20 @@ fn a_queue_is_gone_through_with_keys_alone() {
     root.store(
         "alpha",
         &[
-            memory("keep", "Retry with jitter", json!({ "facts": ["Jitter spreads the load"] })),
-            memory("w1", "Retry with jitter too", json!({ "status": "staging", "facts": ["Once more"], "created_at": "2026-01-01T00:00:00Z" })),
-            memory("w2", "Wrong", json!({ "status": "staging", "narrative": narrative, "created_at": "2026-01-02T00:00:00Z" })),
-            memory("w3", "Use password = hunter2hunter2", json!({ "status": "staging", "created_at": "2026-01-03T00:00:00Z" })),
-            memory("w4", "Edit \u{1b}[31mme", json!({ "status": "staging", "created_at": "2026-01-04T00:00:00Z" })),
-            memory("w5", "Leave me", json!({ "status": "staging", "created_at": "2026-01-05T00:00:00Z" })),
+            memory(
+                "keep",
+                "Retry with jitter",
+                json!({ "facts": ["Jitter spreads the load"] }),
+            ),
+            staged_on(
+                1,
+                "Retry with jitter too",
+                json!({ "facts": ["Once more"] }),
+            ),
+            staged_on(2, "Wrong", json!({ "narrative": narrative })),
+            staged_on(3, "Use password = hunter2hunter2", json!({})),
+            staged_on(4, "Edit \u{1b}[31mme", json!({})),
+            staged_on(5, "Leave me", json!({})),
         ],
     );
     let editor = root.path().join("editor");

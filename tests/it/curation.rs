@@ -611,7 +611,12 @@ fn cases() -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn no_answer_of_any_tool_shows_what_the_status_filter_or_a_private_scope_hides(plan in plans()) {
@@ -653,7 +658,8 @@ proptest! {
         for number in plan.rewritten.iter().filter(|number| **number < plan.memories.len()) {
             let scope = SCOPES[plan.memories[*number].scope];
             let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-            connection.execute("UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1", params![id(*number)]).unwrap();
+            let more = "UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1";
+            connection.execute(more, params![id(*number)]).unwrap();
             held[*number].content += 1;
         }
         decide(&plan, &root, &mut held, after);

@@ -1,5 +1,5 @@
-//! The decision log: what people decided counts at the moment of the answer, through every door, and only about the content
-//! that was decided on.
+//! The decision log: what people decided counts at the moment of the answer, through every door, and
+//! only about the content that was decided on.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -66,7 +66,8 @@ fn claude_mem() -> (Root, std::path::PathBuf) {
     ] {
         connection
             .execute(
-                "INSERT INTO observations (id, memory_session_id, project, type, title, narrative, created_at, created_at_epoch) \
+                "INSERT INTO observations (id, memory_session_id, project, type, title, \
+                 narrative, created_at, created_at_epoch) \
                  VALUES (?1, 's1', 'shop', 'decision', ?2, 'Text ' || ?1, '2026-03-01T00:00:00Z', 1772323200000 + ?1)",
                 (id, title),
             )
@@ -145,8 +146,9 @@ fn text_cannot_be_swapped_under_an_approval() {
         assert!(found(&service, json!({ "status": "staging" })).contains(&"obs-1".to_owned()));
         writer
             .execute_batch(
-                "UPDATE observations SET title = 'Deploy on Tuesday', subtitle = NULL, facts = NULL, narrative = 'Text 1', \
-                 concepts = NULL, files_modified = NULL, files_read = NULL, type = 'decision', project = 'shop', text = NULL WHERE id = 1",
+                "UPDATE observations SET title = 'Deploy on Tuesday', subtitle = NULL, \
+                 facts = NULL, narrative = 'Text 1', concepts = NULL, files_modified = NULL, \
+                 files_read = NULL, type = 'decision', project = 'shop', text = NULL WHERE id = 1",
             )
             .unwrap();
         assert_eq!(found(&service, json!({})), ["obs-1"], "{change}");
@@ -184,7 +186,9 @@ fn an_edited_memory_is_found_and_shown_as_it_was_edited() {
     let (root, _) = claude_mem();
     let folder = root.scope_folder("cm");
     let service = root.service();
-    let edit = json!({ "edit": { "title": "Ship on Wednesday", "facts": ["The window is at noon"], "concepts": ["release"] } });
+    let edit = json!({ "edit": {
+        "title": "Ship on Wednesday", "facts": ["The window is at noon"], "concepts": ["release"],
+    } });
     decide(&folder, "claude-mem.db", "obs-1", "edit", edit);
     assert_eq!(found(&service, json!({ "query": "wednesday" })), ["obs-1"]);
     assert_eq!(found(&service, json!({ "tags": ["release"] })), ["obs-1"]);

@@ -131,10 +131,16 @@ fn entries_that_an_older_version_wrote_still_start() {
         &["--scope", "platform", "hook", "session-start"],
     );
     assert_eq!((hook.code, hook.err.as_str()), (Some(0), ""), "{hook:?}");
-    let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query_memories","arguments":{"query":"docker"}}}"#;
-    let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-    let input = [&initialize[..], b"\n", call, b"\n"].concat();
-    let served = ack_with_input(root.path(), &["--scope", "platform", "serve"], &input);
+    let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" },
+    } });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "query_memories", "arguments": { "query": "docker" },
+    } });
+    let input = format!("{initialize}\n{call}\n");
+    let arguments = ["--scope", "platform", "serve"];
+    let served = ack_with_input(root.path(), &arguments, input.as_bytes());
     let answer = served.out.lines().last().unwrap_or_default();
     assert!(answer.contains(r#""scopes":["platform"]"#), "{served:?}");
 }

@@ -189,7 +189,8 @@ fn what_differs_in_a_name_a_number_a_negation_or_an_opposite_is_shown_twice_howe
 fn nearly_the_same_text_is_shown_twice_where_one_word_stands_against_the_other() {
     let text = |word: &'static str| -> String {
         format!(
-            "Run the schema check {word} the deployment of the payment gateway so that the nightly build finds broken tables"
+            "Run the schema check {word} the deployment of the payment gateway so that the \
+             nightly build finds broken tables"
         )
     };
     assert!(is_one((&text("before"), &[]), (&text("before"), &[])));

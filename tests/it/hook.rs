@@ -261,7 +261,10 @@ fn copilot_is_known_by_what_it_sends_and_gets_its_own_shape() {
     let folder = project(&root, "ledger-api", "main");
     let whole = added(start(root.path(), &event(&folder, "startup")));
     for source in ["new", "resume"] {
-        let sent = json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": folder, "source": source, "initialPrompt": "hello" });
+        let sent = json!({
+            "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": folder,
+            "source": source, "initialPrompt": "hello",
+        });
         let named = ["hook", "session-start", "--client", "copilot"];
         for arguments in [&named[..2], &named[..]] {
             let answer = ack_with_input(root.path(), arguments, sent.to_string().as_bytes()).json();

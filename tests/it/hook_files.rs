@@ -241,8 +241,11 @@ fn other_tools_other_hosts_and_broken_input_get_nothing() {
         );
     }
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n*** End Patch\n";
-    let codex = json!({ "session_id": "s", "turn_id": "t", "cwd": desk.top, "hook_event_name": "PreToolUse", "model": "m",
-        "permission_mode": "default", "tool_name": "apply_patch", "tool_input": { "command": patch }, "tool_use_id": "c" });
+    let codex = json!({
+        "session_id": "s", "turn_id": "t", "cwd": desk.top, "hook_event_name": "PreToolUse",
+        "model": "m", "permission_mode": "default", "tool_name": "apply_patch",
+        "tool_input": { "command": patch }, "tool_use_id": "c",
+    });
     let outcome = desk.call(&["pre-tool-use", "--client", "codex"], &codex);
     assert_eq!(ids(&context(&outcome)), ["exact"]);
     std::fs::write(
@@ -262,7 +265,8 @@ fn connect_adds_the_hook_where_it_is_read_and_disconnect_takes_it_out() {
         ("codex", ".codex/hooks.json"),
     ] {
         let home = Home::new();
-        let own = "{\n  \"hooks\": {\n    \"PreToolUse\": [ { \"matcher\": \"Bash\", \"hooks\": [ { \"type\": \"command\", \"command\": \"mine\" } ] } ]\n  }\n}\n";
+        let own = "{\n  \"hooks\": {\n    \"PreToolUse\": [ { \"matcher\": \"Bash\", \
+                   \"hooks\": [ { \"type\": \"command\", \"command\": \"mine\" } ] } ]\n  }\n}\n";
         home.write(file, own);
         home.run(&["connect", client, "--yes"]).ok();
         assert!(

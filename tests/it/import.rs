@@ -475,9 +475,10 @@ fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
 fn an_update_erases_nothing_that_the_line_does_not_give() {
     let case = Case::new();
     let whole = json!({
-        "id": "a", "title": "Whole", "subtitle": "Sub", "project": "shop", "type": "gotcha", "session": "s", "session_id": "i",
-        "date": "2026-01-04", "facts": ["one"], "concepts": ["two"], "files": ["three.rs"], "narrative": "Long text",
-        "confidence": 0.5, "reviewed_by": "ines",
+        "id": "a", "title": "Whole", "subtitle": "Sub", "project": "shop", "type": "gotcha",
+        "session": "s", "session_id": "i", "date": "2026-01-04", "facts": ["one"],
+        "concepts": ["two"], "files": ["three.rs"], "narrative": "Long text", "confidence": 0.5,
+        "reviewed_by": "ines",
     });
     case.import(lines(&[whole]), &[]).ok();
     let row = || -> Vec<rusqlite::types::Value> {

@@ -1091,7 +1091,8 @@ fn the_server_lives_on_after_every_kind_of_wrong_message() {
 fn a_line_of_seventeen_megabytes_is_passed_over() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let start = "{\"jsonrpc\":\"2.0\",\"id\":7000,\"method\":\"tools/call\",\"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"";
+    let start = "{\"jsonrpc\":\"2.0\",\"id\":7000,\"method\":\"tools/call\",\
+                 \"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"";
     server.raw(start.as_bytes());
     for _ in 0..17 {
         server.raw(&vec![b'a'; 1 << 20]);

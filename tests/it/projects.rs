@@ -72,7 +72,10 @@ fn context(service: &Service, folder: &Path) -> (String, Vec<String>, Vec<String
     let own = |answer: &Value| sorted_ids(answer.get("recent_memories").unwrap_or(&json!([])));
     assert_eq!(own(&tool), own(&hook), "the hook and the tool agree");
     // What others learned needs evidence, which a focus gives to all of them.
-    let asked = json!({ "project_path": folder, "focus": "what we chose for good", "max_memories": 20, "max_tokens": 20_000 });
+    let asked = json!({
+        "project_path": folder, "focus": "what we chose for good",
+        "max_memories": 20, "max_tokens": 20_000,
+    });
     let focused = call(service, "get_context", asked).unwrap();
     let others = sorted_ids(focused.get("cross_project_learnings").unwrap_or(&json!([])));
     (name(&tool), own(&tool), others)

@@ -1004,7 +1004,8 @@ fn a_memory_that_says_the_opposite_is_not_folded() {
     let root = Root::new();
     let text = |not: &str| {
         format!(
-            "Do{not} raise the busy timeout of the ledger database before a migration of the account table runs in production"
+            "Do{not} raise the busy timeout of the ledger database before a migration of the \
+             account table runs in production"
         )
     };
     root.store(

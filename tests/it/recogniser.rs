@@ -100,7 +100,9 @@ fn every_real_store_is_recognised_and_counted_where_it_usually_lies() {
         &stores.join("server-memory/memory.jsonl"),
         "graph/memory.jsonl",
     );
-    let client = serde_json::json!({ "projects": { "/x": { "mcpServers": { "memory": { "env": { "MEMORY_FILE_PATH": graph } } } } } });
+    let memory = serde_json::json!({ "env": { "MEMORY_FILE_PATH": graph } });
+    let client =
+        serde_json::json!({ "projects": { "/x": { "mcpServers": { "memory": memory } } } });
     person.write(".claude.json", &client.to_string());
     // Not a usual place: the home folder is not walked.
     person.copy(&stores.join("auto-memory/projects"), "documents/projects");

@@ -12,7 +12,8 @@ use crate::cli::{Outcome, ack, add_scope, binary, claude_mem, run};
 use crate::support::{Root, fingerprint, memory};
 use crate::terminal::Session;
 
-const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # shown\n\n[projects]\nledger-api = [\"ledger\"]\n\
+const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # shown\n\n\
+                        [projects]\nledger-api = [\"ledger\"]\n\
                         # jobs run at night\nledger-jobs = []\n";
 
 /// The words behind `ack-memory` of the command that undoes what was done.

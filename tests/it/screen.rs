@@ -263,7 +263,8 @@ fn the_doctor_says_what_works_and_what_to_do() {
     let this = env!("CARGO_BIN_EXE_ack-memory");
     let claude = json!({ "mcpServers": { "ack-memory": { "command": this, "args": ["serve"] } } });
     file(".claude.json", &claude.to_string());
-    let hook = json!({ "hooks": { "SessionStart": [{ "hooks": [{ "type": "command", "command": format!("{this} hook session-start") }] }] } });
+    let hook = json!({ "type": "command", "command": format!("{this} hook session-start") });
+    let hook = json!({ "hooks": { "SessionStart": [{ "hooks": [hook] }] } });
     file(".claude/settings.json", &hook.to_string());
     file(
         ".gemini/settings.json",

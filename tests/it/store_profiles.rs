@@ -537,7 +537,8 @@ fn an_old_claude_mem_store_with_other_names_and_fewer_columns_is_read() {
 #[test]
 fn the_least_a_claude_mem_store_may_hold_is_read() {
     let (_root, service) = served(
-        "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (5, 'a marker')",
+        "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations \
+         VALUES (5, 'a marker')",
     );
     assert_eq!(
         ids(&service.query_memories(&words("marker")).unwrap()),

@@ -584,7 +584,9 @@ fn what_an_alias_does_not_offer_is_said_where_it_would_help() {
     );
     configured(
         &root,
-        "[serve]\nmax_status = \"all\"\n[tools]\nhide = [\"query_memories\"]\n[tools.find]\ncalls = \"query_memories\"\narguments = { q = \"query\" }\n[tools.get_memory]\nname = \"open\"\n",
+        "[serve]\nmax_status = \"all\"\n[tools]\nhide = [\"query_memories\"]\n[tools.find]\n\
+         calls = \"query_memories\"\narguments = { q = \"query\" }\n[tools.get_memory]\n\
+         name = \"open\"\n",
     );
     let mut server = Server::initialized(root.path());
     let found = server.call("find", json!({ "q": "redis" }));

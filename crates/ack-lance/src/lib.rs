@@ -108,7 +108,8 @@ impl TableError {
         match self {
             Self::Busy => "wait until it has finished; what it does is not lost",
             _ => {
-                "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged"
+                "searches go on without it; correct the cause and run `ack-memory index` again, \
+                 with --rebuild if the table is damaged"
             }
         }
     }

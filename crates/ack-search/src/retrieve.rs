@@ -367,7 +367,8 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
             };
             let meaning = (fused * 1000.0).round() / 1000.0 - (words * 1000.0).round() / 1000.0;
             format!(
-                "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} ({weight:.2} × {cosine:.3}) = {fused:.3}{capped}"
+                "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} ({weight:.2} \
+                 × {cosine:.3}) = {fused:.3}{capped}"
             )
         }
     }

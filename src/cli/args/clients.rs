@@ -16,7 +16,13 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME", value_parser = set())]
     pub surface: Option<ToolsetPreset>,
     /// Streamable HTTP instead, on this address or port [without one: 127.0.0.1:7767]
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7767", value_parser = address)]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = "127.0.0.1:7767",
+        value_parser = address
+    )]
     pub http: Option<SocketAddr>,
     /// File with the bearer token [default: the token in ACK_MEM_TOKEN, or a file that is made at first use]
     #[arg(long, value_name = "FILE", requires = "http")]

@@ -36,7 +36,8 @@ pub enum ScopesCommand {
 pub struct SetArgs {
     /// The scope
     pub name: String,
-    /// `unreviewed=approved`, `visibility=private`, `paths=~/src/api,~/src/web`, `projects+=web`, `description=` (takes it out)
+    /// `unreviewed=approved`, `visibility=private`, `paths=~/src/api,~/src/web`, `projects+=web`,
+    /// `description=` (takes it out)
     #[arg(value_name = "KEY=VALUE", required = true)]
     pub assignments: Vec<String>,
     /// Show the change and write nothing

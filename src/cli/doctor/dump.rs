@@ -90,7 +90,9 @@ pub fn dump(report: &Report<'_>) -> String {
                     text("/index/built_at")
                 ),
                 None if cfg!(feature = "table") => {
-                    "no table; made in memory (`ack-memory index` makes one, which shortens the first search)".to_owned()
+                    "no table; made in memory (`ack-memory index` makes one, which shortens the \
+                     first search)"
+                        .to_owned()
                 }
                 None => "made in memory; this build has no vector tables".to_owned(),
             }

@@ -52,16 +52,16 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Ends the page before the result of this number. What was folded into earlier results from behind that place comes
-    /// again on the next page, so that nothing is lost or shown twice.
+    /// Ends the page before the result with this number. What was folded into earlier results from
+    /// after that place comes again on the next page, so that nothing is lost or shown twice.
     pub fn end_before(&mut self, number: usize) {
         if let Some(end) = self.hits.get(number).map(|hit| hit.place) {
             self.end_at(end);
         }
     }
 
-    /// Ends the page within what is folded into the first result: so many of these memories stay, and the others come again on the
-    /// next page.
+    /// Ends the page within what is folded into the first result: this many of these memories stay,
+    /// and the others come again on the next page.
     pub fn end_within_first(&mut self, max: usize) {
         let first = self
             .hits
