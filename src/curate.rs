@@ -17,7 +17,7 @@ pub mod warnings;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ack_api::decision::{Decision, Edit, Verdict};
+use ack_api::decision::{Decision, Edit, InvalidDecision, Verdict};
 use ack_api::memory::Memory;
 use ack_api::{Diagnostic, ErrorCode, text};
 use ack_store::StoreError;
@@ -69,6 +69,9 @@ pub enum CurateError {
         /// The error from the system.
         source: std::io::Error,
     },
+    /// It would not be a decision.
+    #[error("this cannot be decided: {0}")]
+    Invalid(#[from] InvalidDecision),
     /// A store or its log cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -78,9 +81,10 @@ impl Diagnostic for CurateError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::MemoryNotFound,
-            Self::Ambiguous { .. } | Self::Successor { .. } | Self::NothingToUndo { .. } => {
-                ErrorCode::InvalidArgument
-            }
+            Self::Ambiguous { .. }
+            | Self::Successor { .. }
+            | Self::NothingToUndo { .. }
+            | Self::Invalid(_) => ErrorCode::InvalidArgument,
             Self::Write { .. } => ErrorCode::IoError,
             Self::Store(error) => error.code(),
         }
@@ -96,6 +100,7 @@ impl Diagnostic for CurateError {
             }
             Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
             Self::Successor { .. } => "name another memory of the same scope".into(),
+            Self::Invalid(_) => "schemas/decision.json says what a decision is".into(),
             Self::NothingToUndo { .. } => {
                 "`ack-memory get ID --include history` shows every decision about a memory".into()
             }

@@ -2,19 +2,20 @@
 //!
 //! A choice is kept until it is written, so that it can be changed and taken back ([`Desk::choose`],
 //! [`Desk::take_back`]). Writing is one step per scope ([`Desk::write`]); a choice about a memory
-//! that is not what was read any more is put back instead. The terminal and the list are
-//! faces of it: they show the same [`card`] and the same
+//! that is not what was read any more is put back instead. The terminal, the list and the page of
+//! the browser ([`web`]) are faces of it: they show the same [`card`] and the same
 //! [`Preview`](choice::Preview).
 
 pub mod apply;
 pub mod card;
 pub mod choice;
+pub mod near;
 pub mod queue;
+pub mod web;
 mod write;
 
 use std::sync::Arc;
 
-use ack_api::QueryRequest;
 use ack_api::memory::Status;
 use ack_api::queue::QueueNumbers;
 use serde::Serialize;
@@ -28,8 +29,6 @@ use crate::curate::{Candidate, CurateError, Sitting};
 use crate::scope::Scope;
 use crate::service::Service;
 
-/// How many approved memories a card shows beside its own.
-const NEIGHBOURS: i64 = 3;
 /// How many choices stay in sight.
 const IN_SIGHT: usize = 10;
 
@@ -69,15 +68,6 @@ pub struct Recent {
     pub numbers: Vec<usize>,
     /// The title of the memory, or how many they are.
     pub about: String,
-}
-
-/// An approved memory beside one that waits.
-#[derive(Debug, Clone, Serialize)]
-pub struct Near {
-    /// Its id.
-    pub id: String,
-    /// Its title.
-    pub title: String,
 }
 
 impl Desk {
@@ -152,25 +142,9 @@ impl Desk {
         Some(&made.choice)
     }
 
-    /// The approved memories that are nearest to one.
-    pub fn nearest(&self, number: usize) -> Vec<Near> {
-        let Some(item) = self.items.get(number) else {
-            return Vec::new();
-        };
-        let request = QueryRequest {
-            query: Some(item.candidate.memory().title.clone()),
-            scope: Some(item.candidate.scope.name.clone()),
-            limit: Some(NEIGHBOURS),
-            ..QueryRequest::default()
-        };
-        let Ok(found) = self.service.query_memories(&request) else {
-            return Vec::new();
-        };
-        let near = found.results.into_iter().map(|hit| Near {
-            id: hit.id,
-            title: hit.title,
-        });
-        near.collect()
+    /// The service that knows what is near.
+    pub const fn service(&self) -> &'static Service {
+        self.service
     }
 
     /// What a choice would do.
@@ -213,7 +187,10 @@ impl Desk {
                 continue;
             };
             let other = self.other(&item.candidate, &choice)?;
-            chosen(&item.candidate, &choice, other.as_ref()).decisions(&sitting)?;
+            let chosen = chosen(&item.candidate, &choice, other.as_ref());
+            for decision in chosen.decisions(&sitting)? {
+                decision.validate()?;
+            }
         }
         if numbers.is_empty() {
             return Ok(());

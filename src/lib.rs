@@ -57,7 +57,6 @@
 
 mod connect;
 mod curate;
-#[expect(dead_code, reason = "the page of the browser uses the rest")]
 mod desk;
 mod gate;
 mod hook;

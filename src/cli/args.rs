@@ -2,7 +2,7 @@
 
 mod clients;
 mod curate;
-mod day;
+pub(in crate::cli) mod day;
 mod help;
 mod old;
 mod read;

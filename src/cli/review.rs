@@ -1,6 +1,7 @@
 //! `review`: what waits, and what is to become of it. The [`desk`](crate::desk) keeps what is chosen
-//! and writes it; here are its faces at a terminal ([`terminal`]) and for scripts.
+//! and writes it; here are its faces in a [browser], at a [terminal] and for scripts.
 
+mod browser;
 mod editor;
 mod terminal;
 
@@ -36,6 +37,7 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
 }
 
 fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Result<(), CliError> {
+    let (browser, tty) = (args.browser, args.tty);
     let scopes = caller.scopes(args.scope.as_deref())?;
     let filter = Filter {
         kind: args.kind,
@@ -51,7 +53,11 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         return write_plain("nothing waits for review\n");
     }
     let sitting = caller.sitting(None)?;
-    terminal::go_through(caller, desk, &sitting)
+    if browser || !tty && browser::is_wanted() {
+        browser::show(caller, desk, &sitting)
+    } else {
+        terminal::go_through(caller, desk, &sitting)
+    }
 }
 
 /// Prints what waits.

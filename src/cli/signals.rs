@@ -1,6 +1,7 @@
 //! Signals that end a command before it is done: what it made outside its memory goes with it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use nix::sys::signal::{SigSet, Signal};
 
@@ -9,6 +10,19 @@ use ack_store::copies;
 
 /// Whether Ctrl-C is for a program that this one has started and waits for.
 static INTERRUPTS_LEFT: AtomicBool = AtomicBool::new(false);
+
+/// What Ctrl-C does instead of ending the process.
+static INTERRUPTED: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+
+/// Has the next Ctrl-C do something else than end the process; the one after it ends it again.
+pub fn on_interrupt(act: impl Fn() + Send + 'static) {
+    *INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+}
+
+fn interrupted() -> bool {
+    let mut act = INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner);
+    act.take().map(|act| act()).is_some()
+}
 
 /// Leaves Ctrl-C to a program that was started, or no more.
 pub fn leave_interrupts(leave: bool) {
@@ -27,9 +41,12 @@ pub fn watch() {
     }
     let wait = move || {
         while let Ok(signal) = set.wait() {
-            if signal != Signal::SIGINT || !INTERRUPTS_LEFT.load(Ordering::Relaxed) {
-                end(signal as i32);
+            if signal == Signal::SIGINT
+                && (INTERRUPTS_LEFT.load(Ordering::Relaxed) || interrupted())
+            {
+                continue;
             }
+            end(signal as i32);
         }
     };
     if std::thread::Builder::new()

@@ -4,6 +4,7 @@
 //! is not safe because of that.
 
 use ack_api::memory::Memory;
+use ack_store::read::Curated;
 
 /// Something to look at before a memory is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -13,7 +14,9 @@ pub enum Warning {
     Secret,
     /// It tells an agent what to do instead of saying what is so.
     AddressesAgent,
-    /// Characters were removed from it, or a value was damaged.
+    /// It holds characters that are not shown: control characters, or such as hide text.
+    Hidden,
+    /// A value was damaged.
     Repaired,
 }
 
@@ -23,7 +26,8 @@ impl Warning {
         match self {
             Self::Secret => "looks like it holds a password, a key or a token",
             Self::AddressesAgent => "addresses an agent",
-            Self::Repaired => "values were damaged, or characters were removed",
+            Self::Hidden => "control or hidden characters were removed from what is shown",
+            Self::Repaired => "values were damaged",
         }
     }
 }
@@ -69,8 +73,16 @@ const ADDRESSES: [&str; 10] = [
     "<system",
 ];
 
-/// The warnings about a memory.
-pub fn of(memory: &Memory) -> Vec<Warning> {
+/// The warnings about a memory that waits.
+pub fn about(curated: &Curated) -> Vec<Warning> {
+    let mut warnings = of(&curated.memory);
+    if curated.hides_text {
+        warnings.push(Warning::Hidden);
+    }
+    warnings
+}
+
+fn of(memory: &Memory) -> Vec<Warning> {
     let mut texts: Vec<&str> = vec![&memory.title];
     texts.extend(memory.subtitle.as_deref());
     texts.extend(memory.facts.iter().map(String::as_str));

@@ -52,7 +52,7 @@ impl Card {
     /// The card of a memory.
     pub fn of(candidate: &Candidate, now: jiff::Timestamp) -> Self {
         let memory = candidate.memory();
-        let warnings = warnings::of(memory);
+        let warnings = warnings::about(&candidate.curated);
         let changed = candidate.curated.is_outdated;
         let change = changed.then(|| "it changed since it was decided".to_owned());
         let told = warnings.iter().map(|warning| warning.as_str().to_owned());

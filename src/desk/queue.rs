@@ -1,8 +1,6 @@
 //! The memories on the desk: in which order they come, which ones a filter leaves, and what the
 //! head of the queue says.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
@@ -50,7 +48,7 @@ impl Item {
         words.extend(memory.facts.iter().cloned());
         Self {
             words: words.join("\n").to_lowercase(),
-            is_marked: !warnings::of(memory).is_empty(),
+            is_marked: !warnings::about(&candidate.curated).is_empty(),
             state: State::Waiting,
             was_put_back: false,
             candidate,
@@ -149,14 +147,9 @@ pub struct Head {
     pub median_age_days: Option<i64>,
     /// The age of the oldest.
     pub oldest_age_days: Option<i64>,
-    /// How many wait in each project, the most first.
-    pub projects: Vec<(String, usize)>,
     /// All of it in a line.
     pub text: String,
 }
-
-/// The most projects that the head names.
-const MAX_PROJECTS: usize = 12;
 
 impl Head {
     /// The head over these memories.
@@ -166,20 +159,6 @@ impl Head {
         let ages = waiting().filter_map(|item| age_in_days(item.candidate.memory(), now));
         let mut ages: Vec<i64> = ages.collect();
         ages.sort_unstable();
-        let mut projects = BTreeMap::<&str, usize>::new();
-        for item in waiting() {
-            let candidate = &item.candidate;
-            let name = candidate.memory().project.as_ref();
-            *projects
-                .entry(name.unwrap_or(&candidate.scope.name))
-                .or_default() += 1;
-        }
-        let mut projects: Vec<(String, usize)> = projects
-            .into_iter()
-            .map(|(name, count)| (name.to_owned(), count))
-            .collect();
-        projects.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        projects.truncate(MAX_PROJECTS);
         let median_age_days = ages.get(ages.len() / 2).copied();
         let oldest_age_days = ages.last().copied();
         let waiting = count(State::Waiting);
@@ -200,7 +179,6 @@ impl Head {
             written: count(State::Written),
             median_age_days,
             oldest_age_days,
-            projects,
             text: format!("{waiting} {wait} for review{age}"),
         }
     }

@@ -179,6 +179,7 @@ case "$name" in
   claude-code-plugin) claude_code_plugin ;;
   http-guarded) node "$here/guard.mjs" "$GUARDED" ;;
   session-*) node "$here/agent.mjs" "${name#session-}" ;;
+  desk-*) node "$here/desk.mjs" "$second" ;;
   mcpb-manifest) mcpb_manifest ;;
   codex) codex ;;
   gemini) gemini ;;

@@ -123,6 +123,19 @@ node_22() {
 }
 newer_node=""
 
+# The desk's browser: Chromium of the system, and what drives and inspects it.
+desk_browser() {
+  if [ -z "$chromium" ]; then
+    chromium="$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)"
+  fi
+  if [ -z "$chromium" ]; then
+    reason="no Chromium is installed (Debian's package is \`chromium\`)"
+    return 1
+  fi
+  npm_package playwright-core playwright-core && npm_package axe-core axe-core
+}
+chromium="${CHROMIUM:-}"
+
 # provide NAME: installs what a check needs. What did not work once is not tried again.
 provide() {
   local known
@@ -157,6 +170,7 @@ install() {
     copilot) node_22 && npm_package copilot @github/copilot ;;
     qwen) node_22 && npm_package qwen @qwen-code/qwen-code ;;
     cline) npm_package cline cline ;;
+    browser) desk_browser ;;
     *) reason="nobody knows how to install $1"; return 1 ;;
   esac
 }
@@ -244,7 +258,7 @@ attempt() {
     HTTP_PROXY="$nowhere" HTTPS_PROXY="$nowhere" http_proxy="$nowhere" https_proxy="$nowhere" \
     NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost \
     BINARY="$binary" ROOT="$root" INTO="$into" NEWER_NODE="$newer_node" FAULT="$fault" \
-    GUARDED="$guarded" OPEN="$open" ACK_MEM_TOKEN="$token" SERVERS="${servers[*]}" BEFORE="$work/before" \
+    CHROMIUM="$chromium" GUARDED="$guarded" OPEN="$open" ACK_MEM_TOKEN="$token" SERVERS="${servers[*]}" BEFORE="$work/before" \
     "$here/checks.sh" "$3" > "$log" 2>&1 < /dev/null || outcome=$?
 }
 fault=""
@@ -288,6 +302,7 @@ plant() {
         need="${check#session-}"
         need="${need%-code}"
         ;;
+      desk-*) need=browser ;;
       *) need=nothing ;;
     esac
     provided "$name" "$need" || continue
@@ -385,7 +400,7 @@ if ! $list; then
 fi
 
 every_check() {
-  local transport
+  local transport page
   for transport in stdio http; do
     check "python-1-$transport-initialize" 60 python-1
     check "python-2-$transport-initialize" 60 python-2
@@ -395,6 +410,9 @@ every_check() {
     check "typescript-2-$transport-discover" 60 typescript-2
   done
   check http-guarded 60 nothing
+  for page in keys undo changed two killed hostile many look; do
+    check "desk-$page" 120 browser
+  done
   check conformance-2025-06-18 120 conformance
   check conformance-2025-11-25 120 conformance
   check conformance-2026-07-28 120 conformance
@@ -449,6 +467,16 @@ every_fault() {
   plant told-twice "told of the memories once" "${sessions[@]}"
   plant told-rejected "$rejected" "${sessions[@]}"
   plant told-anew "a short one" session-codex
+  plant none "" desk-undo desk-hostile
+  plant markup "memory text is markup|the page complains" desk-hostile
+  plant another-memory "not what was pressed|is shown twice|Expected values" desk-keys
+  plant focus-lost "focus is on the memory" desk-keys
+  plant not-undone "undo goes back|nothing was taken back" desk-undo
+  plant change-hidden "the change is not told" desk-changed
+  plant end-hidden "does not say that the desk has ended" desk-killed
+  plant whole-queue "memories are in the page" desk-many
+  plant faint "color-contrast" desk-look
+  plant wide "pixels too wide" desk-look
 }
 
 if $self_test; then every_fault; else every_check; fi

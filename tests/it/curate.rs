@@ -356,7 +356,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         "sed -i 's/^title = .*/title = \"Edited by hand\"/' \"$1\"\n",
     )
     .unwrap();
-    let mut command = person(root.path(), &["review"]);
+    let mut command = person(root.path(), &["review", "--tty"]);
     command
         .env("EDITOR", format!("/bin/sh {}", editor.display()))
         .env_remove("VISUAL");

@@ -23,6 +23,7 @@ mod copies;
 mod curate;
 mod curation;
 mod decisions;
+mod desk;
 mod detection;
 mod docs;
 mod doors;

@@ -26,6 +26,9 @@ pub struct Curated {
     pub is_outdated: bool,
     /// It is out of the review queue until this day.
     pub put_off_until: Option<Date>,
+    /// Its text, as stored, holds characters that are not shown: control characters, or such as
+    /// hide text from a reader.
+    pub hides_text: bool,
 }
 
 impl Curated {
@@ -159,6 +162,7 @@ impl Snapshot<'_> {
                 is_decided: joined.decision.is_some(),
                 is_outdated: joined.is_outdated,
                 put_off_until: joined.decision.and_then(Decision::put_off_until),
+                hides_text: self.fail(record::hides_text(row))?,
             });
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Turns a row into a [`Memory`]: decodes each value, makes text safe, decides the status.
 
+use std::borrow::Cow;
+
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use xxhash_rust::xxh3::xxh3_64;
@@ -97,6 +99,30 @@ pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
         &values::string(row.get_ref(1)?).0.unwrap_or_default(),
         200,
     ))
+}
+
+/// Whether a text of a row holds characters that [`text`] removes.
+///
+/// # Errors
+/// The error from SQLite.
+pub fn hides_text(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let hides = |value: &str| matches!(text::safe(value), Cow::Owned(shown) if shown != value);
+    for column in 0..row.as_ref().column_count() {
+        let ValueRef::Text(value) = row.get_ref(column)? else {
+            continue;
+        };
+        let value = String::from_utf8_lossy(value);
+        // In a list, JSON may spell them out.
+        let is_list = value.starts_with('[') && value.contains("\\u");
+        let entries: Vec<String> = is_list
+            .then(|| serde_json::from_str(&value).ok())
+            .flatten()
+            .unwrap_or_default();
+        if hides(&value) || entries.iter().any(|entry| hides(entry)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Decodes a row selected by [`MemorySource::select_list`].

@@ -112,6 +112,12 @@ pub struct ReviewArgs {
     /// Only this tag
     #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
+    /// In the terminal, where a browser could be opened too
+    #[arg(long, conflicts_with_all = ["browser", "list", "apply"])]
+    pub tty: bool,
+    /// In a browser, where none is opened by itself: the address is printed
+    #[arg(long, conflicts_with_all = ["list", "apply"])]
+    pub browser: bool,
     /// List what waits, and decide nothing
     #[arg(long, conflicts_with = "apply")]
     pub list: bool,

@@ -14,7 +14,7 @@ pub(super) fn day(text: &str) -> Result<String, String> {
 
 /// Reads the day until which something is put off: a date, `tomorrow`, or in how long. It is given
 /// on as `YYYY-MM-DD`.
-pub(super) fn later(text: &str) -> Result<String, String> {
+pub(in crate::cli) fn later(text: &str) -> Result<String, String> {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     read_later(text, today).ok_or_else(|| {
         "use a day to come such as 2027-02-28, tomorrow, or in how long: 7d, 2w, 3m, 1y".to_owned()

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::BufRead;
 
 use super::editor::edited;
+use crate::cli::args::day::later;
 use crate::cli::curate::{Caller, report};
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
@@ -13,6 +14,7 @@ use crate::curate::Sitting;
 use crate::desk::Desk;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, REASONS, counted, reason};
+use crate::desk::near::nearest;
 
 /// How many lines of a narrative a card shows.
 const NARRATIVE_LINES: usize = 12;
@@ -20,6 +22,7 @@ const NARRATIVE_LINES: usize = 12;
 const HELP: &str = "\
 a         approve            r [WHY]   reject; a digit is a common reason
 p         promote            s         skip
+h DAY     put off until a date, or for 7d, 2w
 m ID      merge into ID      d ID      duplicate of ID
 u ID      it takes the place of ID     o ID      ID takes its place
 e         edit and approve   n         show all of its text
@@ -47,7 +50,7 @@ pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Resu
     while let Some(card) = desk.card(position) {
         write_err(&shown(&desk, position, &card, whole));
         whole = false;
-        let Some(line) = ask("a r p s m d u e n z q ? > ") else {
+        let Some(line) = ask("a r p s h m d u e n z q ? > ") else {
             break;
         };
         match take(&mut desk, position, &line) {
@@ -58,7 +61,7 @@ pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Resu
             Err(error) => write_err(&format!("{error}\n")),
         }
     }
-    finish(caller, desk, sitting)
+    finish(caller, &mut desk, sitting, ask)
 }
 
 fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> {
@@ -77,6 +80,9 @@ fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> 
         "d" if !rest.is_empty() => Choice::Duplicate { of: id },
         "u" if !rest.is_empty() => Choice::Supersede { older: id },
         "o" if !rest.is_empty() => Choice::Replace { by: id },
+        "h" if !rest.is_empty() => Choice::PutOff {
+            until: later(rest).map_err(|reason| CliError::invalid("the day", rest, &reason))?,
+        },
         "e" => {
             let item = desk.items().get(position);
             let edit = item.map(|item| edited(&item.candidate)).transpose()?;
@@ -113,7 +119,12 @@ fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> 
 }
 
 /// Asks once, and writes.
-fn finish(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
+pub fn finish(
+    caller: Caller<'_>,
+    desk: &mut Desk,
+    sitting: &Sitting,
+    ask: impl Fn(&str) -> Option<String>,
+) -> Result<(), CliError> {
     let count = desk.unwritten();
     if count == 0 {
         return write_plain("nothing was decided\n");
@@ -159,7 +170,9 @@ fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
     for mark in &memory.marks {
         let _ = writeln!(card, "  ! {mark}");
     }
-    for near in desk.nearest(position) {
+    let near = desk.items().get(position);
+    let near = near.map(|item| nearest(desk.service(), &item.candidate));
+    for near in near.unwrap_or_default() {
         let line = format!("approved: {}  {}", near.id, near.title);
         let _ = writeln!(card, "{}", wrapped(&line, "  "));
     }

@@ -1,0 +1,150 @@
+//! The desk in a browser: opens one where there is a display, and says the address where there is
+//! none.
+
+use std::ffi::OsString;
+use std::io::{BufRead, IsTerminal};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+
+use tokio::sync::Notify;
+
+use super::terminal;
+use crate::cli::curate::Caller;
+use crate::cli::error::CliError;
+use crate::cli::{signals, write_err, write_plain};
+use crate::curate::Sitting;
+use crate::desk::Desk;
+use crate::desk::choice::counted;
+use crate::desk::web::{Curator, Door, Ended, listen};
+
+/// Whether somebody sits before a display where a browser may be opened.
+pub fn is_wanted() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
+    let has_display = cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
+    std::io::stdout().is_terminal() && has_display && !is_remote
+}
+
+/// Answers the page until it is over; then asks about what was not written.
+pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
+    let io = |source| CliError::Io {
+        action: "serve the desk on",
+        path: "127.0.0.1".into(),
+        source,
+    };
+    let curator = Curator {
+        actor: sitting.actor.clone(),
+        clock: jiff::Timestamp::now,
+    };
+    let listening = listen(desk, curator).map_err(io)?;
+    let door = listening.door();
+    invite(&door).map_err(io)?;
+    let interrupt = Arc::new(Notify::new());
+    let told = Arc::clone(&interrupt);
+    signals::on_interrupt(move || told.notify_one());
+    let lines = Lines::read(door);
+    let (desk, ended) = listening.serve(&interrupt).map_err(io)?;
+    let mut desk = desk.lock();
+    match ended {
+        Ended::Finished => {}
+        Ended::Idle => write_err("nobody used the desk for some minutes\n"),
+        Ended::Interrupted => write_err("\n"),
+    }
+    if let Some(lines) = lines
+        && desk.unwritten() > 0
+    {
+        return terminal::finish(caller, &mut desk, sitting, |question| lines.ask(question));
+    }
+    let unwritten = desk.unwritten();
+    if unwritten > 0 {
+        let decisions = counted(unwritten, "decision was", "decisions were");
+        write_err(&format!("{decisions} not written\n"));
+    }
+    match desk.head().written {
+        0 => write_plain("nothing was decided\n"),
+        written => {
+            let memories = counted(written, "memory was", "memories were");
+            write_plain(&format!("{memories} decided\n"))
+        }
+    }
+}
+
+/// Makes an address, opens it, and says it.
+fn invite(door: &Door) -> std::io::Result<()> {
+    let address = door.open()?;
+    let how = if open(&address) {
+        "the desk is open in your browser; if it is not, open"
+    } else {
+        "open the desk in a browser:"
+    };
+    write_err(&format!(
+        "{how}\n\n  {address}\n\nit works once; Enter gives another one, Ctrl+C ends the desk\n"
+    ));
+    Ok(())
+}
+
+/// Opens an address in the user's browser; whether a program for that was found.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a person asked for the page, and it opens in their own browser"
+)]
+fn open(address: &str) -> bool {
+    if !is_wanted() {
+        return false;
+    }
+    let named = std::env::var_os("BROWSER").filter(|named| !named.is_empty());
+    let opener = named.unwrap_or_else(|| {
+        OsString::from(if cfg!(target_os = "macos") {
+            "open"
+        } else {
+            "xdg-open"
+        })
+    });
+    Command::new(opener)
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .is_ok()
+}
+
+/// The lines that are typed at the terminal: while the desk is open, each is the wish for another
+/// address; then they answer a question.
+struct Lines {
+    is_asking: Arc<AtomicBool>,
+    answers: Receiver<String>,
+}
+
+impl Lines {
+    /// Reads them from now on; `None` where there is no terminal.
+    fn read(door: Arc<Door>) -> Option<Self> {
+        if !std::io::stdin().is_terminal() {
+            return None;
+        }
+        let is_asking = Arc::new(AtomicBool::new(false));
+        let (tell, answers) = channel();
+        let asks = Arc::clone(&is_asking);
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                if asks.load(Ordering::Relaxed) {
+                    if tell.send(line).is_err() {
+                        return;
+                    }
+                } else if let Err(error) = invite(&door) {
+                    write_err(&format!("no address can be made: {error}\n"));
+                }
+            }
+        });
+        Some(Self { is_asking, answers })
+    }
+
+    /// Asks on standard error; `None` at the end of the input.
+    fn ask(&self, question: &str) -> Option<String> {
+        self.is_asking.store(true, Ordering::Relaxed);
+        write_err(question);
+        Some(self.answers.recv().ok()?.trim().to_owned())
+    }
+}

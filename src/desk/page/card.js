@@ -1,0 +1,251 @@
+// What is shown: the head, the queue, the card and what lies beside it.
+
+const FOLDED_LINES = 12;
+const FOLDED_CHARACTERS = 1200;
+
+function showHead() {
+  const { head } = state.standing;
+  by("head").textContent = head.text;
+  const write = by("write");
+  const written = head.chosen === 0 ? "Nothing to write" : `Write ${counted(head.chosen, "decision", "decisions")}`;
+  write.replaceChildren(written, element("kbd", { "aria-hidden": "true" }, "c"));
+  write.disabled = head.chosen === 0;
+  document.title = `(${head.waiting}) Review`;
+}
+
+function showQueue() {
+  const { total, from, entries } = state.queue;
+  const shown = state.shown?.number;
+  const filtered = state.view.filter ? " that fit" : "";
+  const range = entries.length < total ? `${from + 1}–${from + entries.length} of ` : "";
+  const selected = state.selected.size > 0 ? `, ${state.selected.size} selected` : "";
+  by("place").textContent = `${range}${total}${filtered}${selected}`;
+  const rows = entries.map((entry) => {
+    const about = [entry.place, entry.type, days(entry.age_days)].filter(Boolean).join(" · ");
+    const mark = entry.marked ? element("span", { class: "marked" }, " · look twice") : null;
+    return element("li", {}, element(
+      "button",
+      {
+        type: "button",
+        "aria-current": entry.number === shown ? "true" : null,
+        "aria-pressed": state.selected.has(entry.number) ? "true" : null,
+        onclick: () => inTurn(() => show(entry.number)),
+      },
+      element("span", { class: "title" }, entry.title),
+      element("span", { class: "of" }, about, mark),
+    ));
+  });
+  const list = by("queue");
+  const held = list.contains(document.activeElement);
+  list.replaceChildren(...rows);
+  const place = entries.findIndex((entry) => entry.number === shown);
+  const told = document.getElementById("position");
+  if (told && place >= 0) {
+    told.textContent = `${from + place + 1} of ${total}`;
+  }
+  if (held) {
+    list.querySelector("[aria-current]")?.focus();
+  }
+}
+
+function folded(text) {
+  if (state.whole) {
+    return text;
+  }
+  return text.split("\n").slice(0, FOLDED_LINES).join("\n").slice(0, FOLDED_CHARACTERS);
+}
+
+function rows(pairs) {
+  const list = element("dl");
+  for (const [name, value] of pairs) {
+    if (Array.isArray(value) ? value.length > 0 : value) {
+      const told = Array.isArray(value)
+        ? element("ul", {}, ...value.map((entry) => element("li", {}, entry)))
+        : value;
+      list.append(element("dt", {}, name), element("dd", {}, told));
+    }
+  }
+  return list;
+}
+
+function narrative(text) {
+  const start = folded(text);
+  const parts = [element("p", { class: "narrative", id: "narrative" }, start)];
+  if (start.length < text.length || state.whole) {
+    const more = `Show all of it (${(text.length - start.length).toLocaleString("en")} more characters)`;
+    const label = state.whole ? "Show less" : more;
+    parts.push(button(label, "n", () => inTurn(unfold), { "aria-expanded": String(state.whole) }));
+  }
+  return parts;
+}
+
+function showCard() {
+  const { card, position, total, chosen } = state.shown;
+  const place = position ? `${position} of ${total}` : "decided";
+  const meta = [card.id, card.type, card.age_days === null ? null : `${days(card.age_days)} old`];
+  const confidence = card.confidence === undefined ? null : `${Math.round(card.confidence * 100)} %`;
+  const parts = [
+    element(
+      "p",
+      { class: "meta" },
+      element("span", { id: "position" }, place),
+      ...meta.filter(Boolean).map((part) => ` · ${part}`),
+    ),
+    element("h2", { id: "title", tabindex: "-1" }, card.title),
+  ];
+  if (chosen) {
+    parts.push(element("p", { class: "choice" }, `You ${chosen} it; not written yet.`));
+  }
+  if (card.marks.length > 0) {
+    parts.push(element("ul", { class: "marks" }, ...card.marks.map((mark) => element("li", {}, mark))));
+  }
+  if (card.subtitle) {
+    parts.push(element("p", { class: "subtitle" }, card.subtitle));
+  }
+  if (card.facts.length > 0) {
+    parts.push(element("ul", { class: "facts" }, ...card.facts.map((fact) => element("li", {}, fact))));
+  }
+  if (card.narrative) {
+    parts.push(...narrative(card.narrative));
+  }
+  parts.push(rows([
+    ["tags", card.concepts],
+    ["files", card.files],
+    ["project", card.project],
+    ["scope", card.scope],
+    ["session", card.session],
+    ["confidence", confidence],
+    ["served", card.served],
+  ]));
+  by("card").replaceChildren(...parts);
+  showOthers();
+}
+
+/** Others of the same session that wait. */
+function showOthers() {
+  const { session } = state.shown;
+  const section = by("others");
+  section.hidden = session.length === 0;
+  const links = session.map((entry) => element("li", {}, element(
+    "button",
+    { type: "button", class: "plain", onclick: () => inTurn(() => show(entry.number)) },
+    entry.title,
+  )));
+  section.replaceChildren(
+    element("h2", { id: "others-name" }, "Of the same session"),
+    element("ul", {}, ...links),
+  );
+}
+
+/** Text with what only one of two memories says. */
+function difference(pieces) {
+  const marked = pieces.map(({ kind, text }) => {
+    if (kind === "same") {
+      return text;
+    }
+    const [name, said] = kind === "added" ? ["ins", "only here: "] : ["del", "only there: "];
+    return element(name, {}, element("span", { class: "unseen" }, said), text);
+  });
+  return element("p", { class: "diff" }, ...marked);
+}
+
+function nearEntry(near, position) {
+  const about = [near.id, near.age_days === undefined ? null : `${days(near.age_days)} old`];
+  const relation = near.relation
+    ? element("span", { class: `relation ${near.relation}` }, `${near.relation.replaceAll("_", " ")} · `)
+    : null;
+  const actions = (near.actions ?? []).map((action) =>
+    button(action.label, position === state.current ? action.key : null, () => inTurn(() => choose(action.choice)), {
+      title: action.effects.join("\n"),
+    }));
+  return element(
+    "li",
+    { class: "near", "aria-current": position === state.current ? "true" : null },
+    element("h3", {}, near.title),
+    element("p", { class: "small" }, relation, about.filter(Boolean).join(" · ")),
+    near.diff ? difference(near.diff) : null,
+    element("div", { class: "buttons" }, ...actions),
+  );
+}
+
+function showNear() {
+  const { near } = state;
+  const parts = [element("h2", { id: "near-name" }, "Nearest approved")];
+  if (near === null) {
+    parts.push(element("p", { class: "small" }, "…"));
+  } else if (near.length === 0) {
+    parts.push(element("p", { class: "small" }, "Nothing like it is approved."));
+  } else {
+    parts.push(element("ol", {}, ...near.map(nearEntry)));
+  }
+  by("near").replaceChildren(...parts);
+}
+
+function showRecent() {
+  const { recent } = state.standing;
+  const entries = recent.map((made) => {
+    const first = made.numbers[0];
+    const why = made.reason ? ` (${made.reason})` : "";
+    return element(
+      "li",
+      {},
+      element("p", {}, element("strong", {}, made.done), `${why}: ${made.about}`),
+      element(
+        "div",
+        { class: "buttons" },
+        made.numbers.length === 1
+          ? button("Change", null, () => inTurn(() => show(first)), { class: "plain", "aria-label": `Change: ${made.about}` })
+          : null,
+        button("Take back", null, () => inTurn(() => takeBack(made.key)), { class: "plain", "aria-label": `Take back: ${made.about}` }),
+      ),
+    );
+  });
+  by("recent").replaceChildren(
+    element("h2", { id: "recent-name" }, "Last decisions"),
+    entries.length > 0
+      ? element("ol", {}, ...entries)
+      : element("p", { class: "small" }, "None yet. They are written when you say so."),
+  );
+}
+
+function showActions() {
+  const { actions } = state.shown;
+  const find = (key) => actions.find((action) => action.key === key);
+  const approve = find("a");
+  const act = (action, attributes) => button(
+    action.label,
+    action.key,
+    () => inTurn(() => (action.key === "r" ? askReason() : choose(action.choice))),
+    { title: action.effects.join("\n"), ...attributes },
+  );
+  const many = state.selected.size;
+  by("actions").replaceChildren(...[
+    act(approve, { class: "good" }),
+    act(find("r"), { class: "bad" }),
+    button("Edit and approve", "e", () => inTurn(askEdit)),
+    act(find("p"), {}),
+    button("Put off", "h", () => inTurn(askDay)),
+    button("Skip", "s", () => inTurn(() => move(1))),
+    button("Undo", "z", () => inTurn(() => takeBack())),
+    button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () => inTurn(select)),
+    many > 0 ? button(`Approve ${many} selected`, "A", () => inTurn(() => askMany("approve"))) : null,
+    many > 0 ? button(`Reject ${many} selected`, "R", () => inTurn(() => askMany("reject"))) : null,
+  ].filter(Boolean));
+}
+
+/** Nothing waits, or nothing fits the filter. */
+function showEnd() {
+  state.shown = null;
+  state.near = [];
+  const { head } = state.standing;
+  const left = state.view.filter && head.waiting > 0
+    ? "Nothing that waits fits the filter."
+    : "Nothing waits any more.";
+  const write = head.chosen > 0
+    ? button(`Write ${counted(head.chosen, "decision", "decisions")}`, "c", () => inTurn(write_), { class: "main" })
+    : null;
+  by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write ?? "");
+  by("others").hidden = true;
+  by("near").replaceChildren(element("h2", { id: "near-name" }, "Nearest approved"));
+  by("actions").replaceChildren(button("Undo", "z", () => inTurn(() => takeBack())));
+}

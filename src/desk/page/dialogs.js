@@ -1,0 +1,251 @@
+// Questions that take more than a key: a reason, an edit, many at once, leaving.
+
+let opener = null;
+
+/** Opens the dialog with a name and what is in it. The first field, or else button, has the focus. */
+function open(name, ...content) {
+  const dialog = by("dialog");
+  opener = document.activeElement;
+  dialog.replaceChildren(element("h2", { id: "dialog-name" }, name), ...content);
+  if (!dialog.open) {
+    dialog.showModal();
+  }
+  const first = dialog.querySelector("[autofocus], input, textarea, button");
+  first?.focus();
+}
+
+function close() {
+  by("dialog").close();
+}
+
+by("dialog").addEventListener("close", () => {
+  // Focus goes back to where it was, or to the memory if that is not there any more.
+  const back = opener?.isConnected && opener !== document.body ? opener : by("title");
+  back?.focus();
+});
+
+const effects = (list) => element("ul", { class: "effects" }, ...list.map((effect) => element("li", {}, effect)));
+
+/** Why it is rejected: a digit, own words, or nothing. */
+function askReason(numbers) {
+  const about = numbers ?? [state.shown.number];
+  const done = (reason) => {
+    close();
+    return inTurn(() => choose({ do: "reject" }, { numbers: about, reason }));
+  };
+  const input = element("input", { id: "reason", autocomplete: "off", autofocus: true, maxlength: "500" });
+  input.addEventListener("keydown", (event) => {
+    const common = input.value === "" ? state.reasons[Number(event.key) - 1] : undefined;
+    if (event.key === "Enter") {
+      event.preventDefault();
+      done(input.value);
+    } else if (common) {
+      event.preventDefault();
+      done(common);
+    }
+  });
+  const common = state.reasons.map((reason, position) =>
+    button(reason, String(position + 1), () => done(reason)));
+  open(
+    about.length === 1 ? "Reject: why?" : `Reject ${about.length} memories: why?`,
+    element("label", { for: "reason" }, "A digit, your own words, or Enter without a reason"),
+    input,
+    element("div", { class: "buttons" }, ...common),
+    element(
+      "div",
+      { class: "buttons" },
+      button("Reject", "Enter", () => done(input.value), { class: "main" }),
+      button("Cancel", "Esc", close),
+    ),
+  );
+}
+
+/** Until when it is put off. */
+function askDay() {
+  const number = state.shown.number;
+  const day = (count) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
+  const done = (until) => {
+    close();
+    return inTurn(() => choose({ do: "put_off", until }, { numbers: [number] }));
+  };
+  const input = element("input", { id: "until", type: "date", min: day(1), value: day(7), autofocus: true });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      done(input.value);
+    }
+  });
+  const common = [["tomorrow", 1], ["in a week", 7], ["in two weeks", 14], ["in a month", 30]];
+  open(
+    "Put off until when?",
+    element("label", { for: "until" }, "It waits again from this day on"),
+    input,
+    element("div", { class: "buttons" }, ...common.map(([name, count]) =>
+      button(name, null, () => done(day(count))))),
+    element(
+      "div",
+      { class: "buttons" },
+      button("Put off", "Enter", () => done(input.value), { class: "main" }),
+      button("Cancel", "Esc", close),
+    ),
+  );
+}
+
+const LISTS = new Set(["facts", "concepts", "files"]);
+const FIELDS = [
+  ["title", "Title"],
+  ["subtitle", "Subtitle"],
+  ["facts", "Facts, one a line"],
+  ["narrative", "Narrative"],
+  ["concepts", "Tags, one a line"],
+  ["files", "Files, one a line"],
+  ["type", "Type"],
+  ["project", "Project"],
+];
+
+function askEdit() {
+  const { card } = state.shown;
+  const number = state.shown.number;
+  const text = (field) => (LISTS.has(field) ? card[field].join("\n") : (card[field] ?? ""));
+  const inputs = new Map();
+  const parts = FIELDS.map(([field, label]) => {
+    const long = LISTS.has(field) || field === "narrative";
+    const input = element(long ? "textarea" : "input", { id: `edit-${field}`, autocomplete: "off" });
+    input.value = text(field);
+    inputs.set(field, input);
+    return element("div", {}, element("label", { for: `edit-${field}` }, label), input);
+  });
+  const done = () => {
+    const edit = {};
+    for (const [field, input] of inputs) {
+      const before = text(field);
+      if (input.value !== before) {
+        const lines = input.value.split("\n").map((line) => line.trim()).filter(Boolean);
+        edit[field] = LISTS.has(field) ? lines : input.value;
+      }
+    }
+    close();
+    if (Object.keys(edit).length === 0) {
+      say("Nothing was changed.");
+      return;
+    }
+    inTurn(() => choose({ do: "edit", edit }, { numbers: [number] }));
+  };
+  const form = element("div", {}, ...parts);
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      done();
+    }
+  });
+  open(
+    "Edit and approve",
+    form,
+    element(
+      "div",
+      { class: "buttons" },
+      button("Approve as edited", "Ctrl+Enter", done, { class: "main" }),
+      button("Cancel", "Esc", close),
+    ),
+  );
+}
+
+/** Those that are selected, or else the group of the memory, or else itself. */
+async function several() {
+  if (state.selected.size > 0) {
+    return [...state.selected];
+  }
+  return state.shown ? [state.shown.number] : [];
+}
+
+async function askMany(what) {
+  const numbers = await several();
+  if (numbers.length === 0) {
+    return;
+  }
+  const choice = { do: what };
+  const preview = await ask("preview", { numbers, choice });
+  const done = () => {
+    close();
+    inTurn(() => choose(choice, { numbers }));
+  };
+  const reason = what === "reject" ? button("With a reason", null, () => askReason(numbers)) : null;
+  open(
+    `${preview.label}?`,
+    effects(preview.effects),
+    element(
+      "div",
+      { class: "buttons" },
+      button(preview.label, "Enter", done, { class: "main", autofocus: true }),
+      reason,
+      button("Cancel", "Esc", close),
+    ),
+  );
+}
+
+function askFinish() {
+  const count = state.standing.head.chosen;
+  if (count === 0) {
+    inTurn(() => finish(false));
+    return;
+  }
+  const act = (work) => () => {
+    close();
+    inTurn(work);
+  };
+  open(
+    `${counted(count, "decision", "decisions")}: write?`,
+    element(
+      "div",
+      { class: "buttons" },
+      button("Write and finish", "Enter", act(async () => {
+        if (await write_()) {
+          await finish(false);
+        }
+      }), { class: "main", autofocus: true }),
+      button("Finish without writing", null, act(() => finish(true))),
+      button("Go on", "Esc", close),
+    ),
+  );
+}
+
+const KEYS = [
+  ["a", "approve"],
+  ["r", "reject, with a reason if you like"],
+  ["1 … 9", "reject for a common reason"],
+  ["e", "edit and approve"],
+  ["p", "promote: approve what matters beyond its project"],
+  ["m", "merge into the approved memory that is marked"],
+  ["d", "duplicate of the approved memory that is marked"],
+  ["u", "approve in place of the approved memory that is marked"],
+  ["o", "mark the other approved memory"],
+  ["h", "put off until a day"],
+  ["s", "skip"],
+  ["j, k", "the next one, the one before"],
+  ["x", "select"],
+  ["A, R", "approve or reject all that are selected"],
+  ["n", "show all of the text, or less"],
+  ["/", "filter"],
+  ["z", "take the last decision back"],
+  ["c", "write the decisions"],
+  ["q", "finish"],
+  ["?, Ctrl+K", "these keys"],
+];
+
+function showKeys() {
+  const lines = KEYS.map(([key, what]) =>
+    element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, what)));
+  const reasons = state.reasons.map((reason, position) =>
+    element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, String(position + 1))), element("td", {}, `reject: ${reason}`)));
+  const single = element("input", { type: "checkbox", id: "single" });
+  single.checked = state.single;
+  single.addEventListener("change", () => {
+    state.single = single.checked;
+  });
+  open(
+    "Keys",
+    element("table", {}, element("tbody", {}, ...lines, ...reasons)),
+    element("label", {}, single, " Single keys act (switch off for dictation)"),
+    element("div", { class: "buttons" }, button("Close", "Esc", close, { autofocus: true })),
+  );
+}

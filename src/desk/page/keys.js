@@ -1,0 +1,235 @@
+// What can be done, and the keys that do it.
+
+/** Shows a memory. */
+async function show(number, { heard = false } = {}) {
+  if (number === null || number === undefined) {
+    showEnd();
+    return refresh();
+  }
+  const shown = await card(number);
+  ahead.delete(number);
+  state.shown = shown;
+  state.near = null;
+  state.current = 0;
+  state.whole = false;
+  showCard();
+  showNear();
+  showActions();
+  if (!heard) {
+    say("");
+  }
+  by("title").focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+  loadNear(number);
+  fetchAhead(shown.behind);
+  return refresh();
+}
+
+function loadNear(number) {
+  ask("near", { number, view: state.view })
+    .then((near) => {
+      if (state.shown?.number === number) {
+        state.near = near;
+        showNear();
+      }
+    })
+    .catch(() => undefined);
+}
+
+/** Fetches the part of the queue around the memory. Nothing waits for it. */
+function refresh() {
+  const around = state.shown?.number ?? null;
+  ask("queue", { view: state.view, around, count: WINDOW })
+    .then((queue) => {
+      state.queue = queue;
+      showQueue();
+    })
+    .catch(() => undefined);
+  showHead();
+  showRecent();
+}
+
+function stand(standing) {
+  if (standing.revision !== state.standing?.revision) {
+    ahead.clear();
+  }
+  state.standing = standing;
+}
+
+async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
+  complain("");
+  const title = numbers.length === 1 ? state.shown?.card.title : null;
+  const next = ahead.get(state.shown?.behind);
+  const answer = await ask("choose", { numbers, choice, reason, view: state.view });
+  stand(answer.standing);
+  if (next && answer.next === state.shown?.behind) {
+    // Nothing that it shows depends on what was chosen for another one.
+    ahead.set(answer.next, next);
+  }
+  for (const number of numbers) {
+    state.selected.delete(number);
+  }
+  say(`${answer.label}${title ? `: ${title}` : ""}. ${answer.standing.head.waiting} wait.`);
+  return show(answer.next, { heard: true });
+}
+
+async function takeBack(key) {
+  complain("");
+  const answer = await ask("back", { key });
+  stand(answer.standing);
+  const count = answer.numbers.length;
+  if (count === 0) {
+    say("There is nothing to take back. `ack-memory undo` takes back what was written.");
+    return refresh();
+  }
+  say(`Took ${counted(count, "decision", "decisions")} back.`);
+  return show(answer.numbers[0], { heard: true });
+}
+
+async function move(step) {
+  const beside = step > 0 ? state.shown?.behind : state.shown?.before;
+  if (beside === null || beside === undefined) {
+    say(step > 0 ? "That was the last one." : "That was the first one.");
+    return;
+  }
+  await show(beside);
+}
+
+function select() {
+  const { number } = state.shown;
+  if (!state.selected.delete(number)) {
+    state.selected.add(number);
+  }
+  say(`${counted(state.selected.size, "memory", "memories")} selected.`);
+  showActions();
+  showQueue();
+}
+
+function unfold() {
+  state.whole = !state.whole;
+  showCard();
+  by("title").focus({ preventScroll: true });
+}
+
+function other() {
+  if (state.near?.length > 1) {
+    state.current = (state.current + 1) % state.near.length;
+    showNear();
+    say(`Marked: ${state.near[state.current].title}`);
+  }
+}
+
+/** Does what a key does to the approved memory that is marked. */
+function nearAction(key) {
+  const action = state.near?.[state.current]?.actions?.find((action) => action.key === key);
+  if (!action) {
+    say(state.near === null ? "The approved memories are still looked for." : "No approved memory is shown.");
+    return undefined;
+  }
+  return choose(action.choice);
+}
+
+async function write_() {
+  complain("");
+  const answer = await ask("write");
+  stand(answer.standing);
+  const undo = answer.written > 0 ? ` \`ack-memory undo ${answer.batch}\` takes it back.` : "";
+  const changed = answer.changed.length > 0
+    ? ` Put back, because it changed since you read it: ${answer.changed.join(", ")}.`
+    : "";
+  say(`Wrote ${counted(answer.written, "decision", "decisions")}.${undo}${changed}`);
+  if (changed) {
+    complain(`Not written, because it changed since you read it: ${answer.changed.join(", ")}.`);
+  }
+  ahead.clear();
+  const first = await ask("queue", { view: state.view, around: state.shown?.number ?? null, count: 1 });
+  await show(first.entries[0]?.number ?? null, { heard: true });
+  return !changed;
+}
+
+async function finish(discard) {
+  await ask("finish", { discard });
+  state.over = true;
+  state.standing.head.chosen = 0;
+  sessionStorage.removeItem(TOKEN);
+  const said = element("h2", { id: "title", tabindex: "-1" }, "Done. This page can be closed.");
+  document.title = "Review: done";
+  document.querySelector(".head").hidden = true;
+  document.querySelector(".queue").hidden = true;
+  document.querySelector(".beside").hidden = true;
+  by("actions").hidden = true;
+  by("card").replaceChildren(said);
+  said.focus();
+}
+
+async function look(view) {
+  state.view = { ...state.view, ...view };
+  ahead.clear();
+  const queue = await ask("queue", { view: state.view, count: WINDOW });
+  const typing = document.activeElement;
+  await show(queue.entries[0]?.number ?? null);
+  typing?.focus();
+  say(`${queue.total} fit.`);
+}
+
+const ACTIONS = {
+  a: () => choose({ do: "approve" }),
+  r: () => askReason(),
+  p: () => choose({ do: "promote" }),
+  e: () => askEdit(),
+  h: () => askDay(),
+  m: () => nearAction("m"),
+  d: () => nearAction("d"),
+  u: () => nearAction("u"),
+  o: () => other(),
+  s: () => move(1),
+  j: () => move(1),
+  k: () => move(-1),
+  x: () => select(),
+  n: () => unfold(),
+  A: () => askMany("approve"),
+  R: () => askMany("reject"),
+};
+/** Those that need no memory. */
+const ALWAYS = {
+  z: () => takeBack(),
+  c: () => (state.standing.head.chosen > 0 ? write_() : say("There is nothing to write.")),
+  q: () => askFinish(),
+  "?": () => showKeys(),
+  "/": () => by("filter").focus(),
+};
+
+function pressed(event) {
+  if (state.over || by("dialog").open) {
+    return;
+  }
+  const isHelp = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+  if (isHelp) {
+    event.preventDefault();
+    showKeys();
+    return;
+  }
+  const typing = event.target.closest("input, select, textarea");
+  if (typing) {
+    if (event.key === "Escape") {
+      by("title")?.focus();
+    }
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || !state.single) {
+    return;
+  }
+  // Held down, a key must not decide about one memory after the other.
+  const moves = ["j", "k"].includes(event.key);
+  if (event.repeat && !moves) {
+    return;
+  }
+  const reason = state.reasons[Number(event.key) - 1];
+  const act = ALWAYS[event.key]
+    ?? (reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key]);
+  if (!act) {
+    return;
+  }
+  event.preventDefault();
+  inTurn(() => (state.shown || ALWAYS[event.key] ? act() : undefined));
+}

@@ -1,0 +1,123 @@
+// What the page asks the server, and what it remembers.
+
+const TOKEN = "ack-memory-desk";
+const WINDOW = 60;
+
+const state = {
+  view: { filter: "", order: "oldest" },
+  shown: null,
+  standing: null,
+  queue: null,
+  near: [],
+  current: 0,
+  selected: new Set(),
+  reasons: [],
+  whole: false,
+  over: false,
+  single: true,
+};
+// Cards that were fetched before they are wanted.
+const ahead = new Map();
+
+const by = (id) => document.getElementById(id);
+
+/** An element with attributes and children; text is always text. */
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "onclick") {
+      made.addEventListener("click", value);
+    } else if (value !== undefined && value !== null && value !== false) {
+      made.setAttribute(key, value === true ? "" : value);
+    }
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function button(label, key, onclick, attributes = {}) {
+  const hint = key ? element("kbd", { "aria-hidden": "true" }, key) : null;
+  const shortcut = key ? { "aria-keyshortcuts": key } : {};
+  return element("button", { type: "button", ...shortcut, ...attributes, onclick }, label, hint);
+}
+
+const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+const days = (count) => (count === null || count === undefined ? "" : counted(count, "day", "days"));
+
+/** Says what happened, to those who see and to those who hear. */
+function say(text) {
+  by("said").textContent = text;
+}
+
+function complain(text) {
+  by("alarm").textContent = text;
+}
+
+/** The server does not answer: it has ended. */
+function lost() {
+  const chosen = state.standing?.head.chosen ?? 0;
+  state.over = true;
+  const left = counted(chosen, "decision was", "decisions were");
+  complain(`The desk has ended.${chosen > 0 ? ` ${left} not written.` : ""} `
+    + "Run `ack-memory review` to go on.");
+  document.body.classList.add("over");
+  for (const control of document.querySelectorAll("button, input, select")) {
+    control.disabled = true;
+  }
+}
+
+async function ask(path, body = {}) {
+  if (state.over) {
+    throw new Error("over");
+  }
+  let response;
+  try {
+    response = await fetch(`/${path}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ""}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify(body),
+    });
+  } catch (error) {
+    lost();
+    throw error;
+  }
+  const answer = await response.json();
+  if (!response.ok) {
+    complain(answer.error);
+    throw new Error(answer.error);
+  }
+  return answer;
+}
+
+/** The card of a memory, from before or from the server. */
+async function card(number) {
+  const known = ahead.get(number);
+  return known ?? ask("card", { number, view: state.view });
+}
+
+function fetchAhead(number) {
+  if (number !== null && number !== undefined && !ahead.has(number)) {
+    const coming = ask("card", { number, view: state.view });
+    ahead.set(number, coming);
+    coming.catch(() => ahead.delete(number));
+  }
+}
+
+// Keys may come faster than answers: each acts on what stands there when its turn comes.
+let turn = Promise.resolve();
+let turns = 0;
+function inTurn(act) {
+  const page = document.documentElement;
+  turns += 1;
+  page.dataset.busy = "";
+  turn = turn.then(act).catch(() => undefined).finally(() => {
+    turns -= 1;
+    if (turns === 0) {
+      delete page.dataset.busy;
+    }
+  });
+  return turn;
+}

@@ -1,0 +1,68 @@
+// The beginning, and what happens by itself.
+
+const ALIVE = 20000;
+const PAUSE = 200;
+
+/** Uses the word of the address, if there is one, and takes it out of the address bar. */
+async function enter() {
+  const word = location.hash.slice(1);
+  if (!/^[0-9a-f]{64}$/.test(word)) {
+    return;
+  }
+  history.replaceState(null, "", "/");
+  const { session } = await ask("enter", { word });
+  sessionStorage.setItem(TOKEN, session);
+}
+
+async function start() {
+  try {
+    await begin();
+  } catch (error) {
+    complain(error.message);
+  }
+}
+
+async function begin() {
+  await enter();
+  const standing = await ask("standing");
+  state.reasons = standing.reasons;
+  stand(standing);
+  const queue = await ask("queue", { view: state.view, count: WINDOW });
+  state.queue = queue;
+  await show(queue.entries[0]?.number ?? null);
+  setInterval(alive, ALIVE);
+}
+
+/** Tells the server that the page is open, and sees what another page did. */
+async function alive() {
+  if (state.over) {
+    return;
+  }
+  const { revision } = await ask("alive").catch(() => ({}));
+  if (revision !== undefined && revision !== state.standing.revision) {
+    await inTurn(async () => {
+      stand(await ask("standing"));
+      const number = state.shown?.number;
+      await (number === undefined ? look({}) : show(number));
+    });
+  }
+}
+
+document.addEventListener("keydown", pressed);
+window.addEventListener("focus", () => state.standing && alive());
+window.addEventListener("beforeunload", (event) => {
+  if (!state.over && state.standing?.head.chosen > 0) {
+    event.preventDefault();
+  }
+});
+by("write").addEventListener("click", () => inTurn(write_));
+by("finish").addEventListener("click", askFinish);
+by("help").addEventListener("click", showKeys);
+by("order").addEventListener("change", () => inTurn(() => look({ order: by("order").value })));
+let wait = 0;
+by("filter").addEventListener("input", () => {
+  clearTimeout(wait);
+  wait = setTimeout(() => inTurn(() => look({ filter: by("filter").value })), PAUSE);
+});
+
+inTurn(start);

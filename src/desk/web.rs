@@ -1,0 +1,253 @@
+//! The desk in a browser: a server on loopback for one page and one person.
+//!
+//! The address that is opened ends in a word that lets in once ([`door`]). The page hands it in and
+//! gets the session's token, which it keeps for its tab and sends with every request. So another
+//! page, another program on this machine, or somebody who sees the address later gets nothing.
+//! The server ends when the page says so, when nobody has asked for some minutes, or when it is
+//! interrupted; what was not written yet comes back to the caller.
+
+mod door;
+mod message;
+mod page;
+mod site;
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore};
+
+pub use self::door::Door;
+use self::site::Site;
+use super::Desk;
+
+/// What the page and its reader may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Connections at the same time.
+    connections: usize,
+    /// How long the head of a request may take, and its body.
+    patience: Duration,
+    /// The longest body of a request, in bytes.
+    bytes: usize,
+    /// How long nobody may ask before the server ends.
+    idle: Duration,
+}
+
+const LIMITS: Limits = Limits {
+    connections: 32,
+    patience: Duration::from_secs(15),
+    bytes: 1 << 20,
+    idle: Duration::from_secs(300),
+};
+
+/// How long the last answer may take on its way out.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Why the server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The page said that it is over.
+    Finished,
+    /// Nobody asked for some minutes.
+    Idle,
+    /// It was interrupted.
+    Interrupted,
+}
+
+/// Who decides, and when.
+#[derive(Debug, Clone)]
+pub struct Curator {
+    /// `human:NAME` or `process:NAME`.
+    pub actor: String,
+    /// Tells the time.
+    pub clock: fn() -> jiff::Timestamp,
+}
+
+/// A server that listens and does not answer yet.
+#[derive(Debug)]
+pub struct Listening {
+    listener: TcpListener,
+    site: Arc<Site>,
+    door: Arc<Door>,
+    limits: Limits,
+}
+
+/// Listens on loopback, on a port that the system chooses.
+///
+/// # Errors
+/// What the system said.
+pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listening> {
+    listen_within(desk, curator, LIMITS)
+}
+
+fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Result<Listening> {
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    listener.set_nonblocking(true)?;
+    let door = Arc::new(Door::new(listener.local_addr()?)?);
+    Ok(Listening {
+        site: Arc::new(Site::new(desk, curator, Arc::clone(&door), limits)?),
+        listener,
+        door,
+        limits,
+    })
+}
+
+impl Listening {
+    /// Where people come in.
+    pub fn door(&self) -> Arc<Door> {
+        Arc::clone(&self.door)
+    }
+
+    /// Answers until it is over. The desk comes back, with what was not written.
+    ///
+    /// # Errors
+    /// The runtime cannot be started.
+    pub fn serve(self, interrupt: &Notify) -> std::io::Result<(Arc<Mutex<Desk>>, Ended)> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(8)
+            .enable_all()
+            .build()?;
+        let desk = self.site.desk();
+        let ended = runtime.block_on(self.accept(interrupt));
+        runtime.shutdown_timeout(FAREWELL);
+        Ok((desk, ended?))
+    }
+
+    async fn accept(self, interrupt: &Notify) -> std::io::Result<Ended> {
+        let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let mut watch = tokio::time::interval(self.limits.idle / 10);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = interrupt.notified() => return Ok(Ended::Interrupted),
+                () = self.site.finished() => {
+                    // The page gets its answer.
+                    tokio::time::sleep(FAREWELL).await;
+                    return Ok(Ended::Finished);
+                }
+                _ = watch.tick() => {
+                    if self.site.silence() > self.limits.idle {
+                        return Ok(Ended::Idle);
+                    }
+                    continue;
+                }
+            };
+            let (Ok((stream, _)), Ok(place)) = (accepted, Arc::clone(&places).try_acquire_owned())
+            else {
+                continue;
+            };
+            let _ = stream.set_nodelay(true);
+            let site = Arc::clone(&self.site);
+            let answer = service_fn(move |request| {
+                let site = Arc::clone(&site);
+                async move { Ok::<_, Infallible>(site.answer(request).await) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(self.limits.patience)
+                .max_buf_size(64 << 10)
+                .serve_connection(TokioIo::new(stream), answer);
+            tokio::spawn(async move {
+                // A browser that breaks off is no trouble of ours.
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::config::{Config, Inputs, Setting};
+    use crate::service::Service;
+
+    fn listening(idle: Duration) -> Listening {
+        let nowhere = std::env::temp_dir().join("ack-memory-nothing-here");
+        let inputs = Inputs {
+            root: Some(Setting::flag("--root", nowhere)),
+            ..Inputs::default()
+        };
+        let service = Service::for_the_process(Config::load(inputs).unwrap());
+        let desk = Desk::with(Vec::new(), service, jiff::Timestamp::now());
+        let limits = Limits {
+            idle,
+            patience: Duration::from_millis(300),
+            connections: 2,
+            ..LIMITS
+        };
+        let curator = Curator {
+            actor: "human:ana".to_owned(),
+            clock: jiff::Timestamp::now,
+        };
+        listen_within(desk, curator, limits).unwrap()
+    }
+
+    #[test]
+    fn a_desk_that_nobody_uses_ends() {
+        let began = Instant::now();
+        let (_, ended) = listening(Duration::from_millis(300))
+            .serve(&Notify::new())
+            .unwrap();
+        assert_eq!(ended, Ended::Idle);
+        assert!(began.elapsed() >= Duration::from_millis(300));
+    }
+
+    #[test]
+    fn a_page_that_is_open_keeps_it_and_an_interrupt_ends_it() {
+        let listening = listening(Duration::from_millis(400));
+        let door = listening.door();
+        let address = door.open().unwrap();
+        let (host, word) = address.split_once("/#").unwrap();
+        let host = host.strip_prefix("http://").unwrap().to_owned();
+        let session = door.enter(word).unwrap().to_owned();
+        let interrupt = Arc::new(Notify::new());
+        let told = Arc::clone(&interrupt);
+        let page = std::thread::spawn(move || {
+            for _ in 0..8 {
+                std::thread::sleep(Duration::from_millis(100));
+                let request = format!(
+                    "POST /alive HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {session}\r\n\
+                     Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"
+                );
+                let mut stream = std::net::TcpStream::connect(&host).unwrap();
+                stream.write_all(request.as_bytes()).unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).unwrap();
+                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            }
+            told.notify_one();
+        });
+        let began = Instant::now();
+        let (_, ended) = listening.serve(&interrupt).unwrap();
+        page.join().unwrap();
+        assert_eq!(ended, Ended::Interrupted);
+        assert!(began.elapsed() >= Duration::from_millis(800));
+    }
+
+    #[test]
+    fn who_says_nothing_is_hung_up_on() {
+        let listening = listening(Duration::from_millis(900));
+        let address = listening.listener.local_addr().unwrap();
+        let client = std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            let mut answer = Vec::new();
+            let began = Instant::now();
+            let _ = stream.read_to_end(&mut answer);
+            began.elapsed()
+        });
+        listening.serve(&Notify::new()).unwrap();
+        assert!(client.join().unwrap() < Duration::from_millis(850));
+    }
+}

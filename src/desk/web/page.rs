@@ -1,0 +1,57 @@
+//! The page: one HTML document with its style and its script, and what a browser may do with it.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hyper::body::Bytes;
+use hyper::header::HeaderValue;
+use sha2::{Digest, Sha256};
+
+const HTML: &str = include_str!("../page/page.html");
+const STYLE: &str = include_str!("../page/page.css");
+/// The script's parts, in their order.
+const SCRIPT: [&str; 5] = [
+    include_str!("../page/server.js"),
+    include_str!("../page/card.js"),
+    include_str!("../page/dialogs.js"),
+    include_str!("../page/keys.js"),
+    include_str!("../page/start.js"),
+];
+
+/// The page as it is sent.
+#[derive(Debug)]
+pub struct Page {
+    /// The document.
+    pub html: Bytes,
+    /// Its `Content-Security-Policy`: its own style and script, its own server, and nothing else.
+    pub policy: HeaderValue,
+}
+
+impl Page {
+    /// Puts the page together.
+    ///
+    /// # Errors
+    /// Never: the policy is plain ASCII.
+    pub fn new() -> std::io::Result<Self> {
+        let script = format!("\"use strict\";\n(() => {{\n{}}})();\n", SCRIPT.concat());
+        let html = HTML
+            .replace("/*STYLE*/", STYLE)
+            .replace("/*SCRIPT*/", &script);
+        let policy = format!(
+            "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self'; \
+             frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
+             require-trusted-types-for 'script'; trusted-types 'none'",
+            hash(&script),
+            hash(STYLE)
+        );
+        Ok(Self {
+            html: Bytes::from(html),
+            policy: HeaderValue::from_str(&policy).map_err(std::io::Error::other)?,
+        })
+    }
+}
+
+/// A source as a policy names it (Content Security Policy Level 3, 2.3.1).
+fn hash(source: &str) -> String {
+    let digest = Sha256::digest(source.as_bytes());
+    format!("sha256-{}", BASE64_STANDARD.encode(digest))
+}

@@ -1,0 +1,486 @@
+//! What the server answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ack_api::text;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::door::Door;
+use super::message::{
+    Action, AskBack, AskCard, AskChoice, AskFinish, AskQueue, Enter, Entry, Shown, ShownNear,
+    Standing, Window,
+};
+use super::page::Page;
+use super::{Curator, Limits};
+use crate::curate::Sitting;
+use crate::desk::choice::{Choice, REASONS};
+use crate::desk::near::nearest;
+use crate::desk::queue::{Item, State};
+use crate::desk::{Desk, card};
+use crate::gate::{Gate, Refusal};
+
+/// The most memories of a window.
+const MAX_WINDOW: usize = 200;
+/// The most others of a session.
+const MAX_SESSION: usize = 8;
+
+type Answer = Response<Full<Bytes>>;
+
+/// Headers of every answer, besides the policy of the page.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (CACHE_CONTROL, "no-store"),
+    (REFERRER_POLICY, "no-referrer"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (HeaderName::from_static("x-frame-options"), "DENY"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=()",
+    ),
+];
+
+/// The server's side of the page.
+#[derive(Debug)]
+pub struct Site {
+    desk: Arc<Mutex<Desk>>,
+    curator: Curator,
+    door: Arc<Door>,
+    gate: Gate,
+    page: Page,
+    limits: Limits,
+    began: Instant,
+    /// When somebody asked last, in milliseconds after the beginning.
+    asked: AtomicU64,
+    revision: AtomicU64,
+    over: Notify,
+}
+
+/// Why a request is not answered as it wishes.
+struct Failure {
+    status: StatusCode,
+    message: String,
+}
+
+impl Failure {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+        }
+    }
+}
+
+impl<E: ack_api::Diagnostic> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let hint = error.hint().map(|hint| format!("; {hint}"));
+        let message = format!("{error}{}", hint.unwrap_or_default());
+        Self::new(StatusCode::CONFLICT, text::line(&message, 500))
+    }
+}
+
+impl Site {
+    /// A site over a desk.
+    ///
+    /// # Errors
+    /// The page cannot be put together.
+    pub fn new(
+        desk: Desk,
+        curator: Curator,
+        door: Arc<Door>,
+        limits: Limits,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            desk: Arc::new(Mutex::new(desk)),
+            curator,
+            gate: Gate::new(&[], door.token()),
+            page: Page::new()?,
+            door,
+            limits,
+            began: Instant::now(),
+            asked: AtomicU64::new(0),
+            revision: AtomicU64::new(1),
+            over: Notify::new(),
+        })
+    }
+
+    /// The desk.
+    pub fn desk(&self) -> Arc<Mutex<Desk>> {
+        Arc::clone(&self.desk)
+    }
+
+    /// Waits until the page says that it is over.
+    pub async fn finished(&self) {
+        self.over.notified().await;
+    }
+
+    /// How long nobody has asked.
+    pub fn silence(&self) -> Duration {
+        let asked = Duration::from_millis(self.asked.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(asked)
+    }
+
+    /// Answers a request.
+    pub async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> Answer {
+        let mut answer = match self.route(request).await {
+            Ok(answer) => answer,
+            Err(failure) => {
+                let mut answer = in_json(&json!({ "error": failure.message }));
+                *answer.status_mut() = failure.status;
+                // What was not read of the request must not count as the next one.
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(CONNECTION, close);
+                answer
+            }
+        };
+        let headers = answer.headers_mut();
+        for (name, value) in HEADERS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.insert(CONTENT_SECURITY_POLICY, self.page.policy.clone());
+        answer
+    }
+
+    async fn route(self: &Arc<Self>, request: Request<Incoming>) -> Result<Answer, Failure> {
+        self.check_place(&request)?;
+        let path = request.uri().path().to_owned();
+        if path == "/" {
+            return match *request.method() {
+                Method::GET | Method::HEAD => Ok(self.document()),
+                _ => Err(not_allowed("GET, HEAD")),
+            };
+        }
+        if request.method() != Method::POST {
+            return Err(not_allowed("POST"));
+        }
+        if path != "/enter" {
+            self.check_token(&request)?;
+        }
+        let body = self.body(request).await?;
+        self.asked
+            .store(millis(self.began.elapsed()), Ordering::Relaxed);
+        let site = Arc::clone(self);
+        let work = tokio::task::spawn_blocking(move || site.act(&path, &body));
+        let failed = |_| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer failed");
+        Ok(in_json(&work.await.map_err(failed)??))
+    }
+
+    /// The request must be for this server and from its own page.
+    fn check_place(&self, request: &Request<Incoming>) -> Result<(), Failure> {
+        let wrong = |message| Err(Failure::new(StatusCode::FORBIDDEN, message));
+        let host = request.headers().get(hyper::header::HOST);
+        let own = format!("127.0.0.1:{}", self.door.port());
+        match self.gate.place(request.uri(), request.headers()) {
+            Ok(()) if host.is_some_and(|host| host.as_bytes() == own.as_bytes()) => {}
+            Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
+                return wrong("`Host` is not the address that the desk gave");
+            }
+            Err(_) => return wrong("`Origin` is another one than the desk's"),
+        }
+        let origin = request.headers().get(hyper::header::ORIGIN);
+        if origin.is_some_and(|origin| origin.as_bytes() != format!("http://{own}").as_bytes()) {
+            return wrong("`Origin` is another one than the desk's");
+        }
+        let site = request.headers().get("sec-fetch-site");
+        match site.map(HeaderValue::as_bytes) {
+            None | Some(b"same-origin" | b"none") => Ok(()),
+            // Somebody follows a link to the page, which alone says nothing.
+            Some(_) if request.uri().path() == "/" => Ok(()),
+            Some(_) => wrong("the request comes from another page"),
+        }
+    }
+
+    fn check_token(&self, request: &Request<Incoming>) -> Result<(), Failure> {
+        self.gate.token(request.headers()).map_err(|_| {
+            let message = "this page does not belong to a session; press Enter in the terminal \
+                           of `ack-memory review` for a new address";
+            Failure::new(StatusCode::UNAUTHORIZED, message)
+        })
+    }
+
+    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
+        let bytes = self.limits.bytes;
+        let too_long = || {
+            let message = format!("the body is longer than {bytes} bytes");
+            Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+        };
+        let body = request.into_body();
+        if body.size_hint().lower() > bytes as u64 {
+            return Err(too_long());
+        }
+        match timeout(self.limits.patience, Limited::new(body, bytes).collect()).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_long()),
+            Ok(Err(_)) => Err(Failure::new(StatusCode::BAD_REQUEST, "the body broke off")),
+            Err(_) => {
+                let message = "the body took too long";
+                Err(Failure::new(StatusCode::REQUEST_TIMEOUT, message))
+            }
+        }
+    }
+
+    fn document(&self) -> Answer {
+        let mut answer = Response::new(Full::new(self.page.html.clone()));
+        let html = HeaderValue::from_static("text/html; charset=utf-8");
+        answer.headers_mut().insert(CONTENT_TYPE, html);
+        answer
+    }
+
+    /// Does what the page asks, on a thread that may wait for a store.
+    fn act(&self, path: &str, body: &[u8]) -> Result<Value, Failure> {
+        match path {
+            "/enter" => self.enter(&parse(body)?),
+            "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
+            "/standing" => Ok(told(&self.standing(&self.desk.lock()))),
+            "/queue" => Ok(told(&window(&self.desk.lock(), &parse(body)?))),
+            "/card" => self.card(&parse(body)?),
+            "/near" => self.near(&parse(body)?),
+            "/preview" => {
+                let ask: AskChoice = parse(body)?;
+                Ok(told(&self.desk.lock().preview(&ask.numbers, &ask.choice)?))
+            }
+            "/choose" => self.choose(parse(body)?),
+            "/back" => {
+                let ask: AskBack = parse(body)?;
+                let mut desk = self.desk.lock();
+                let numbers = desk.take_back(ask.key);
+                self.changed();
+                Ok(json!({ "numbers": numbers, "standing": self.standing(&desk) }))
+            }
+            "/write" => {
+                let mut desk = self.desk.lock();
+                let now = (self.curator.clock)();
+                let sitting = Sitting::begin(self.curator.actor.clone(), None, now);
+                let outcome = desk.write(&sitting);
+                self.changed();
+                let outcome = outcome?;
+                Ok(json!({
+                    "batch": outcome.batch, "written": outcome.written,
+                    "changed": outcome.changed, "standing": self.standing(&desk),
+                }))
+            }
+            "/finish" => self.finish(&parse(body)?),
+            _ => Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing here")),
+        }
+    }
+
+    fn enter(&self, ask: &Enter) -> Result<Value, Failure> {
+        let session = self.door.enter(&ask.word).ok_or_else(|| {
+            let message = "this address was used already; press Enter in the terminal of \
+                           `ack-memory review` for a new one";
+            Failure::new(StatusCode::FORBIDDEN, message)
+        })?;
+        Ok(json!({ "session": session }))
+    }
+
+    fn changed(&self) {
+        self.revision.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn standing(&self, desk: &Desk) -> Standing {
+        Standing {
+            reasons: REASONS,
+            head: desk.head(),
+            recent: desk.recent(),
+            revision: self.revision.load(Ordering::Relaxed),
+        }
+    }
+
+    fn card(&self, ask: &AskCard) -> Result<Value, Failure> {
+        let desk = self.desk.lock();
+        let card = desk.card(ask.number).ok_or_else(gone)?;
+        let numbers = ask.view.with(desk.items(), Some(ask.number));
+        let place = numbers.iter().position(|number| *number == ask.number);
+        let beside = |position: Option<usize>| numbers.get(position?).copied();
+        let waits = desk
+            .items()
+            .get(ask.number)
+            .is_some_and(|item| item.state == State::Waiting);
+        let action = |key, choice: Choice| -> Result<Action, Failure> {
+            let preview = desk.preview(&[ask.number], &choice)?;
+            Ok(Action {
+                key,
+                choice,
+                preview,
+            })
+        };
+        let session = card.session.as_ref();
+        let others = desk.items().iter().enumerate().filter(|(number, item)| {
+            let memory = item.candidate.memory();
+            let own = memory.session.as_ref().or(memory.session_id.as_ref());
+            *number != ask.number
+                && item.state == State::Waiting
+                && own.is_some()
+                && own == session
+                && item.candidate.scope.name == card.scope
+        });
+        let others = others.take(MAX_SESSION);
+        Ok(told(&Shown {
+            number: ask.number,
+            position: place.filter(|_| waits).map(|place| place + 1),
+            total: numbers.len(),
+            before: beside(place.and_then(|place| place.checked_sub(1))),
+            behind: beside(place.map(|place| place + 1)),
+            chosen: desk.chosen(ask.number).map(Choice::done),
+            actions: vec![
+                action('a', Choice::Approve)?,
+                action('r', Choice::Reject)?,
+                action('p', Choice::Promote)?,
+            ],
+            session: others
+                .map(|(number, item)| entry(number, item, &desk))
+                .collect(),
+            card,
+        }))
+    }
+
+    /// The approved memories that are nearest, each with what can be done with both.
+    fn near(&self, ask: &AskCard) -> Result<Value, Failure> {
+        let desk = self.desk.lock();
+        let item = desk.items().get(ask.number);
+        let candidate = item.map(|item| item.candidate.clone()).ok_or_else(gone)?;
+        let service = desk.service();
+        // The first search may read a whole store, and decisions do not wait for it.
+        drop(desk);
+        let near = nearest(service, &candidate);
+        let desk = self.desk.lock();
+        let shown = near.into_iter().map(|near| {
+            let id = || near.id.clone();
+            let choices = [
+                ('m', Choice::Merge { into: id() }),
+                ('d', Choice::Duplicate { of: id() }),
+                ('u', Choice::Supersede { older: id() }),
+            ];
+            let actions = choices.into_iter().filter_map(|(key, choice)| {
+                // One that cannot be chosen is no action.
+                let preview = desk.preview(&[ask.number], &choice).ok()?;
+                Some(Action {
+                    key,
+                    choice,
+                    preview,
+                })
+            });
+            ShownNear {
+                actions: actions.collect(),
+                near,
+            }
+        });
+        Ok(told(&shown.collect::<Vec<_>>()))
+    }
+
+    fn choose(&self, ask: AskChoice) -> Result<Value, Failure> {
+        let mut desk = self.desk.lock();
+        let last = ask.numbers.last().copied();
+        let preview = desk.preview(&ask.numbers, &ask.choice)?;
+        let reason = ask.reason.as_deref();
+        let reason = reason.map(|reason| text::line(reason, 500));
+        desk.choose(
+            &ask.numbers,
+            ask.choice,
+            reason.filter(|reason| !reason.is_empty()),
+        )?;
+        self.changed();
+        let next = last.and_then(|last| desk.next(&ask.view, last));
+        Ok(json!({ "label": preview.label, "next": next, "standing": self.standing(&desk) }))
+    }
+
+    fn finish(&self, ask: &AskFinish) -> Result<Value, Failure> {
+        let mut desk = self.desk.lock();
+        if ask.discard {
+            while !desk.take_back(None).is_empty() {}
+        }
+        if desk.unwritten() > 0 {
+            let message = "some decisions are not written yet";
+            return Err(Failure::new(StatusCode::CONFLICT, message));
+        }
+        self.over.notify_one();
+        Ok(json!({}))
+    }
+}
+
+/// A part of the queue.
+fn window(desk: &Desk, ask: &AskQueue) -> Window {
+    let numbers = ask.view.of(desk.items());
+    let count = ask.count.min(MAX_WINDOW);
+    let around = ask
+        .around
+        .and_then(|around| numbers.iter().position(|number| *number == around));
+    let from = around.map_or(ask.from, |place| place.saturating_sub(count / 4));
+    let from = from.min(numbers.len().saturating_sub(count));
+    let entries = numbers.iter().skip(from).take(count);
+    let entries = entries.filter_map(|number| {
+        let item = desk.items().get(*number)?;
+        Some(entry(*number, item, desk))
+    });
+    Window {
+        total: numbers.len(),
+        from,
+        entries: entries.collect(),
+    }
+}
+
+fn entry(number: usize, item: &Item, desk: &Desk) -> Entry {
+    let memory = item.candidate.memory();
+    let scope = &item.candidate.scope.name;
+    Entry {
+        number,
+        title: text::line(&memory.title, 160),
+        place: memory.project.as_ref().unwrap_or(scope).clone(),
+        kind: memory.kind.clone(),
+        age_days: card::age_in_days(memory, desk.now()),
+        marked: item.is_risky(),
+    }
+}
+
+fn gone() -> Failure {
+    Failure::new(StatusCode::NOT_FOUND, "there is no such memory")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(body).map_err(|error| {
+        let message = format!("the request is not understood: {error}");
+        Failure::new(StatusCode::BAD_REQUEST, text::line(&message, 300))
+    })
+}
+
+fn told(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn in_json(value: &Value) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(value.to_string())));
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, json);
+    answer
+}
+
+fn not_allowed(allowed: &'static str) -> Failure {
+    Failure::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!("allowed here: {allowed}"),
+    )
+}

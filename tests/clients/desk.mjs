@@ -1,0 +1,307 @@
+// The desk of `ack-memory review` in a real browser, by keys as a curator uses it.
+//
+//     desk.mjs CHECK
+
+import assert from "node:assert/strict";
+
+import { Root, end, memory, open, press, said, settled, title, violations } from "./desk-page.mjs";
+
+const lessons = (count, more = () => ({})) =>
+  Array.from({ length: count }, (_, n) => {
+    const day = `2026-10-${String(1 + (n % 28)).padStart(2, "0")}`;
+    const time = `${day}T${String(Math.floor(n / 28) % 24).padStart(2, "0")}:00:00Z`;
+    const about = ["retries", "timeouts", "caches", "queues", "locks"][n % 5];
+    return memory(`w${String(n).padStart(5, "0")}`, `Lesson ${n} about ${about}`, {
+      created_at: time,
+      facts: [`Fact ${n} of the ${about}`],
+      ...more(n),
+    });
+  });
+
+/** The newest verdict about each memory. */
+const verdicts = (root) => Object.fromEntries(root.log().map((line) => [line.id, line.verdict]));
+
+/** The id of the memory that is shown. */
+async function shown(page) {
+  return (await page.textContent("#card .meta")).split(" · ")[1];
+}
+
+/** Nothing went wrong in the page, and it reached nothing but its own server. */
+function sound(page, address) {
+  assert.deepEqual(page.problems, [], "the page complains");
+  const own = new URL(address).origin;
+  const elsewhere = page.requests.filter((url) => new URL(url).origin !== own);
+  assert.deepEqual(elsewhere, [], "the page reached something else");
+}
+
+async function focused(page) {
+  return page.evaluate(() => document.activeElement?.id || document.activeElement?.tagName);
+}
+
+const CHECKS = {
+  /** Fifty memories, decided with keys alone. */
+  async keys() {
+    const root = new Root(lessons(50));
+    const { address, server } = await root.review();
+    const page = await open(address);
+    assert.equal(new URL(page.url()).hash, "", "the word is still in the address bar");
+    const expected = {};
+    for (let n = 0; n < 50; n += 1) {
+      const id = await shown(page);
+      assert.ok(!(id in expected), `${id} is shown twice`);
+      assert.equal(await focused(page), "title", "focus is on the memory");
+      const [verdict, keys] = [
+        ["approve", ["a"]],
+        ["reject", ["r", "Enter"]],
+        ["reject", ["4"]],
+        ["promote", ["p"]],
+        ["reject", ["r", "2"]],
+      ][n % 5];
+      expected[id] = verdict;
+      await press(page, ...keys);
+    }
+    assert.match(await title(page), /Nothing waits/);
+    assert.deepEqual(root.log(), [], "something was written before it was to be");
+    await press(page, "c");
+    assert.match(await said(page), /Wrote 50 decisions/);
+    assert.deepEqual(verdicts(root), expected, "the log is not what was pressed");
+    const approved = Object.keys(expected).filter((id) => expected[id] !== "reject");
+    assert.deepEqual(root.seen(), approved.sort(), "agents see something else");
+    const reasons = root.log().map((line) => line.reason).filter(Boolean);
+    assert.deepEqual([...new Set(reasons)].sort(), ["no longer true", "too vague to help"]);
+    await press(page, "q");
+    assert.equal(await server.ended, 0);
+    sound(page, address);
+  },
+
+  /** Decisions are taken back and changed, one by one and many at once. */
+  async undo() {
+    const root = new Root(lessons(8));
+    const { address } = await root.review();
+    const page = await open(address);
+    const first = await shown(page);
+    await press(page, "a", "3");
+    const third = await shown(page);
+    await press(page, "z", "z");
+    assert.equal(await shown(page), first, "undo goes back to what was decided");
+    assert.match(await page.textContent("#head"), /^8 memories wait/, "nothing was taken back");
+    // Rejected, and then changed to approved from the last decisions.
+    await press(page, "2");
+    const change = page.getByRole("button", { name: /^Change:/ }).first();
+    await change.focus();
+    await press(page, "Enter");
+    assert.equal(await shown(page), first);
+    await press(page, "a");
+    // Three at once, with a preview, taken back in one.
+    await press(page, "x", "j", "x", "j", "x", "R");
+    assert.match(await page.textContent("#dialog h2"), /^Reject 3 memories\?$/);
+    await press(page, "Enter");
+    assert.match(await page.textContent("#head"), /^4 memories wait/);
+    await press(page, "z");
+    assert.match(await page.textContent("#head"), /^7 memories wait/, "nothing was taken back");
+    // Edited.
+    await press(page, "e");
+    await page.fill("#edit-title", "Said better");
+    await press(page, "Control+Enter");
+    await press(page, "c");
+    const log = root.log();
+    assert.equal(log.length, 2, JSON.stringify(log));
+    assert.equal(verdicts(root)[first], "approve");
+    assert.deepEqual(log.find((line) => line.verdict === "edit").edit, { title: "Said better" });
+    assert.ok(!(third in verdicts(root)) || verdicts(root)[third] === "edit");
+    sound(page, address);
+  },
+
+  /** A row changes behind the page: nothing is decided about it, and it is shown again. */
+  async changed() {
+    const lines = lessons(3);
+    const root = new Root(lines);
+    const { address } = await root.review();
+    const page = await open(address);
+    await press(page, "a", "a", "a");
+    root.import([{ ...lines[1], title: "Lesson 1 says something else now" }], "--update");
+    await press(page, "c");
+    assert.match(await page.textContent("#alarm"), /changed since you read it: w00001/, "the change is not told");
+    assert.deepEqual(verdicts(root), { w00000: "approve", w00002: "approve" });
+    assert.deepEqual(root.seen(), ["w00000", "w00002"]);
+    assert.equal(await title(page), "Lesson 1 says something else now");
+    assert.match(await page.textContent(".marks"), /nothing was written about it/);
+    await press(page, "a", "c");
+    assert.deepEqual(root.seen(), ["w00000", "w00001", "w00002"]);
+    sound(page, address);
+  },
+
+  /** Two pages of one desk, and two desks over one store. */
+  async two() {
+    const root = new Root(lessons(4));
+    const one = await root.review();
+    const page = await open(one.address);
+    // The address lets in once.
+    const late = await open(one.address).catch((error) => error);
+    if (!(late instanceof Error)) {
+      assert.match(await late.textContent("#alarm"), /used already/);
+    }
+    // A second page of the same session sees what the first one did.
+    const [second] = await Promise.all([
+      page.context().waitForEvent("page"),
+      page.evaluate(() => window.open("/", "_blank")),
+    ]);
+    await second.waitForSelector("#title");
+    await settled(second);
+    await press(page, "a");
+    await second.bringToFront();
+    await second.evaluate(() => window.dispatchEvent(new Event("focus")));
+    await second.waitForFunction(() => /^3 memories wait/.test(document.getElementById("head").textContent));
+    // Another desk decides first: what this one says about it is put back.
+    const other = await root.review();
+    const elsewhere = await open(other.address);
+    await press(elsewhere, "3", "c");
+    await page.bringToFront();
+    await press(page, "c");
+    assert.match(await page.textContent("#alarm"), /w00000/, "the change is not told");
+    assert.deepEqual(verdicts(root), { w00000: "reject" });
+    sound(page, one.address);
+  },
+
+  /** The server is killed: the page says so, and the log reads. */
+  async killed() {
+    const root = new Root(lessons(4));
+    const { address, server } = await root.review();
+    const page = await open(address);
+    await press(page, "a", "c", "a");
+    server.kill("SIGKILL");
+    await server.ended;
+    await page.keyboard.press("a");
+    await page.waitForFunction(() => document.getElementById("alarm").textContent !== "", null, { timeout: 5000 })
+      .catch(() => assert.fail("the page does not say that the desk has ended"));
+    assert.match(await page.textContent("#alarm"), /The desk has ended\. 1 decision was not written/);
+    assert.equal(await page.locator("button:enabled").count(), 0, "buttons that do nothing");
+    assert.deepEqual(verdicts(root), { w00000: "approve" });
+    assert.deepEqual(root.seen(), ["w00000"]);
+  },
+
+  /** Memories that would like to be more than text. */
+  async hostile() {
+    const markup = "<script>window.owned = 1</script></style></script><img src=x onerror='window.owned = 2'>"
+      + "<a href='javascript:window.owned=3'>x</a>&lt;b&gt;";
+    const bidi = "abc\u202Egnp.exe\u2066x\u2069 zero\u200Bwidth \u001b[31mred\u0007";
+    const long = "wordy ".repeat(20_000);
+    const root = new Root([
+      memory("h1", markup, { subtitle: markup, facts: [markup], concepts: [markup], files: [markup], project: markup, narrative: markup }),
+      memory("h2", bidi, { narrative: bidi, facts: [bidi] }),
+      memory("h3", "x".repeat(5_000), { narrative: long, facts: ["y".repeat(50_000)] }),
+      memory("near", `${markup} approved`, { status: "approved", facts: [markup] }),
+    ]);
+    const { address } = await root.review();
+    const page = await open(address);
+    for (const key of ["j", "j", "k", "k"]) {
+      const text = await page.textContent("body");
+      assert.doesNotMatch(text, /[\u202A-\u202E\u2066-\u2069\u200B\u001B\u0007]/, "hidden characters are shown");
+      await press(page, key);
+    }
+    assert.equal(await shown(page), "h1");
+    assert.ok((await title(page)).startsWith("<script>window.owned = 1</script>"), await title(page));
+    assert.equal(await page.evaluate(() => window.owned), undefined, "memory text ran");
+    assert.equal(await page.locator("img, #card script, #card style, #card a, aside a").count(), 0, "memory text is markup");
+    await press(page, "j");
+    assert.match(await page.textContent(".marks"), /removed/);
+    await press(page, "j");
+    const length = async () => (await page.textContent("#narrative")).length;
+    assert.ok(await length() < 2_000, "a long text is folded");
+    await press(page, "n");
+    assert.ok(await length() > 110_000, "all of a long text can be read");
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(wide <= 0, `long words make the page ${wide} pixels too wide`);
+    await press(page, "k", "k", "a", "c");
+    assert.deepEqual(verdicts(root), { h1: "approve" });
+    sound(page, address);
+  },
+
+  /** Ten thousand wait: a window of them is in the page, and the next card is there at once. */
+  async many() {
+    const root = new Root(lessons(10_000));
+    const { address } = await root.review();
+    const page = await open(address);
+    assert.match(await page.textContent("#head"), /^10000 memories wait/);
+    const rows = await page.locator("#queue li").count();
+    assert.ok(rows > 0 && rows <= 100, `${rows} memories are in the page`);
+    const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+    assert.ok(elements < 2_000, `${elements} elements`);
+    await press(page, "a", "j", "j", "1");
+    assert.match(await page.textContent("#head"), /^9998 memories wait/);
+    await press(page, "/");
+    await page.keyboard.type("tag:none lesson 777");
+    await page.waitForFunction(() => /Nothing that waits fits/.test(document.getElementById("title").textContent));
+    await page.fill("#filter", "lesson 7777");
+    await page.waitForFunction(() => /Lesson 7777 /.test(document.getElementById("title").textContent));
+    assert.equal(await focused(page), "filter", "typing goes on");
+    await press(page, "Escape", "a", "c");
+    assert.deepEqual(Object.values(verdicts(root)).sort(), ["approve", "approve", "reject"]);
+    assert.equal(verdicts(root).w07777, "approve");
+    sound(page, address);
+  },
+
+  /** A narrow window, dark and light, zoom 200 %, and what axe-core finds. */
+  async look() {
+    const root = new Root([
+      ...lessons(30, (n) => ({ narrative: `Line ${n}\n`.repeat(30), files: ["src/main.rs"], session: `s${n % 3}` })),
+      memory("near", "A lesson about retries that was approved", { status: "approved" }),
+    ]);
+    const { address } = await root.review();
+    const page = await open(address);
+    const windows = [
+      { width: 1280, height: 900 },
+      { width: 360, height: 740 },
+      // 1280 by 900 at 200 %, and at 400 %.
+      { width: 640, height: 450 },
+      { width: 320, height: 225 },
+    ];
+    await press(page, "a", "2");
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      for (const size of windows) {
+        await page.setViewportSize(size);
+        const name = `${colorScheme}, ${size.width} by ${size.height}`;
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        assert.ok(wide <= 0, `${name}: ${wide} pixels too wide`);
+        assert.deepEqual(await violations(page), [], name);
+        for (const key of ["?", "e", "r", "h"]) {
+          await press(page, key);
+          assert.deepEqual(await violations(page), [], `${name}: ${key}`);
+          await press(page, "Escape");
+          assert.equal(await focused(page), "title", `${name}: focus after ${key}`);
+        }
+      }
+    }
+    await page.setViewportSize(windows[0]);
+    const colours = new Set();
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      colours.add(await page.evaluate(() => getComputedStyle(document.body).backgroundColor));
+    }
+    assert.equal(colours.size, 2, "dark looks like light");
+    // Every control can be reached and seen with Tab alone.
+    const reached = new Set();
+    for (let n = 0; n < 90; n += 1) {
+      await page.keyboard.press("Tab");
+      reached.add(await page.evaluate(() => {
+        const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+        const visible = outlineStyle !== "none" && outlineWidth !== "0px";
+        return visible || document.activeElement === document.body ? document.activeElement.textContent : "unseen";
+      }));
+    }
+    assert.ok(!reached.has("unseen"), "focus cannot be seen");
+    for (const label of ["Approvea", "Rejectr", "Finish", "Keys ?"]) {
+      assert.ok(reached.has(label), `${label} cannot be reached: ${[...reached]}`);
+    }
+    sound(page, address);
+  },
+};
+
+const check = CHECKS[process.argv[2]];
+assert.ok(check, `there is no check ${process.argv[2]}: ${Object.keys(CHECKS)}`);
+try {
+  await check();
+} finally {
+  await end();
+}

@@ -1,0 +1,415 @@
+//! The desk in a browser, without one: who is let in, what is answered, and when it ends. The page
+//! itself is tested in a real browser (tests/clients/desk.mjs).
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cli::binary;
+use crate::support::{Root, fingerprint, memory};
+
+const OWNER: &str = "a-token-of-the-owner";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A desk over a root, and the address that it printed.
+struct Desk {
+    child: Child,
+    /// `127.0.0.1:PORT`.
+    host: String,
+    word: String,
+}
+
+impl Desk {
+    fn open(root: &Root) -> Self {
+        fs::write(root.path().join("curator-token"), OWNER).unwrap();
+        let mut child = binary()
+            .env("ACK_MEM_CURATOR_TOKEN", OWNER)
+            .env("USER", "ana")
+            .arg("--root")
+            .arg(root.path())
+            .args(["review", "--browser"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = lines
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.trim().strip_prefix("http://")?.to_owned()))
+            .expect("an address");
+        let (host, word) = address.split_once("/#").unwrap();
+        Self {
+            child,
+            host: host.to_owned(),
+            word: word.to_owned(),
+        }
+    }
+
+    /// Sends bytes and reads the answer to its end.
+    fn raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// A request with these headers besides `Host`, unless they name another one.
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            head += &format!("Host: {}\r\n", self.host);
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        let length = body.len();
+        let answer = self.raw(&format!("{head}Content-Length: {length}\r\n\r\n{body}"));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let mut lines = head.lines();
+        let status = lines.next().unwrap_or_default().split(' ').nth(1);
+        Answer {
+            status: status.and_then(|status| status.parse().ok()).unwrap_or(0),
+            headers: lines
+                .filter_map(|line| line.split_once(": "))
+                .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+                .collect(),
+            body: body.to_owned(),
+        }
+    }
+
+    /// Hands the word in; the session's token.
+    fn enter(&self) -> String {
+        let body = json!({ "word": self.word }).to_string();
+        let answer = self.send("POST", "/enter", &[], &body);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()["session"].as_str().unwrap().to_owned()
+    }
+
+    fn ask(&self, session: &str, path: &str, body: Value) -> Answer {
+        let bearer = format!("Bearer {session}");
+        self.send(
+            "POST",
+            path,
+            &[("Authorization", &bearer)],
+            &body.to_string(),
+        )
+    }
+
+    /// Waits until it has ended.
+    fn ended(&mut self) -> Option<i32> {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(since.elapsed() < PATIENCE, "the desk does not end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+/// A root with memories that wait, and a secret word in each.
+fn waiting(count: usize) -> Root {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..count)
+        .map(|n| {
+            let title = format!("Lesson {n} of the quokka");
+            memory(&format!("w{n}"), &title, json!({ "status": "staging" }))
+        })
+        .collect();
+    root.store("alpha", &memories);
+    root
+}
+
+#[test]
+fn the_address_lets_in_once_and_nothing_else_does() {
+    let root = waiting(2);
+    let desk = Desk::open(&root);
+    let word = desk.word.clone();
+    assert_eq!(word.len(), 64);
+    let ask = json!({ "number": 0 }).to_string();
+    let refused = |headers: &[(&str, &str)]| {
+        for path in [
+            "/card",
+            "/queue",
+            "/standing",
+            "/choose",
+            "/write",
+            "/finish",
+        ] {
+            let answer = desk.send("POST", path, headers, &ask);
+            assert_eq!(answer.status, 401, "{path} {headers:?}: {}", answer.body);
+            assert!(!answer.body.contains("quokka"), "{path}: {}", answer.body);
+        }
+    };
+    let as_bearer = format!("Bearer {word}");
+    let cookie = format!("session={word}");
+    refused(&[]);
+    refused(&[("Authorization", "Bearer 0123456789abcdef0123456789abcdef")]);
+    // The word is not the session's token, wherever it stands.
+    refused(&[("Authorization", &as_bearer)]);
+    refused(&[("Cookie", &cookie)]);
+    for wrong in ["", "0", &word[..63], &word.replace(['a', '0'], "1")] {
+        let body = json!({ "word": wrong }).to_string();
+        let answer = desk.send("POST", "/enter", &[], &body);
+        assert_eq!(answer.status, 403, "{wrong}: {}", answer.body);
+    }
+    let session = desk.enter();
+    assert_ne!(session, word);
+    let answer = desk.ask(&session, "/card", json!({ "number": 0 }));
+    assert!(answer.body.contains("quokka"), "{}", answer.body);
+    // Once: whoever has seen the address is too late.
+    let body = json!({ "word": word }).to_string();
+    let again = desk.send("POST", "/enter", &[], &body);
+    assert_eq!(again.status, 403, "{}", again.body);
+    assert!(again.body.contains("used already"), "{}", again.body);
+    assert!(!again.body.contains(&session), "{}", again.body);
+    refused(&[]);
+}
+
+#[test]
+fn requests_of_other_hosts_and_pages_are_refused() {
+    let root = waiting(1);
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let bearer = format!("Bearer {session}");
+    let own = format!("http://{}", desk.host);
+    let port = desk.host.rsplit(':').next().unwrap();
+    let with = |name: &str, value: &str| {
+        let headers = [("Authorization", bearer.as_str()), (name, value)];
+        desk.send("POST", "/standing", &headers, "{}")
+    };
+    assert_eq!(with("Origin", &own).status, 200);
+    assert_eq!(with("Sec-Fetch-Site", "same-origin").status, 200);
+    let localhost = format!("localhost:{port}");
+    let rebound = format!("evil.example:{port}");
+    for host in [
+        "evil.example",
+        &rebound,
+        "127.0.0.1",
+        "127.0.0.1:1",
+        &localhost,
+        "[::1]",
+    ] {
+        let answer = with("Host", host);
+        assert_eq!(answer.status, 403, "{host}: {}", answer.body);
+        let page = desk.send("GET", "/", &[("Host", host)], "");
+        assert_eq!(page.status, 403, "{host}: {}", page.body);
+        let body = json!({ "word": "0" }).to_string();
+        assert_eq!(
+            desk.send("POST", "/enter", &[("Host", host)], &body).status,
+            403
+        );
+    }
+    let other_port = "http://127.0.0.1:1".to_owned();
+    let secure = own.replace("http:", "https:");
+    for origin in [
+        "http://evil.example",
+        "null",
+        "",
+        &other_port,
+        &format!("{own}.evil.example"),
+    ] {
+        let answer = with("Origin", origin);
+        assert_eq!(answer.status, 403, "{origin}: {}", answer.body);
+    }
+    assert_eq!(with("Origin", &secure).status, 403);
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(with("Sec-Fetch-Site", site).status, 403, "{site}");
+    }
+    let no_host = desk.raw("POST /standing HTTP/1.1\r\nConnection: close\r\n\r\n");
+    assert!(no_host.starts_with("HTTP/1.1 4"), "{no_host}");
+}
+
+#[test]
+fn every_answer_forbids_what_the_page_does_not_need() {
+    let root = waiting(1);
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let answers = [
+        desk.send("GET", "/", &[], ""),
+        desk.ask(&session, "/card", json!({ "number": 0 })),
+        desk.send("GET", "/nothing", &[], ""),
+        desk.send("POST", "/card", &[], "{}"),
+        desk.send("GET", "/", &[("Host", "evil.example")], ""),
+    ];
+    assert_eq!(answers[0].status, 200);
+    assert_eq!(
+        answers[0].header("content-type"),
+        "text/html; charset=utf-8"
+    );
+    assert!(
+        !answers[0].body.contains("quokka"),
+        "the page holds no memory"
+    );
+    for answer in &answers {
+        let policy = answer.header("content-security-policy");
+        for part in [
+            "default-src 'none'",
+            "script-src 'sha256-",
+            "style-src 'sha256-",
+            "connect-src 'self'",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        ] {
+            assert!(policy.contains(part), "{part}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("cache-control"), "no-store");
+        assert_eq!(answer.header("referrer-policy"), "no-referrer");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+        assert_eq!(answer.header("x-frame-options"), "DENY");
+    }
+    // Nothing comes from elsewhere.
+    let page = &answers[0].body;
+    for outside in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert_eq!(desk.send("GET", "/card", &[], "").status, 405);
+    assert_eq!(desk.send("POST", "/", &[], "").status, 405);
+}
+
+#[test]
+fn bodies_are_bounded_and_nonsense_is_refused() {
+    let root = waiting(1);
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let bearer = format!("Bearer {session}");
+    let headers = [("Authorization", bearer.as_str())];
+    let long = "x".repeat((1 << 20) + 1);
+    assert_eq!(desk.send("POST", "/card", &headers, &long).status, 413);
+    let chunk = format!(
+        "POST /card HTTP/1.1\r\nHost: {}\r\nAuthorization: {bearer}\r\nConnection: close\r\n\
+         Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n",
+        desk.host,
+        long.len()
+    );
+    let answer = desk.raw(&chunk);
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 413"),
+        "{}",
+        &answer[..80]
+    );
+    for nonsense in [
+        "",
+        "[]",
+        "{",
+        "{\"number\":-1}",
+        "{\"number\":\"0\"}",
+        "\u{0}",
+    ] {
+        let answer = desk.send("POST", "/card", &headers, nonsense);
+        assert_eq!(answer.status, 400, "{nonsense}: {}", answer.body);
+    }
+    let far = desk.ask(&session, "/card", json!({ "number": 7 }));
+    assert_eq!(far.status, 404, "{}", far.body);
+    let bless = json!({ "numbers": [0], "choice": { "do": "bless" } });
+    assert_eq!(desk.ask(&session, "/choose", bless).status, 400);
+    assert_eq!(
+        desk.ask(&session, "/card", json!({ "number": 0 })).status,
+        200
+    );
+}
+
+#[test]
+fn nothing_is_decided_until_it_is_written_and_the_store_never_changes() {
+    let root = waiting(3);
+    let store = root.scope_folder("alpha").join("memory.db");
+    let before = fingerprint(&store);
+    let log = root.scope_folder("alpha").join("decisions.jsonl");
+    let mut desk = Desk::open(&root);
+    let session = desk.enter();
+    for (number, verdict) in [(0, "approve"), (1, "reject"), (2, "promote")] {
+        let choice = json!({ "numbers": [number], "choice": { "do": verdict }, "reason": "why" });
+        assert_eq!(desk.ask(&session, "/choose", choice).status, 200);
+    }
+    assert_eq!(
+        desk.ask(&session, "/back", json!({})).json()["numbers"],
+        json!([2])
+    );
+    assert!(!log.exists());
+    let busy = desk.ask(&session, "/finish", json!({ "discard": false }));
+    assert_eq!(busy.status, 409, "{}", busy.body);
+    let written = desk.ask(&session, "/write", json!({})).json();
+    assert_eq!(written["written"], 2);
+    let lines = fs::read_to_string(&log).unwrap();
+    let told: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[0]["verdict"], "approve");
+    assert_eq!(told[1]["verdict"], "reject");
+    assert_eq!(told[1]["reason"], "why");
+    assert_eq!(told[0]["actor"], "process:ana");
+    assert_eq!(fingerprint(&store), before);
+    assert_eq!(
+        desk.ask(&session, "/finish", json!({ "discard": false }))
+            .status,
+        200
+    );
+    assert_eq!(desk.ended(), Some(0));
+    let mut said = String::new();
+    desk.child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert_eq!(said, "2 memories were decided\n");
+}
+
+#[test]
+fn an_interrupt_ends_the_desk_and_writes_nothing() {
+    let root = waiting(1);
+    let mut desk = Desk::open(&root);
+    let session = desk.enter();
+    let choice = json!({ "numbers": [0], "choice": { "do": "approve" } });
+    assert_eq!(desk.ask(&session, "/choose", choice).status, 200);
+    let pid = nix::unistd::Pid::from_raw(desk.child.id().try_into().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert_eq!(desk.ended(), Some(0));
+    assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
+}
+
+#[test]
+fn without_a_terminal_or_the_owners_token_there_is_no_desk() {
+    let root = waiting(1);
+    let outcome = crate::cli::ack(root.path(), &["review", "--browser"]);
+    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+    assert!(!outcome.err.contains("http://"), "{}", outcome.err);
+}
