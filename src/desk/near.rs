@@ -1,13 +1,11 @@
-//! The approved memories beside one that waits.
+//! The approved memories beside one that waits, as all faces show them.
 
-use ack_api::QueryRequest;
+use ack_api::RelationKind;
 use serde::Serialize;
 
-use crate::curate::Candidate;
+use super::card::age_in_days;
+use crate::curate::{Candidate, nearest};
 use crate::service::Service;
-
-/// How many approved memories a card shows beside its own.
-const NEIGHBOURS: i64 = 3;
 
 /// An approved memory beside one that waits.
 #[derive(Debug, Clone, Serialize)]
@@ -16,22 +14,64 @@ pub struct Near {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// How long ago it was written.
+    pub age_days: Option<i64>,
+    /// How the one that waits relates to it.
+    pub relation: RelationKind,
+    /// What one says and the other denies, if they contradict each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Conflict>,
+    /// From its text to the other one's, word by word.
+    pub diff: Vec<Part>,
 }
 
-/// The approved memories of its scope that are nearest to one; none where they cannot be read.
-pub fn nearest(service: &Service, candidate: &Candidate) -> Vec<Near> {
-    let request = QueryRequest {
-        query: Some(candidate.memory().title.clone()),
-        scope: Some(candidate.scope.name.clone()),
-        limit: Some(NEIGHBOURS),
-        ..QueryRequest::default()
-    };
-    let Ok(found) = service.query_memories(&request) else {
-        return Vec::new();
-    };
-    let near = found.results.into_iter().map(|hit| Near {
-        id: hit.id,
-        title: hit.title,
+/// Two statements that cannot both be true.
+#[derive(Debug, Clone, Serialize)]
+pub struct Conflict {
+    /// What the one that waits says.
+    pub newer: String,
+    /// What the approved one says.
+    pub older: String,
+}
+
+/// A part of both texts, or of one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    /// `both`, `newer` (the one that waits) or `older` (the approved one).
+    pub side: &'static str,
+    /// The words.
+    pub text: String,
+}
+
+impl Near {
+    /// How it relates, in words.
+    pub const fn relation_in_words(&self) -> &'static str {
+        self.relation.as_str()
+    }
+}
+
+/// The approved memories of its scope that are nearest to one, at most three; none where they
+/// cannot be read.
+pub fn beside(service: &Service, candidate: &Candidate, now: jiff::Timestamp) -> Vec<Near> {
+    let found = nearest::nearest(service, candidate).unwrap_or_default();
+    let near = found.into_iter().map(|neighbour| Near {
+        age_days: age_in_days(&neighbour.memory, now),
+        id: neighbour.memory.id,
+        title: neighbour.memory.title,
+        relation: neighbour.relation.kind,
+        conflict: neighbour.relation.conflict.map(|conflict| Conflict {
+            newer: conflict.newer,
+            older: conflict.older,
+        }),
+        diff: parts(neighbour.diff),
     });
     near.collect()
+}
+
+fn parts(diff: Vec<ack_compare::diff::DiffPart>) -> Vec<Part> {
+    let parts = diff.into_iter().map(|part| Part {
+        side: part.side.as_str(),
+        text: part.text,
+    });
+    parts.collect()
 }

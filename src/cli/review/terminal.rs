@@ -14,7 +14,7 @@ use crate::curate::Sitting;
 use crate::desk::Desk;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, REASONS, counted, reason};
-use crate::desk::near::nearest;
+use crate::desk::near::beside;
 
 /// How many lines of a narrative a card shows.
 const NARRATIVE_LINES: usize = 12;
@@ -171,10 +171,15 @@ fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
         let _ = writeln!(card, "  ! {mark}");
     }
     let near = desk.items().get(position);
-    let near = near.map(|item| nearest(desk.service(), &item.candidate));
+    let near = near.map(|item| beside(desk.service(), &item.candidate, desk.now()));
     for near in near.unwrap_or_default() {
-        let line = format!("approved: {}  {}", near.id, near.title);
+        let relation = near.relation_in_words();
+        let line = format!("approved: {}  {}  ({relation})", near.id, near.title);
         let _ = writeln!(card, "{}", wrapped(&line, "  "));
+        if let Some(conflict) = &near.conflict {
+            let _ = writeln!(card, "{}", wrapped(&conflict.newer, "    here:  "));
+            let _ = writeln!(card, "{}", wrapped(&conflict.older, "    there: "));
+        }
     }
     if let Some(chosen) = desk.chosen(position) {
         let _ = writeln!(card, "  {}", chosen.done());

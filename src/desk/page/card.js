@@ -2,6 +2,8 @@
 
 const FOLDED_LINES = 12;
 const FOLDED_CHARACTERS = 1200;
+// Characters of what both memories say, on each side of a difference.
+const AROUND = 60;
 
 function showHead() {
   const { head } = state.standing;
@@ -137,23 +139,46 @@ function showOthers() {
   );
 }
 
-/** Text with what only one of two memories says. */
-function difference(pieces) {
-  const marked = pieces.map(({ kind, text }) => {
-    if (kind === "same") {
-      return text;
+/** What only one of two memories says, with a few words around it. */
+function difference(parts) {
+  const marked = parts.map(({ side, text }, position) => {
+    if (side === "both") {
+      return shortened(text, position > 0, position < parts.length - 1);
     }
-    const [name, said] = kind === "added" ? ["ins", "only here: "] : ["del", "only there: "];
+    const [name, said] = side === "newer" ? ["ins", "only here: "] : ["del", "only there: "];
     return element(name, {}, element("span", { class: "unseen" }, said), text);
   });
   return element("p", { class: "diff" }, ...marked);
 }
 
+/** The ends of what both say that touch a difference. */
+function shortened(text, before, after) {
+  if (text.length <= 2 * AROUND) {
+    return text;
+  }
+  const start = before ? text.slice(0, AROUND) : "";
+  const end = after ? text.slice(-AROUND) : "";
+  return `${start} … ${end}`;
+}
+
+function contradiction({ newer, older }) {
+  return element(
+    "dl",
+    { class: "conflict" },
+    element("dt", {}, "here"),
+    element("dd", {}, newer),
+    element("dt", {}, "there"),
+    element("dd", {}, older),
+  );
+}
+
 function nearEntry(near, position) {
-  const about = [near.id, near.age_days === undefined ? null : `${days(near.age_days)} old`];
-  const relation = near.relation
-    ? element("span", { class: `relation ${near.relation}` }, `${near.relation.replaceAll("_", " ")} · `)
-    : null;
+  const about = [near.id, near.age_days === null ? null : `${days(near.age_days)} old`];
+  const relation = element(
+    "span",
+    { class: `relation ${near.relation}` },
+    near.relation.replaceAll("_", " "),
+  );
   const actions = (near.actions ?? []).map((action) =>
     button(action.label, position === state.current ? action.key : null, () => inTurn(() => choose(action.choice)), {
       title: action.effects.join("\n"),
@@ -162,8 +187,14 @@ function nearEntry(near, position) {
     "li",
     { class: "near", "aria-current": position === state.current ? "true" : null },
     element("h3", {}, near.title),
-    element("p", { class: "small" }, relation, about.filter(Boolean).join(" · ")),
-    near.diff ? difference(near.diff) : null,
+    element("p", { class: "small" }, relation, ` · ${about.filter(Boolean).join(" · ")}`),
+    near.conflict ? contradiction(near.conflict) : null,
+    element(
+      "details",
+      { open: position === state.current },
+      element("summary", {}, "word by word"),
+      difference(near.diff),
+    ),
     element("div", { class: "buttons" }, ...actions),
   );
 }

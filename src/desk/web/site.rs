@@ -28,7 +28,7 @@ use super::page::Page;
 use super::{Curator, Limits};
 use crate::curate::Sitting;
 use crate::desk::choice::{Choice, REASONS};
-use crate::desk::near::nearest;
+use crate::desk::near::beside;
 use crate::desk::queue::{Item, State};
 use crate::desk::{Desk, card};
 use crate::gate::{Gate, Refusal};
@@ -359,10 +359,10 @@ impl Site {
         let desk = self.desk.lock();
         let item = desk.items().get(ask.number);
         let candidate = item.map(|item| item.candidate.clone()).ok_or_else(gone)?;
-        let service = desk.service();
+        let (service, desk_now) = (desk.service(), desk.now());
         // The first search may read a whole store, and decisions do not wait for it.
         drop(desk);
-        let near = nearest(service, &candidate);
+        let near = beside(service, &candidate, desk_now);
         let desk = self.desk.lock();
         let shown = near.into_iter().map(|near| {
             let id = || near.id.clone();
