@@ -6,10 +6,8 @@
 //! the lock of the log ([`log`]). The stores themselves are never written.
 
 pub mod find;
-#[expect(dead_code, reason = "the desk takes it up next")]
 pub mod groups;
 pub mod log;
-#[expect(dead_code, reason = "the desk takes it up next")]
 pub mod nearest;
 pub mod undo;
 pub mod warnings;

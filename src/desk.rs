@@ -9,6 +9,7 @@
 pub mod apply;
 pub mod card;
 pub mod choice;
+pub mod evidence;
 pub mod near;
 pub mod queue;
 pub mod web;
@@ -25,6 +26,7 @@ use self::choice::{Choice, Chosen, Preview};
 use self::queue::{Head, Item, State, View};
 pub use self::write::{About, Outcome};
 use crate::curate::find::{Filter, Queue, by_id, queue};
+use crate::curate::groups::groups;
 use crate::curate::{Candidate, CurateError, Sitting};
 use crate::scope::Scope;
 use crate::service::Service;
@@ -39,6 +41,8 @@ pub struct Desk {
     items: Vec<Item>,
     /// What was chosen and is not written yet, in its order.
     choices: Vec<Made>,
+    /// Memories that say nearly the same, by number; none until they were looked for.
+    groups: Vec<Vec<usize>>,
     /// The key of the next choice.
     next_key: u64,
     now: jiff::Timestamp,
@@ -52,7 +56,25 @@ struct Made {
     key: u64,
     choice: Choice,
     reason: Option<String>,
-    numbers: Vec<usize>,
+    picks: Vec<Pick>,
+}
+
+/// A memory that something was chosen for.
+#[derive(Debug, Clone)]
+struct Pick {
+    number: usize,
+    /// The other memory of the choice, as it was then.
+    other: Option<Candidate>,
+}
+
+impl Made {
+    fn numbers(&self) -> Vec<usize> {
+        self.picks.iter().map(|pick| pick.number).collect()
+    }
+
+    fn is_about(&self, number: usize) -> bool {
+        self.picks.iter().any(|pick| pick.number == number)
+    }
 }
 
 /// A choice that stays in sight.
@@ -94,10 +116,37 @@ impl Desk {
             items: memories.into_iter().map(Item::new).collect(),
             service,
             choices: Vec::new(),
+            groups: Vec::new(),
             next_key: 1,
             now,
             numbers: QueueNumbers::default(),
         }
+    }
+
+    /// Finds the memories that say nearly the same.
+    pub fn find_groups(&mut self) {
+        let memories: Vec<&Candidate> = self.items.iter().map(|item| &item.candidate).collect();
+        self.groups = groups_of(&memories);
+    }
+
+    /// Keeps groups that were found elsewhere, by [`groups_of`] over all memories.
+    pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
+        self.groups = groups;
+    }
+
+    /// The others of its scope that wait and say nearly the same as a memory.
+    pub fn group(&self, number: usize) -> Vec<usize> {
+        let scope = |number: usize| {
+            let item = self.items.get(number);
+            item.map(|item| &item.candidate.scope.name)
+        };
+        let group = self.groups.iter().find(|group| group.contains(&number));
+        let waits = |other: &&usize| {
+            let item = self.items.get(**other);
+            let is_waiting = item.is_some_and(|item| item.state == State::Waiting);
+            **other != number && is_waiting && scope(**other) == scope(number)
+        };
+        group.into_iter().flatten().filter(waits).copied().collect()
     }
 
     /// When the desk was opened.
@@ -112,7 +161,7 @@ impl Desk {
 
     /// How many choices are not written yet, one for each memory.
     pub fn unwritten(&self) -> usize {
-        self.choices.iter().map(|made| made.numbers.len()).sum()
+        self.choices.iter().map(|made| made.picks.len()).sum()
     }
 
     /// What the head of the queue says.
@@ -138,7 +187,7 @@ impl Desk {
     /// What was chosen for a memory and is not written yet.
     pub fn chosen(&self, number: usize) -> Option<&Choice> {
         let mut made = self.choices.iter();
-        let made = made.find(|made| made.numbers.contains(&number))?;
+        let made = made.find(|made| made.is_about(number))?;
         Some(&made.choice)
     }
 
@@ -181,8 +230,8 @@ impl Desk {
             let item = self.items.get(**number);
             item.is_some_and(|item| item.state != State::Written)
         };
-        let numbers: Vec<usize> = numbers.iter().filter(open).copied().collect();
-        for number in &numbers {
+        let mut picks = Vec::new();
+        for number in numbers.iter().filter(open) {
             let Some(item) = self.items.get(*number) else {
                 continue;
             };
@@ -191,20 +240,26 @@ impl Desk {
             for decision in chosen.decisions(&sitting)? {
                 decision.validate()?;
             }
+            picks.push(Pick {
+                number: *number,
+                other,
+            });
         }
-        if numbers.is_empty() {
+        if picks.is_empty() {
             return Ok(());
         }
+        let made = Made {
+            key: self.next_key,
+            choice,
+            reason,
+            picks,
+        };
+        let numbers = made.numbers();
         self.forget(&numbers);
         for number in &numbers {
             self.set(*number, State::Chosen);
         }
-        self.choices.push(Made {
-            key: self.next_key,
-            choice,
-            reason,
-            numbers,
-        });
+        self.choices.push(made);
         self.next_key += 1;
         Ok(())
     }
@@ -219,10 +274,11 @@ impl Desk {
             return Vec::new();
         };
         let made = self.choices.remove(position);
-        for number in &made.numbers {
+        let numbers = made.numbers();
+        for number in &numbers {
             self.set(*number, State::Waiting);
         }
-        made.numbers
+        numbers
     }
 
     /// The last choices, the newest first.
@@ -232,13 +288,13 @@ impl Desk {
             key: made.key,
             done: made.choice.done(),
             reason: made.reason.clone(),
-            about: match made.numbers.as_slice() {
+            about: match made.numbers().as_slice() {
                 [number] => self.items.get(*number).map_or_else(String::new, |item| {
                     ack_api::text::line(&item.candidate.memory().title, 120)
                 }),
                 many => format!("{} memories", many.len()),
             },
-            numbers: made.numbers.clone(),
+            numbers: made.numbers(),
         });
         told.collect()
     }
@@ -264,9 +320,9 @@ impl Desk {
     /// Drops what was chosen for these memories.
     fn forget(&mut self, numbers: &[usize]) {
         for made in &mut self.choices {
-            made.numbers.retain(|number| !numbers.contains(number));
+            made.picks.retain(|pick| !numbers.contains(&pick.number));
         }
-        self.choices.retain(|made| !made.numbers.is_empty());
+        self.choices.retain(|made| !made.picks.is_empty());
     }
 
     /// The other memory that a choice names, in the scope of the first one.
@@ -286,8 +342,8 @@ impl Desk {
         };
         let goes = self.choices.iter().any(|made| {
             made.choice.removes()
-                && made.numbers.iter().any(|number| {
-                    self.items.get(*number).is_some_and(|item| {
+                && made.picks.iter().any(|pick| {
+                    self.items.get(pick.number).is_some_and(|item| {
                         item.candidate.memory().id == other.memory().id
                             && item.candidate.scope.name == other.scope.name
                     })
@@ -298,6 +354,12 @@ impl Desk {
         }
         Ok(Some(other))
     }
+}
+
+/// The groups of more than one memory.
+pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
+    let groups = groups(memories).into_iter().map(|group| group.members);
+    groups.filter(|members| members.len() > 1).collect()
 }
 
 /// A choice with what it hides.

@@ -13,8 +13,8 @@ pub struct Group {
 
 /// Puts every memory of a queue into one group. Groups stand in the order of their first members,
 /// so a queue that is sorted by age stays so. The same queue has the same groups.
-pub fn groups(queue: &[Candidate]) -> Vec<Group> {
-    let memories: Vec<_> = queue.iter().map(Candidate::memory).collect();
+pub fn groups(queue: &[&Candidate]) -> Vec<Group> {
+    let memories: Vec<_> = queue.iter().map(|candidate| candidate.memory()).collect();
     let groups = near_duplicates(&memories).into_iter();
     groups.map(|members| Group { members }).collect()
 }

@@ -257,13 +257,19 @@ pub struct Preview {
 impl Preview {
     /// The preview of the same choice for several memories.
     pub fn of_many(choice: &Choice, memories: &[&Candidate], hides: usize) -> Self {
-        let verb = match choice {
-            Choice::Promote => "Promote",
-            Choice::Reject => "Reject",
-            Choice::PutOff { .. } => "Put off",
-            _ => "Approve",
+        let about = counted(memories.len(), "memory", "memories");
+        let mut label = match choice {
+            Choice::Approve | Choice::Edit { .. } => format!("Approve {about}"),
+            Choice::Promote => format!("Promote {about}"),
+            Choice::Reject => format!("Reject {about}"),
+            Choice::Stage => format!("Put {about} back"),
+            Choice::PutOff { until } => format!("Put {about} off until {until}"),
+            Choice::Withdraw => format!("Leave {about} to their stores"),
+            Choice::Merge { into } => format!("Merge {about} into {into}"),
+            Choice::Duplicate { of } => format!("Mark {about} as duplicates of {of}"),
+            Choice::Supersede { older } => format!("Approve {about} in place of {older}"),
+            Choice::Replace { by } => format!("Replace {about} by {by}"),
         };
-        let mut label = format!("{verb} {}", counted(memories.len(), "memory", "memories"));
         if hides > 0 && choice.serves() {
             label.push_str(&format!(", hides {hides} older"));
         }

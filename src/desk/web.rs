@@ -115,6 +115,8 @@ impl Listening {
             .enable_all()
             .build()?;
         let desk = self.site.desk();
+        let site = Arc::clone(&self.site);
+        std::thread::spawn(move || site.find_groups());
         let ended = runtime.block_on(self.accept(interrupt));
         runtime.shutdown_timeout(FAREWELL);
         Ok((desk, ended?))

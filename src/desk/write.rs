@@ -81,7 +81,7 @@ impl Desk {
             batch: sitting.batch.clone(),
             ..Outcome::default()
         };
-        for (scope, wishes) in self.wishes()?.into_values() {
+        for (scope, wishes) in self.wishes().into_values() {
             let ids: Vec<&str> = wishes.iter().flat_map(Wish::ids).collect();
             let mut broken = Vec::new();
             let written = log::write_with(&scope, &ids, |now| {
@@ -104,11 +104,11 @@ impl Desk {
     }
 
     /// The choices, by scope.
-    fn wishes(&self) -> Result<Wishes, CurateError> {
+    fn wishes(&self) -> Wishes {
         let mut by_scope = BTreeMap::new();
         for made in &self.choices {
-            for number in &made.numbers {
-                let Some(item) = self.items.get(*number) else {
+            for pick in &made.picks {
+                let Some(item) = self.items.get(pick.number) else {
                     continue;
                 };
                 let candidate = item.candidate.clone();
@@ -116,15 +116,15 @@ impl Desk {
                 let entry = by_scope.entry(scope.name.clone());
                 let (_, wishes) = entry.or_insert_with(|| (scope, Vec::new()));
                 wishes.push(Wish {
-                    number: *number,
+                    number: pick.number,
                     choice: made.choice.clone(),
                     reason: made.reason.clone(),
-                    other: self.other(&candidate, &made.choice)?,
+                    other: pick.other.clone(),
                     candidate,
                 });
             }
         }
-        Ok(by_scope)
+        by_scope
     }
 
     /// Marks what was written, and puts the rest back as it is now.

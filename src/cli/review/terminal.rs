@@ -14,6 +14,7 @@ use crate::curate::Sitting;
 use crate::desk::Desk;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, REASONS, counted, reason};
+use crate::desk::evidence::evidence;
 use crate::desk::near::beside;
 
 /// How many lines of a narrative a card shows.
@@ -44,6 +45,7 @@ enum Step {
 
 /// Goes through the queue, and writes what was chosen.
 pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
+    desk.find_groups();
     write_err(&format!("{}\n", desk.head().text));
     let mut position = 0;
     let mut whole = false;
@@ -169,6 +171,20 @@ fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
     }
     for mark in &memory.marks {
         let _ = writeln!(card, "  ! {mark}");
+    }
+    let ids = desk.group(position).into_iter().filter_map(|number| {
+        let item = desk.items().get(number)?;
+        Some(item.candidate.memory().id.clone())
+    });
+    let ids: Vec<String> = ids.collect();
+    if !ids.is_empty() {
+        let line = format!("nearly the same waits too: {}", ids.join(" "));
+        let _ = writeln!(card, "{}", wrapped(&line, "  "));
+    }
+    let item = desk.items().get(position);
+    let evidence = item.and_then(|item| evidence(desk.service(), &item.candidate));
+    for line in evidence.unwrap_or_default() {
+        let _ = writeln!(card, "{}", wrapped(&line, "  "));
     }
     let near = desk.items().get(position);
     let near = near.map(|item| beside(desk.service(), &item.candidate, desk.now()));

@@ -119,24 +119,49 @@ function showCard() {
     ["confidence", confidence],
     ["served", card.served],
   ]));
+  parts.push(element("dl", { id: "evidence", hidden: true }));
   by("card").replaceChildren(...parts);
+  showEvidence(state.evidence);
   showOthers();
 }
 
-/** Others of the same session that wait. */
+const links = (entries) => element("ul", {}, ...entries.map((entry) => element("li", {}, element(
+  "button",
+  { type: "button", class: "plain", onclick: () => inTurn(() => show(entry.number)) },
+  entry.title,
+))));
+
+/** Others that wait: those that say nearly the same, and those of the same session. */
 function showOthers() {
-  const { session } = state.shown;
+  const { session, group } = state.shown;
+  const alike = by("group");
+  alike.hidden = group.length === 0;
+  alike.replaceChildren(
+    element("h2", { id: "group-name" }, `${group.length} more say nearly the same`),
+    links(group),
+    element(
+      "div",
+      { class: "buttons" },
+      button("Approve this, the others are its duplicates", "g", () => inTurn(keepOne)),
+      button("Approve all", "A", () => inTurn(() => askMany("approve"))),
+      button("Reject all", "R", () => inTurn(() => askMany("reject"))),
+    ),
+  );
   const section = by("others");
   section.hidden = session.length === 0;
-  const links = session.map((entry) => element("li", {}, element(
-    "button",
-    { type: "button", class: "plain", onclick: () => inTurn(() => show(entry.number)) },
-    entry.title,
-  )));
-  section.replaceChildren(
-    element("h2", { id: "others-name" }, "Of the same session"),
-    element("ul", {}, ...links),
-  );
+  section.replaceChildren(element("h2", { id: "others-name" }, "Of the same session"), links(session));
+}
+
+/** What the working tree says. */
+function showEvidence(lines) {
+  const place = by("evidence");
+  if (place && lines) {
+    place.replaceChildren(
+      element("dt", {}, "in the project"),
+      element("dd", {}, element("ul", { class: "lines" }, ...lines.map((line) => element("li", {}, line)))),
+    );
+    place.hidden = false;
+  }
 }
 
 /** What only one of two memories says, with a few words around it. */
@@ -277,6 +302,7 @@ function showEnd() {
     : null;
   by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write ?? "");
   by("others").hidden = true;
+  by("group").hidden = true;
   by("near").replaceChildren(element("h2", { id: "near-name" }, "Nearest approved"));
   by("actions").replaceChildren(button("Undo", "z", () => inTurn(() => takeBack())));
 }

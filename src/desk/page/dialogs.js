@@ -150,19 +150,17 @@ function askEdit() {
   );
 }
 
-/** Those that are selected, or else the group of the memory, or else itself. */
-async function several() {
+/** Those that are selected, or else the memory and those that say nearly the same. */
+function several() {
   if (state.selected.size > 0) {
     return [...state.selected];
   }
-  return state.shown ? [state.shown.number] : [];
+  const { number, group } = state.shown;
+  return [number, ...group.map((entry) => entry.number)];
 }
 
 async function askMany(what) {
-  const numbers = await several();
-  if (numbers.length === 0) {
-    return;
-  }
+  const numbers = several();
   const choice = { do: what };
   const preview = await ask("preview", { numbers, choice });
   const done = () => {
@@ -223,7 +221,8 @@ const KEYS = [
   ["s", "skip"],
   ["j, k", "the next one, the one before"],
   ["x", "select"],
-  ["A, R", "approve or reject all that are selected"],
+  ["A, R", "approve or reject all that are selected, or else all that say nearly the same"],
+  ["g", "approve this one; those that say nearly the same are its duplicates"],
   ["n", "show all of the text, or less"],
   ["/", "filter"],
   ["z", "take the last decision back"],

@@ -10,6 +10,7 @@ async function show(number, { heard = false } = {}) {
   ahead.delete(number);
   state.shown = shown;
   state.near = null;
+  state.evidence = null;
   state.current = 0;
   state.whole = false;
   showCard();
@@ -26,6 +27,14 @@ async function show(number, { heard = false } = {}) {
 }
 
 function loadNear(number) {
+  ask("evidence", { number })
+    .then((lines) => {
+      if (state.shown?.number === number) {
+        state.evidence = lines;
+        showEvidence(lines);
+      }
+    })
+    .catch(() => undefined);
   ask("near", { number, view: state.view })
     .then((near) => {
       if (state.shown?.number === number) {
@@ -93,6 +102,20 @@ async function move(step) {
     return;
   }
   await show(beside);
+}
+
+/** Approves the memory that is shown, and marks those that say nearly the same as duplicates. */
+async function keepOne() {
+  const { number, card, group } = state.shown;
+  if (group.length === 0) {
+    say("No other one says nearly the same.");
+    return;
+  }
+  const numbers = group.map((entry) => entry.number);
+  const { view } = state;
+  await ask("choose", { numbers: [number], choice: { do: "approve" }, view });
+  const of = card.id;
+  await choose({ do: "duplicate", of }, { numbers });
 }
 
 function select() {
@@ -186,6 +209,7 @@ const ACTIONS = {
   j: () => move(1),
   k: () => move(-1),
   x: () => select(),
+  g: () => keepOne(),
   n: () => unfold(),
   A: () => askMany("approve"),
   R: () => askMany("reject"),

@@ -9,6 +9,7 @@ const state = {
   standing: null,
   queue: null,
   near: [],
+  evidence: null,
   current: 0,
   selected: new Set(),
   reasons: [],

@@ -141,6 +141,8 @@ pub struct Shown {
     pub actions: Vec<Action>,
     /// Others of the same session that wait.
     pub session: Vec<Entry>,
+    /// Others that wait and say nearly the same.
+    pub group: Vec<Entry>,
 }
 
 /// Where everything stands.

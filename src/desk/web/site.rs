@@ -26,11 +26,12 @@ use super::message::{
 };
 use super::page::Page;
 use super::{Curator, Limits};
-use crate::curate::Sitting;
+use crate::curate::{Candidate, Sitting};
 use crate::desk::choice::{Choice, REASONS};
+use crate::desk::evidence::evidence;
 use crate::desk::near::beside;
 use crate::desk::queue::{Item, State};
-use crate::desk::{Desk, card};
+use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
 
 /// The most memories of a window.
@@ -255,6 +256,7 @@ impl Site {
             "/queue" => Ok(told(&window(&self.desk.lock(), &parse(body)?))),
             "/card" => self.card(&parse(body)?),
             "/near" => self.near(&parse(body)?),
+            "/evidence" => self.evidence(&parse(body)?),
             "/preview" => {
                 let ask: AskChoice = parse(body)?;
                 Ok(told(&self.desk.lock().preview(&ask.numbers, &ask.choice)?))
@@ -335,6 +337,10 @@ impl Site {
                 && item.candidate.scope.name == card.scope
         });
         let others = others.take(MAX_SESSION);
+        let group = desk.group(ask.number).into_iter().filter_map(|number| {
+            let item = desk.items().get(number)?;
+            Some(entry(number, item, &desk))
+        });
         Ok(told(&Shown {
             number: ask.number,
             position: place.filter(|_| waits).map(|place| place + 1),
@@ -347,11 +353,34 @@ impl Site {
                 action('r', Choice::Reject)?,
                 action('p', Choice::Promote)?,
             ],
+            group: group.collect(),
             session: others
                 .map(|(number, item)| entry(number, item, &desk))
                 .collect(),
             card,
         }))
+    }
+
+    /// What the working tree says about a memory.
+    fn evidence(&self, ask: &AskCard) -> Result<Value, Failure> {
+        let desk = self.desk.lock();
+        let item = desk.items().get(ask.number);
+        let candidate = item.map(|item| item.candidate.clone()).ok_or_else(gone)?;
+        let service = desk.service();
+        drop(desk);
+        Ok(told(&evidence(service, &candidate)))
+    }
+
+    /// Looks for the memories that say nearly the same, while the page is used already.
+    pub fn find_groups(&self) {
+        let candidates: Vec<Candidate> = {
+            let desk = self.desk.lock();
+            let items = desk.items().iter();
+            items.map(|item| item.candidate.clone()).collect()
+        };
+        let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
+        self.desk.lock().set_groups(groups);
+        self.changed();
     }
 
     /// The approved memories that are nearest, each with what can be done with both.

@@ -1,0 +1,72 @@
+//! Whether what a memory cites is still in the project's working tree, in words.
+//!
+//! Only the project that the process runs for has a tree here. About memories of others nothing is
+//! said.
+
+use ack_api::memory::Memory;
+use ack_api::text;
+
+use super::choice::counted;
+use crate::curate::Candidate;
+use crate::evidence::{Bounds, FileState, WorkTree};
+use crate::service::Service;
+
+/// What the working tree says about a memory, a line for each file that it cites and one for its
+/// names. `None` if the memory is of another project, or cites nothing.
+pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>> {
+    let current = service.select(None, None).ok()?.current;
+    let memory = candidate.memory();
+    let rows = current.rows_in(&candidate.scope);
+    let name = |name: &Option<String>| name.clone().unwrap_or_default();
+    if !rows.hold(&name(&memory.project), &name(&memory.project_alias)) {
+        return None;
+    }
+    let tree = WorkTree::of(&current, Bounds::REVIEW)?;
+    let lines: Vec<String> = files(&tree, memory)
+        .into_iter()
+        .chain(names(&tree, memory))
+        .collect();
+    Some(lines).filter(|lines| !lines.is_empty())
+}
+
+fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
+    let made = memory.updated_at.or(memory.created_at);
+    let cited = tree.cited(&memory.files, made);
+    let commits = made.and_then(|made| tree.commits_since(&memory.files, made));
+    let lines = cited.into_iter().enumerate().map(|(position, file)| {
+        let commits = commits.as_ref().and_then(|commits| commits.get(position));
+        let state = match (file.state, commits) {
+            (FileState::Gone, _) => "gone".to_owned(),
+            (FileState::Outside, _) => "outside the project, not looked at".to_owned(),
+            (FileState::Unknown, _) => "not found out".to_owned(),
+            (FileState::There, None) => "there".to_owned(),
+            (FileState::There, Some(0)) => "there, unchanged since".to_owned(),
+            (FileState::There, Some(count)) => {
+                let count = usize::try_from(*count).unwrap_or(usize::MAX);
+                format!(
+                    "there, changed in {} since",
+                    counted(count, "commit", "commits")
+                )
+            }
+        };
+        format!("{}: {state}", text::line(&file.entry, 200))
+    });
+    lines.collect()
+}
+
+fn names(tree: &WorkTree, memory: &Memory) -> Option<String> {
+    let look = tree.names(memory);
+    if look.names.is_empty() {
+        return None;
+    }
+    let of = |occurs: Option<bool>| -> Vec<String> {
+        let names = look.names.iter().filter(|name| name.occurs == occurs);
+        names.map(|name| name.name.clone()).collect()
+    };
+    let (found, lost) = (of(Some(true)), of(Some(false)));
+    Some(match (found.len(), lost.as_slice()) {
+        (_, []) if found.len() == look.names.len() => "every name in it occurs".to_owned(),
+        (count, []) => format!("{count} of {} names in it occur", look.names.len()),
+        (_, lost) => format!("not in the project any more: {}", text::list(lost)),
+    })
+}
