@@ -115,7 +115,7 @@ export async function open(address, { width = 1280, height = 900, ...more } = {}
   page.on("request", (request) => page.requests.push(request.url()));
   await plant(page);
   await page.goto(address);
-  await page.waitForSelector("#title");
+  await page.waitForSelector("#title, #alarm:not(:empty)");
   await settled(page);
   return page;
 }

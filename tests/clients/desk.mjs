@@ -137,10 +137,9 @@ const CHECKS = {
     const one = await root.review();
     const page = await open(one.address);
     // The address lets in once.
-    const late = await open(one.address).catch((error) => error);
-    if (!(late instanceof Error)) {
-      assert.match(await late.textContent("#alarm"), /used already/);
-    }
+    const late = await open(one.address);
+    assert.match(await late.textContent("#alarm"), /used already/);
+    assert.equal(await late.locator("#title").count(), 0, "a used address shows a memory");
     // A second page of the same session sees what the first one did.
     const [second] = await Promise.all([
       page.context().waitForEvent("page"),

@@ -13,10 +13,10 @@ use crate::cli::binary;
 use crate::support::{Root, fingerprint, memory};
 
 const OWNER: &str = "a-token-of-the-owner";
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A desk over a root, and the address that it printed.
-struct Desk {
+pub struct Desk {
     child: Child,
     /// `127.0.0.1:PORT`.
     host: String,
@@ -24,7 +24,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn open(root: &Root) -> Self {
+    pub fn open(root: &Root) -> Self {
         fs::write(root.path().join("curator-token"), OWNER).unwrap();
         let mut child = binary()
             .env("ACK_MEM_CURATOR_TOKEN", OWNER)
@@ -85,14 +85,14 @@ impl Desk {
     }
 
     /// Hands the word in; the session's token.
-    fn enter(&self) -> String {
+    pub fn enter(&self) -> String {
         let body = json!({ "word": self.word }).to_string();
         let answer = self.send("POST", "/enter", &[], &body);
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer.json()["session"].as_str().unwrap().to_owned()
     }
 
-    fn ask(&self, session: &str, path: &str, body: Value) -> Answer {
+    pub fn ask(&self, session: &str, path: &str, body: Value) -> Answer {
         let bearer = format!("Bearer {session}");
         self.send(
             "POST",
@@ -122,10 +122,10 @@ impl Drop for Desk {
     }
 }
 
-struct Answer {
-    status: u16,
+pub struct Answer {
+    pub status: u16,
     headers: Vec<(String, String)>,
-    body: String,
+    pub body: String,
 }
 
 impl Answer {
@@ -135,7 +135,7 @@ impl Answer {
     }
 
     #[track_caller]
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 }

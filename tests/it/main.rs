@@ -24,6 +24,7 @@ mod curate;
 mod curation;
 mod decisions;
 mod desk;
+mod desk_choices;
 mod detection;
 mod docs;
 mod doors;

@@ -1,0 +1,156 @@
+//! The desk of `review` with 10,000 memories waiting and 100,000 approved:
+//! `cargo bench --bench desk [--no-default-features]`.
+//!
+//! Starts the real binary and asks as the page does, over HTTP. Opening ends with the first card;
+//! a decision ends with the card of the next memory, nothing of which was fetched before.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a program that measures and prints"
+)]
+
+#[path = "latency/data.rs"]
+mod data;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Memories that wait, of every eleven.
+const APPROVED: usize = 100_000;
+const WAITING: usize = 10_000;
+const DECISIONS: usize = 500;
+const OWNER: &str = "a-token-of-the-bench";
+
+struct Desk {
+    child: Child,
+    agent: ureq::Agent,
+    origin: String,
+    session: String,
+}
+
+impl Desk {
+    fn open(root: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+            .env("ACK_MEM_CURATOR_TOKEN", OWNER)
+            .arg("--root")
+            .arg(root)
+            .args(["review", "--browser"])
+            .current_dir(root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = lines
+            .map_while(Result::ok)
+            .find(|line| line.trim().starts_with("http://"))
+            .unwrap();
+        let (origin, word) = address.trim().split_once("/#").unwrap();
+        let mut desk = Self {
+            child,
+            agent: ureq::Agent::new_with_defaults(),
+            origin: origin.to_owned(),
+            session: String::new(),
+        };
+        let entered = desk.ask("enter", &json!({ "word": word }));
+        desk.session = entered["session"].as_str().unwrap().to_owned();
+        desk
+    }
+
+    fn ask(&self, path: &str, body: &Value) -> Value {
+        let mut answer = self
+            .agent
+            .post(format!("{}/{path}", self.origin))
+            .header("authorization", format!("Bearer {}", self.session))
+            .send(body.to_string())
+            .unwrap();
+        serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    data::store(root, APPROVED + WAITING);
+    let database = root.join("scopes/bench/memory.db");
+    let every = (APPROVED + WAITING) / WAITING;
+    rusqlite::Connection::open(database)
+        .unwrap()
+        .execute_batch(&format!(
+            "UPDATE memories SET status = CASE WHEN rowid % {every} = 0 THEN 'staging' \
+             ELSE 'approved' END, superseded_by = NULL"
+        ))
+        .unwrap();
+    std::fs::write(root.join("curator-token"), OWNER).unwrap();
+    let mut openings: Vec<Duration> = (0..5)
+        .map(|_| {
+            let began = Instant::now();
+            let desk = Desk::open(root);
+            let queue = desk.ask("queue", &json!({ "count": 60 }));
+            assert_eq!(queue["total"], WAITING);
+            desk.ask("card", &json!({ "number": queue["entries"][0]["number"] }));
+            began.elapsed()
+        })
+        .collect();
+    report("opening, to the first card", &mut openings);
+    let desk = Desk::open(root);
+    let mut number = desk.ask("queue", &json!({ "count": 1 }))["entries"][0]["number"].clone();
+    let began = Instant::now();
+    desk.ask("near", &json!({ "number": number }));
+    report(
+        "the first nearest, which reads the index",
+        &mut [began.elapsed()],
+    );
+    let (mut cards, mut near) = (Vec::new(), Vec::new());
+    for n in 0..DECISIONS {
+        let choice = ["approve", "reject"][n % 2];
+        let began = Instant::now();
+        let answer = desk.ask(
+            "choose",
+            &json!({ "numbers": [number], "choice": { "do": choice } }),
+        );
+        number = answer["next"].clone();
+        desk.ask("card", &json!({ "number": number }));
+        cards.push(began.elapsed());
+        let began = Instant::now();
+        desk.ask("near", &json!({ "number": number }));
+        near.push(began.elapsed());
+    }
+    report("a decision and the next card", &mut cards);
+    report("its nearest approved memories, with word diff", &mut near);
+    let began = Instant::now();
+    let written = desk.ask("write", &json!({}));
+    assert_eq!(written["written"], DECISIONS);
+    report("writing 500 decisions", &mut [began.elapsed()]);
+}
+
+fn report(what: &str, times: &mut [Duration]) {
+    times.sort_unstable();
+    let at = |share: f64| {
+        let position = ((times.len() - 1) as f64 * share).round() as usize;
+        times[position].as_secs_f64() * 1e3
+    };
+    println!(
+        "{what:48} p50 {:8.1}  p99 {:8.1}  max {:8.1} ms  ({})",
+        at(0.5),
+        at(0.99),
+        at(1.0),
+        times.len()
+    );
+}

@@ -1,0 +1,196 @@
+//! What choices on the desk do to several memories: merging, superseding, groups, and what happens
+//! when one of them changed.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, PATIENCE};
+use crate::support::{Root, memory};
+
+/// An approved memory `keep` and two that wait, each with something of its own.
+fn beside_an_approved_one() -> Root {
+    let root = Root::new();
+    let with = |status: &str, fact: &str, tag: &str| json!({ "status": status, "facts": [fact], "concepts": [tag] });
+    root.store(
+        "alpha",
+        &[
+            memory(
+                "keep",
+                "Retries need jitter",
+                with("approved", "Jitter spreads load", "retry"),
+            ),
+            memory(
+                "w0",
+                "Retries need jitter too",
+                with("staging", "Ten percent is enough", "jitter"),
+            ),
+            memory(
+                "w1",
+                "Jitter for retries",
+                with("staging", "Also for timers", "timer"),
+            ),
+        ],
+    );
+    root
+}
+
+/// What agents see of a scope, by id.
+fn seen(root: &Root) -> Vec<String> {
+    let answer = crate::cli::ack(root.path(), &["query", "--limit", "50", "--json"]).ok();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let results = answer["results"].as_array().unwrap().iter();
+    let mut ids: Vec<String> = results
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn memories_that_are_merged_into_the_same_one_add_up() {
+    let root = beside_an_approved_one();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let choose = |number: usize, choice: Value| {
+        let wish = json!({ "numbers": [number], "choice": choice });
+        let preview = desk.ask(&session, "/preview", wish.clone()).json();
+        let chosen = desk.ask(&session, "/choose", wish);
+        assert_eq!(chosen.status, 200, "{}", chosen.body);
+        preview["label"].as_str().unwrap().to_owned()
+    };
+    let merged = choose(0, json!({ "do": "merge", "into": "keep" }));
+    assert_eq!(merged, "Merge into keep, adds 1 fact, 1 tag");
+    let marked = choose(1, json!({ "do": "duplicate", "of": "keep" }));
+    assert_eq!(marked, "Duplicate of keep, adds 1 tag");
+    assert_eq!(desk.ask(&session, "/write", json!({})).json()["written"], 3);
+    assert_eq!(seen(&root), ["keep"]);
+    let kept = crate::cli::ack(root.path(), &["get", "keep", "--json"]).ok();
+    for expected in [
+        "Jitter spreads load",
+        "Ten percent is enough",
+        "timer",
+        "retry",
+    ] {
+        assert!(kept.contains(expected), "{expected}: {kept}");
+    }
+    assert!(
+        !kept.contains("Also for timers"),
+        "a duplicate adds no facts: {kept}"
+    );
+}
+
+#[test]
+fn a_choice_is_put_back_whole_if_the_other_memory_changed() {
+    let root = beside_an_approved_one();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    for (number, choice) in [
+        (0, json!({ "do": "merge", "into": "keep" })),
+        (1, json!({ "do": "approve" })),
+    ] {
+        let wish = json!({ "numbers": [number], "choice": choice });
+        assert_eq!(desk.ask(&session, "/choose", wish).status, 200);
+    }
+    let database = root.scope_folder("alpha").join("memory.db");
+    rusqlite::Connection::open(database)
+        .unwrap()
+        .execute_batch("UPDATE memories SET title = 'Retries need none' WHERE id = 'keep'")
+        .unwrap();
+    let written = desk.ask(&session, "/write", json!({})).json();
+    assert_eq!(written["written"], 1, "{written}");
+    assert_eq!(written["changed"], json!(["w0"]));
+    assert_eq!(seen(&root), ["keep", "w1"]);
+    let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+    assert!(
+        card["card"]["marks"][0]
+            .as_str()
+            .unwrap()
+            .contains("nothing was written")
+    );
+    // It waits again, and can be decided about.
+    let head = desk.ask(&session, "/standing", json!({})).json();
+    assert_eq!(head["head"]["waiting"], 1);
+}
+
+#[test]
+fn an_older_memory_is_hidden_by_the_one_that_takes_its_place() {
+    let root = beside_an_approved_one();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let near = desk.ask(&session, "/near", json!({ "number": 0 })).json();
+    assert_eq!(near[0]["id"], "keep", "{near}");
+    let actions = near[0]["actions"].as_array().unwrap();
+    let supersede = actions.iter().find(|action| action["key"] == "u").unwrap();
+    assert_eq!(supersede["label"], "Approve in its place, hides 1 older");
+    let wish = json!({ "numbers": [0], "choice": supersede["choice"] });
+    assert_eq!(desk.ask(&session, "/choose", wish).status, 200);
+    desk.ask(&session, "/write", json!({}));
+    assert_eq!(seen(&root), ["w0"]);
+}
+
+#[test]
+fn what_cannot_be_chosen_is_said_and_nothing_is_kept() {
+    let root = beside_an_approved_one();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    for choice in [
+        json!({ "do": "merge", "into": "w0" }),
+        json!({ "do": "merge", "into": "nobody" }),
+        json!({ "do": "put_off", "until": "" }),
+        json!({ "do": "put_off", "until": "soon" }),
+    ] {
+        let wish = json!({ "numbers": [0], "choice": choice });
+        let refused = desk.ask(&session, "/choose", wish);
+        assert_eq!(refused.status, 409, "{choice}: {}", refused.body);
+    }
+    // Nothing goes into a memory that goes itself.
+    let reject = json!({ "numbers": [1], "choice": { "do": "reject" } });
+    assert_eq!(desk.ask(&session, "/choose", reject).status, 200);
+    let into = json!({ "numbers": [0], "choice": { "do": "merge", "into": "w1" } });
+    assert_eq!(desk.ask(&session, "/choose", into).status, 409);
+    let standing = desk.ask(&session, "/standing", json!({})).json();
+    assert_eq!(standing["head"]["chosen"], 1, "{standing}");
+}
+
+#[test]
+fn memories_that_say_nearly_the_same_are_grouped() {
+    let root = Root::new();
+    let text = "The worker restarts when the lease of its lock runs out after thirty seconds";
+    let waits = |fact: &str| json!({ "status": "staging", "facts": [fact], "narrative": text });
+    root.store(
+        "alpha",
+        &[
+            memory(
+                "w0",
+                "Leases of thirty seconds restart the worker",
+                waits(text),
+            ),
+            memory(
+                "w1",
+                "Leases of thirty seconds restart the worker",
+                waits(text),
+            ),
+            memory(
+                "w2",
+                "Fonts are loaded from disk",
+                json!({ "status": "staging" }),
+            ),
+        ],
+    );
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let since = Instant::now();
+    let group = loop {
+        let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+        let group = card["group"].as_array().unwrap().clone();
+        if !group.is_empty() || since.elapsed() > PATIENCE {
+            break group;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(group.len(), 1, "{group:?}");
+    assert_eq!(group[0]["number"], 1);
+    let card = desk.ask(&session, "/card", json!({ "number": 2 })).json();
+    assert_eq!(card["group"], json!([]));
+}
