@@ -162,7 +162,10 @@ if (agent.write) {
   await session(agent.write(writing(path)));
   const texts = told(model.requests.slice(first).at(-1), ABOUT);
   assert.equal(texts.length, 1, "what is known about the file is told before it is written");
-  assert.ok(texts[0].length > 0 && texts[0].every(served), `nothing is told, or something that nobody approved: ${texts}`);
+  assert.ok(
+    texts[0].length > 0 && texts[0].every(served),
+    `nothing is told, or something that nobody approved: ${texts}`,
+  );
   console.log("written");
 }
 const sent = JSON.stringify(model.requests.map((request) => request.body));

@@ -51,14 +51,16 @@ async function trustHooks(codex, folder) {
 }
 
 /**
- * The agents. `prepare`: sets it up. `environment`: besides what every check has. `run(prompt)` and `resume(prompt)`: its command line
- * for a session that starts and for one that goes on. `cleared(prompts)`: one whose conversation is emptied between two prompts, with
- * what is written on standard input, one after each turn that ends. `write(prompt)`: one for a session in which a file is written,
- * where the client has a hook for that.
+ * The agents. `prepare`: sets it up. `environment`: besides what every check has. `run(prompt)` and
+ * `resume(prompt)`: its command line for a session that starts and for one that continues.
+ * `cleared(prompts)`: one whose conversation is emptied between two prompts, with what is written
+ * to standard input, one text after each turn. `write(prompt)`: one for a session in which a file
+ * is written, if the client has a hook for that.
  *
- * `offers`: a tool's whole description, its name, or no more than a line about its server. `told`: whether a session that starts is
- * told of the memories. `prompted`: whether a prompt is told of those near it. `resumed`: `added` where the conversation still has the
- * first text and a brief one comes, `again` where the whole comes instead.
+ * `offers`: a tool's whole description, its name, or only a line about its server. `told`: whether
+ * a session that starts gets the memories. `prompted`: whether a prompt gets those near it.
+ * `resumed`: `added` if the conversation still has the first text and a brief one is added, `again`
+ * if the whole text comes again.
  */
 export const AGENTS = {
   "claude-code": {

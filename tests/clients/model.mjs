@@ -133,7 +133,8 @@ function next({ tools, turns }) {
   if (path && !called.some((name) => WRITE.test(name) || name === PROGRAM)) {
     const write = offered((name) => name === "Write");
     const patch = JSON.stringify(`*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch\n`);
-    return write ? { call: write, args: { file_path: path, content: "x" } } : { call: program, args: `text(await tools.apply_patch(${patch}));` };
+    if (write) return { call: write, args: { file_path: path, content: "x" } };
+    return { call: program, args: `text(await tools.apply_patch(${patch}));` };
   }
   if (path) {
     return { say: DONE };
