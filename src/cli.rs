@@ -2,6 +2,7 @@
 //! that prints. Reading commands call the same service as the tools and print the same answers.
 
 pub mod args;
+mod check;
 mod complete;
 mod config_file;
 mod connect;
@@ -22,6 +23,7 @@ mod pager;
 pub mod panics;
 mod progress;
 mod prompt;
+mod publish;
 mod query;
 mod recall;
 mod render;
@@ -273,6 +275,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Supersede(args) => at_desk(&cli.global, |desk| curate::supersede(desk, &args)),
         Command::Undo(args) => at_desk(&cli.global, |desk| curate::undo(desk, &args)),
         Command::Review(args) => at_desk(&cli.global, |desk| review::run(desk, args)),
+        Command::Publish(args) => publish::run(&config(&cli.global)?, &args, json),
+        Command::Check(args) => return check::run(&config(&cli.global)?, &args, json),
         Command::Import(args) => {
             import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now())
         }

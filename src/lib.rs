@@ -55,12 +55,14 @@
     clippy::redundant_clone
 )]
 
+mod check;
 mod connect;
 mod curate;
 mod desk;
 mod gate;
 mod hook;
 mod live;
+mod publish;
 
 pub use ack_api as api;
 

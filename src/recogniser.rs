@@ -9,7 +9,7 @@
 mod file;
 mod folder;
 mod places;
-mod tally;
+pub mod tally;
 
 use std::path::{Path, PathBuf};
 

@@ -9,6 +9,7 @@ mod read;
 mod scopes;
 mod setup;
 mod stores;
+mod team;
 
 pub use clients::*;
 pub use curate::*;
@@ -17,6 +18,7 @@ pub use read::*;
 pub use scopes::*;
 pub use setup::*;
 pub use stores::*;
+pub use team::*;
 
 use std::path::PathBuf;
 
@@ -234,6 +236,10 @@ pub enum Command {
     Supersede(SupersedeArgs),
     /// Take the newest batch of decisions back
     Undo(UndoArgs),
+    /// Write the approved memories of a scope to a folder, for a pull request; shows the plan first
+    Publish(PublishArgs),
+    /// Check notes before they are merged: form, ids, links, evidence, secrets
+    Check(CheckArgs),
     /// Import memories from JSON lines into a scope
     Import(ImportArgs),
     /// Build or update the vector table of a scope (--scope NAME) or of every one (--all)

@@ -15,6 +15,7 @@ use crate::connect::ConnectError;
 use crate::curate::CurateError;
 use crate::import::ImportError;
 use crate::mcp::http::ServeError;
+use crate::publish::PublishError;
 use crate::scope::ScopeError;
 use crate::service::{Error, IdMatches};
 
@@ -39,6 +40,9 @@ pub enum CliError {
     /// A decision about memories cannot be made.
     #[error(transparent)]
     Curate(CurateError),
+    /// Memories cannot be published.
+    #[error(transparent)]
+    Publish(PublishError),
     /// Only a person, or a script with their token, may ask for this.
     #[error("nothing was decided: {problem}")]
     Curator {
@@ -160,6 +164,7 @@ impl CliError {
             Self::Import(error) => error,
             Self::Serve(error) => error,
             Self::Curate(error) => error,
+            Self::Publish(error) => error,
             _ => return None,
         })
     }

@@ -4,7 +4,7 @@ pub mod add;
 pub mod discover;
 pub mod offer;
 mod remove;
-mod set;
+pub mod set;
 
 use crate::cli::args::ScopesCommand;
 use crate::cli::error::CliError;

@@ -75,6 +75,9 @@ mod store_values;
 mod surface;
 #[cfg(feature = "table")]
 mod table;
+mod team_check;
+mod team_docs;
+mod team_publish;
 mod team_reference;
 mod terminal;
 mod tokens;

@@ -359,10 +359,10 @@ impl Loaded {
     /// Lists the files.
     fn list(&self, path: &Path) -> Result<Listing, StoreError> {
         let dialect = self.dialect;
-        let has_committed = self.reference.as_ref().is_some_and(Reference::has_notes);
+        let is_committed = self.reference.as_ref().is_some_and(Reference::has_folder);
         if self.reference.is_some() && !path.exists() {
             // Another branch is checked out.
-            return if has_committed {
+            return if is_committed {
                 Ok(Listing::default())
             } else {
                 Err(StoreError::Missing {
@@ -376,7 +376,7 @@ impl Loaded {
                 source,
             },
         )?;
-        if dialect == Dialect::Markdown && listing.files.is_empty() && !has_committed {
+        if dialect == Dialect::Markdown && listing.files.is_empty() && !is_committed {
             return Err(StoreError::NoNotes {
                 path: path.to_owned(),
             });

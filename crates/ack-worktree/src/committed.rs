@@ -61,6 +61,8 @@ pub struct Committed {
     pub files: Contents,
     /// The files where the checked out commit and the reference meet.
     pub before: Contents,
+    /// The reference has the folder.
+    pub has_folder: bool,
     /// When the reference's commit was made, in seconds since 1970.
     pub time: i64,
 }
@@ -81,6 +83,8 @@ impl Committed {
         let id = objects.peel(tips.target)?;
         let commit = objects.commit(id)?;
         let files = contents(objects, commit.tree, folder, wanted)?;
+        let has_folder = files.is_some();
+        let files = files.unwrap_or_default();
         let before = match tips.head.filter(|head| *head != id) {
             Some(head) => before(objects, head, id, folder, wanted).unwrap_or_default(),
             None => Contents::default(),
@@ -88,6 +92,7 @@ impl Committed {
         Ok(Self {
             files,
             before,
+            has_folder,
             time: commit.time,
         })
     }
@@ -105,24 +110,24 @@ fn before(
         Some(base) if base == reference => Ok(Contents::default()),
         Some(base) => {
             let tree = objects.commit(base)?.tree;
-            contents(objects, tree, folder, wanted)
+            Ok(contents(objects, tree, folder, wanted)?.unwrap_or_default())
         }
         None => Ok(Contents::default()),
     }
 }
 
-/// The files below a folder of a tree. Links are left out.
+/// The files below a folder of a tree, without links; `None` if the folder is not there.
 fn contents(
     objects: &mut Objects<'_>,
     tree: ObjectId,
     folder: &str,
     wanted: &dyn Fn(&str, bool) -> bool,
-) -> Result<Contents, Unknown> {
+) -> Result<Option<Contents>, Unknown> {
     let mut top = tree;
     for part in folder.split('/').filter(|part| !part.is_empty()) {
         match objects.tree(top)?.get(part) {
             Some(item) if item.is_folder => top = item.id,
-            _ => return Ok(Contents::default()),
+            _ => return Ok(None),
         }
     }
     let mut files = Contents::default();
@@ -135,7 +140,7 @@ fn contents(
             }
             if !item.is_folder {
                 if files.len() >= MAX_FILES {
-                    return Ok(files);
+                    return Ok(Some(files));
                 }
                 files.insert(path, item.id);
             } else if depth < MAX_DEPTH {
@@ -143,7 +148,7 @@ fn contents(
             }
         }
     }
-    Ok(files)
+    Ok(Some(files))
 }
 
 /// The names that git has for a file's content.

@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 use super::Cli;
 
 /// The commands by what they are for.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Ask", &["query", "get", "context"]),
     (
         "Set up",
@@ -34,6 +34,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "undo",
         ],
     ),
+    ("Share", &["publish", "check"]),
     ("Serve", &["serve", "hook"]),
     (
         "More",
@@ -42,7 +43,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Examples of commands.
-const EXAMPLES: [(&str, &[&str]); 16] = [
+const EXAMPLES: [(&str, &[&str]); 18] = [
     (
         "query",
         &[
@@ -99,6 +100,20 @@ const EXAMPLES: [(&str, &[&str]); 16] = [
     (
         "import",
         &["ack-memory import memories.jsonl --scope my-project"],
+    ),
+    (
+        "publish",
+        &[
+            "ack-memory publish mine --to-folder docs/memory --dry-run",
+            "ack-memory publish mine --to-folder docs/memory --yes",
+        ],
+    ),
+    (
+        "check",
+        &[
+            "ack-memory check docs/memory",
+            "ack-memory check docs/memory --format github --strict",
+        ],
     ),
     ("index", &["ack-memory index --all"]),
     ("eval", &["ack-memory eval questions.jsonl"]),

@@ -95,6 +95,9 @@ pub struct AddArgs {
     /// What rows count as in a store that keeps no review status
     #[arg(long, value_parser = unreviewed, value_name = "staging|approved")]
     pub unreviewed: Option<Unreviewed>,
+    /// For a folder in a git repository: the branch or tag whose notes count as approved
+    #[arg(long = "ref", value_name = "NAME")]
+    pub reference: Option<String>,
     /// Write it
     #[arg(long, short = 'y')]
     pub yes: bool,

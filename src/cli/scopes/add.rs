@@ -66,7 +66,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
         return Err(taken(&store, &known.name));
     }
     let unreviewed = args.unreviewed.unwrap_or_default();
-    let report = describe(&store, unreviewed)?;
+    let report = describe(&store, unreviewed, args.reference.as_ref())?;
     let manifest = Manifest {
         description: args.description.clone(),
         projects: Projects::of(args.projects.iter().cloned()),
@@ -78,6 +78,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
             Visibility::Shared
         },
         store: Some(store),
+        reference: args.reference.clone(),
         unreviewed,
         ..Manifest::default()
     };
@@ -144,8 +145,13 @@ fn database(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Why it cannot be a scope's.
-pub fn describe(store: &Path, unreviewed: Unreviewed) -> Result<String, CliError> {
-    let read = Store::new(store.to_owned(), unreviewed).snapshot(|snapshot| {
+pub fn describe(
+    store: &Path,
+    unreviewed: Unreviewed,
+    reference: Option<&String>,
+) -> Result<String, CliError> {
+    let opened = Store::new(store.to_owned(), unreviewed).with_reference(reference.cloned());
+    let read = opened.snapshot(|snapshot| {
         let layout = &snapshot.layout;
         Ok((layout.profile, layout.has_status(), snapshot.counts()?))
     });
@@ -163,6 +169,9 @@ pub fn describe(store: &Path, unreviewed: Unreviewed) -> Result<String, CliError
         profile.as_str(),
         counts.staging
     );
+    if let (Some(_), Some(problem)) = (reference, opened.problems().first()) {
+        report += &format!("{problem}\n");
+    }
     if !has_status && unreviewed == Unreviewed::Staging {
         report += "it keeps no review status, so its memories are shown only with status staging or all;\n\
                    --unreviewed approved makes them all count as approved\n";

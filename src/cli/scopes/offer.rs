@@ -55,6 +55,7 @@ pub fn command(found: &Found, name: &str, answer: Answer) -> String {
 /// Adds the store as a scope.
 pub fn add(config: &Config, found: &Found, name: &str, answer: Answer) -> Result<(), CliError> {
     let args = AddArgs {
+        reference: None,
         name: name.to_owned(),
         store: PathBuf::from(&found.path),
         description: None,

@@ -42,7 +42,11 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         if let Some(other) = same::scope_with(&others, &store) {
             return Err(add::taken(&store, &other.name));
         }
-        add::describe(&store, scope.manifest.unreviewed)?;
+        add::describe(
+            &store,
+            scope.manifest.unreviewed,
+            scope.manifest.reference.as_ref(),
+        )?;
     }
     let edited = plan(scope, &changes, &args.assignments.join(" "))?;
     let done = Done {

@@ -124,10 +124,10 @@ impl Reference {
         self.known.as_ref().map(|known| kind(&known.repository))
     }
 
-    /// Whether notes are committed there.
-    pub fn has_notes(&self) -> bool {
+    /// Whether the folder is committed there, with notes or without.
+    pub fn has_folder(&self) -> bool {
         let known = self.known.as_ref();
-        known.is_some_and(|known| !known.committed.files.is_empty())
+        known.is_some_and(|known| known.committed.has_folder)
     }
 
     /// Why the reference does not count, or that nothing is there.

@@ -1,0 +1,143 @@
+//! Checks a folder of notes, or one file, before it is merged: form, ids, links, evidence, text.
+//!
+//! Nothing is served and nothing is written. The same notes are looked at that would be served from
+//! the folder. What is certainly wrong is an error; what a person should look at is a warning.
+
+mod links;
+mod notes;
+pub mod text;
+
+use std::path::{Path, PathBuf};
+
+use ack_sys::files;
+use ack_worktree::repository::Repository;
+use serde::Serialize;
+use walkdir::WalkDir;
+
+use self::notes::Checked;
+
+/// The largest file that is looked at, as it is served.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+/// The deepest folder that is looked into.
+const MAX_DEPTH: usize = 32;
+/// The most files that are looked at.
+const MAX_FILES: usize = 100_000;
+
+/// How bad something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It must be mended.
+    Error,
+    /// A person should look at it.
+    Warning,
+}
+
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which check found it.
+    pub rule: &'static str,
+    /// The file, from the top of the repository, or from the folder outside of one.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    /// How many files were looked at.
+    pub files: usize,
+    /// How many memories are in them.
+    pub memories: usize,
+    /// How many errors were found.
+    pub errors: usize,
+    /// How many warnings.
+    pub warnings: usize,
+    /// Everything that was found, by file and line.
+    pub findings: Vec<Finding>,
+}
+
+/// Where the notes are.
+struct Place {
+    /// The folder, or the folder of the one file.
+    folder: PathBuf,
+    /// The top of the repository's working tree.
+    top: Option<PathBuf>,
+    /// The repository's name.
+    repository: Option<String>,
+    /// An index says that the folder is in the Open Knowledge Format.
+    is_knowledge_format: bool,
+}
+
+impl Place {
+    /// A file of the folder as findings name it.
+    fn shown(&self, relative: &Path) -> PathBuf {
+        let full = self.folder.join(relative);
+        let top = self.top.as_deref().unwrap_or(&self.folder);
+        full.strip_prefix(top).unwrap_or(&full).to_owned()
+    }
+}
+
+/// Checks a folder or a file.
+///
+/// # Errors
+/// It cannot be listed or read.
+pub fn check(path: &Path) -> std::io::Result<Report> {
+    let path = path.canonicalize()?;
+    let (folder, names) = if path.is_dir() {
+        (path.clone(), list(&path)?)
+    } else {
+        files::check(&path)?;
+        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        (folder, vec![name])
+    };
+    let repository = Repository::discover(&folder, None);
+    let index = files::read_text(&folder.join("index.md"), MAX_FILE_BYTES).unwrap_or_default();
+    let place = Place {
+        is_knowledge_format: crate::recogniser::tally::has_key(&index, &["okf_version"]),
+        repository: repository.as_ref().and_then(Repository::name),
+        top: repository.map(|repository| repository.work_tree),
+        folder,
+    };
+    let mut checked = Checked::default();
+    for name in &names {
+        checked.read(&place, name);
+    }
+    Ok(checked.report(&place, names.len()))
+}
+
+/// The files that hold memories, by name. Links are not followed.
+fn list(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut names = Vec::new();
+    let walk = WalkDir::new(folder)
+        .max_depth(MAX_DEPTH)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|entry| {
+            let name = entry.file_name();
+            entry.depth() == 0
+                || !name.as_encoded_bytes().starts_with(b".") && name != "node_modules"
+        });
+    for entry in walk {
+        let entry = entry?;
+        let Ok(relative) = entry.path().strip_prefix(folder) else {
+            continue;
+        };
+        let is_notes = crate::recogniser::tally::is_markdown(relative)
+            && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
+        let is_lines = relative
+            .extension()
+            .is_some_and(|extension| extension == "jsonl");
+        if entry.file_type().is_file() && (is_notes || is_lines) && names.len() < MAX_FILES {
+            names.push(relative.to_owned());
+        }
+    }
+    Ok(names)
+}

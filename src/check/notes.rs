@@ -1,0 +1,417 @@
+//! What is checked in each note, and between notes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ack_api::memory::{Memory, Status};
+use ack_search::dedup::Signature;
+use ack_store::folder::Dialect;
+use ack_store::folder::note::{self, Note, Standing};
+use ack_sys::files;
+
+use super::links::{self, Target};
+use super::{Finding, MAX_FILE_BYTES, Place, Report, Severity, text};
+use crate::import::line;
+use crate::publish::document::Document;
+
+/// A memory that was read.
+struct Read {
+    path: PathBuf,
+    line: usize,
+    id: String,
+    memory: Memory,
+    /// The names by which notes link to it, in lower case.
+    names: Vec<String>,
+    is_withdrawn: bool,
+}
+
+/// What was read and found so far.
+#[derive(Default)]
+pub struct Checked {
+    read: Vec<Read>,
+    findings: Vec<Finding>,
+    /// Links to notes by name: the file, the line, the name.
+    note_links: Vec<(PathBuf, usize, String)>,
+}
+
+impl Checked {
+    fn find(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        at: (&Path, usize),
+        message: impl Into<String>,
+    ) {
+        self.findings.push(Finding {
+            severity,
+            rule,
+            path: at.0.to_owned(),
+            line: at.1.max(1),
+            message: message.into(),
+        });
+    }
+
+    fn error(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
+        self.find(Severity::Error, rule, at, message);
+    }
+
+    fn warn(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
+        self.find(Severity::Warning, rule, at, message);
+    }
+
+    /// Reads and checks a file.
+    pub fn read(&mut self, place: &Place, relative: &Path) {
+        let shown = place.shown(relative);
+        let content = match files::read(&place.folder.join(relative), MAX_FILE_BYTES) {
+            Ok(content) => content,
+            Err(error) => {
+                return self.error(
+                    "unreadable",
+                    (&shown, 1),
+                    format!("cannot be read: {error}"),
+                );
+            }
+        };
+        if let Some(problem) = note::unreadable(&content) {
+            return self.error("unreadable", (&shown, 1), problem);
+        }
+        let Ok(content) = String::from_utf8(content) else {
+            let message = "is not UTF-8; save it in that encoding";
+            return self.error("unreadable", (&shown, 1), message);
+        };
+        for (number, line) in (1..).zip(content.lines()) {
+            for problem in text::problems(line) {
+                let severity = if problem.is_error() {
+                    Severity::Error
+                } else {
+                    Severity::Warning
+                };
+                self.find(severity, problem.rule(), (&shown, number), problem.told());
+            }
+        }
+        if crate::publish::is_lines(relative) {
+            self.lines(place, &shown, &content);
+        } else {
+            self.note(place, relative, &shown, &content);
+        }
+    }
+
+    fn lines(&mut self, place: &Place, shown: &Path, content: &str) {
+        for (number, line) in (1..).zip(content.lines()) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let row = match line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
+                Ok(row) => row,
+                Err(reason) => {
+                    self.error("schema", (shown, number), reason);
+                    continue;
+                }
+            };
+            let memory = of_line(&row.line);
+            self.evidence(place, shown, number, &memory);
+            self.read.push(Read {
+                path: shown.to_owned(),
+                line: number,
+                id: memory.id.clone(),
+                is_withdrawn: memory.status == Status::Rejected,
+                names: vec![memory.title.to_lowercase()],
+                memory,
+            });
+        }
+    }
+
+    fn note(&mut self, place: &Place, relative: &Path, shown: &Path, content: &str) {
+        let document = Document::parse(content);
+        let header = document.header();
+        let line_of = |key: &str| {
+            let mut keys = document.keys();
+            keys.find(|(known, _)| *known == key)
+                .map_or(1, |(_, line)| line)
+        };
+        let is_open =
+            !document.has_header && content.trim_start_matches('\u{feff}').starts_with("---");
+        if is_open {
+            let message = "its front matter is never closed; end it with a line `---`";
+            self.error("schema", (shown, 1), message);
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        for (key, line) in document.keys() {
+            if seen.contains(&key) {
+                let message = format!("the key `{key}` is there twice; the last one counts");
+                self.error("schema", (shown, line), message);
+            }
+            seen.push(key);
+        }
+        let has_type = header
+            .text(&["type", "metadata.type", "problem_type"])
+            .is_some();
+        if !has_type && !is_open {
+            let message = "has no `type`, which the Open Knowledge Format requires";
+            let severity = if place.is_knowledge_format {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            self.find(severity, "schema", (shown, 1), message);
+        }
+        for key in ["stale_after", "created", "date"] {
+            let Some(value) = header.text(&[key]) else {
+                continue;
+            };
+            if !is_date(&value) {
+                let message = format!("`{key}` is `{value}`; a day (2026-03-14) or RFC 3339");
+                self.error("schema", (shown, line_of(key)), message);
+            }
+        }
+        let notes = note::read(
+            Dialect::Markdown,
+            relative,
+            content.as_bytes(),
+            SystemTime::UNIX_EPOCH,
+        );
+        let Some(note) = notes.into_iter().next() else {
+            return;
+        };
+        if let (Some(given), None) = (header.text(&["id"]), &note.declared) {
+            let message = format!(
+                "the id `{given}` cannot be used; at most 200 characters on one line, not ending \
+                 with `@edited`"
+            );
+            self.error("schema", (shown, line_of("id")), message);
+        }
+        if document.body.trim().is_empty() && note.subtitle.is_none() && note.facts.is_empty() {
+            self.error("schema", (shown, 1), "says nothing: it has no text");
+        }
+        let above = content.lines().count() - document.body.lines().count();
+        for link in links::links(&document.body) {
+            let at = (shown, above + link.line);
+            match link.target {
+                Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
+                Target::File(target) => {
+                    let top = place.top.as_deref();
+                    if !links::is_there(&target, relative, &place.folder, top) {
+                        let message = format!("links to `{target}`, which is not there");
+                        self.error("dead-link", at, message);
+                    }
+                }
+            }
+        }
+        let memory = of_note(&note);
+        self.evidence(place, shown, line_of("files"), &memory);
+        self.read.push(Read {
+            path: shown.to_owned(),
+            line: line_of("id"),
+            id: memory.id.clone(),
+            names: note.names.iter().map(|name| name.to_lowercase()).collect(),
+            is_withdrawn: note.standing == Standing::Withdrawn,
+            memory,
+        });
+    }
+
+    /// Looks for the files that a memory cites. Those of another project cannot be looked for.
+    fn evidence(&mut self, place: &Place, shown: &Path, line: usize, memory: &Memory) {
+        let Some(top) = &place.top else { return };
+        let fold = ack_api::memory::fold_name;
+        let is_elsewhere = memory.project.as_ref().is_some_and(|project| {
+            place.repository.as_ref().map(|name| fold(name)) != Some(fold(project))
+        });
+        if is_elsewhere {
+            return;
+        }
+        for file in &memory.files {
+            let path = file
+                .split(':')
+                .next()
+                .unwrap_or_default()
+                .replace('\\', "/");
+            let path = path.trim_start_matches("./");
+            let is_looked_for = !path.is_empty()
+                && !path.starts_with(['/', '~'])
+                && !path.contains(['*', '?', '{', '<'])
+                && !file.contains("://")
+                && !path.split('/').any(|part| part == "..");
+            if is_looked_for && !top.join(path).exists() {
+                let message = format!(
+                    "cites `{file}`, which is not in the repository any more; see whether it still \
+                     holds"
+                );
+                self.warn("missing-file", (shown, line), message);
+            }
+        }
+    }
+
+    /// Compares the notes with one another, and puts everything in order.
+    pub fn report(mut self, _place: &Place, files: usize) -> Report {
+        self.same_ids();
+        self.dead_names();
+        self.near_duplicates();
+        self.findings.sort_by(|a, b| {
+            (&a.path, a.line, a.severity, a.rule).cmp(&(&b.path, b.line, b.severity, b.rule))
+        });
+        let count = |severity| {
+            let findings = self.findings.iter();
+            findings
+                .filter(|finding| finding.severity == severity)
+                .count()
+        };
+        Report {
+            files,
+            memories: self.read.len(),
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            findings: self.findings,
+        }
+    }
+
+    fn same_ids(&mut self) {
+        let mut first: HashMap<&str, &Read> = HashMap::new();
+        let mut found = Vec::new();
+        for read in &self.read {
+            match first.get(read.id.as_str()) {
+                None => drop(first.insert(&read.id, read)),
+                Some(other) => found.push((
+                    read.path.clone(),
+                    read.line,
+                    format!(
+                        "has the id `{}`, which `{}` (line {}) has too; give it another one",
+                        read.id,
+                        other.path.display(),
+                        other.line
+                    ),
+                )),
+            }
+        }
+        for (path, line, message) in found {
+            self.error("duplicate-id", (&path, line), message);
+        }
+    }
+
+    fn dead_names(&mut self) {
+        let names: std::collections::HashSet<&str> = self
+            .read
+            .iter()
+            .flat_map(|read| {
+                read.names
+                    .iter()
+                    .map(String::as_str)
+                    .chain([read.id.as_str()])
+            })
+            .collect();
+        let dead: Vec<(PathBuf, usize, String)> = self
+            .note_links
+            .iter()
+            .filter(|(.., name)| {
+                !names.contains(name.to_lowercase().as_str()) && !names.contains(name.as_str())
+            })
+            .cloned()
+            .collect();
+        for (path, line, name) in dead {
+            let message = format!("links to the note `{name}`, which is not there");
+            self.warn("dead-link", (&path, line), message);
+        }
+    }
+
+    fn near_duplicates(&mut self) {
+        let signatures: Vec<(usize, Signature)> = self
+            .read
+            .iter()
+            .enumerate()
+            .filter(|(_, read)| !read.is_withdrawn)
+            .map(|(number, read)| (number, Signature::of(&read.memory)))
+            .collect();
+        let mut found = Vec::new();
+        for (at, (later, signature)) in signatures.iter().enumerate() {
+            let earlier = signatures.iter().take(at);
+            let near = earlier
+                .filter(|(_, earlier)| signature.is_near(earlier))
+                .map(|(number, _)| *number)
+                .next();
+            if let Some(near) = near {
+                found.push((*later, near));
+            }
+        }
+        for (later, earlier) in found {
+            let (Some(later), Some(earlier)) = (self.read.get(later), self.read.get(earlier))
+            else {
+                continue;
+            };
+            let (path, line) = (later.path.clone(), later.line);
+            let message = format!(
+                "says nearly the same as `{}` ({}); keep one of them",
+                earlier.id,
+                earlier.path.display()
+            );
+            self.warn("near-duplicate", (&path, line), message);
+        }
+    }
+}
+
+fn is_date(value: &str) -> bool {
+    value.parse::<jiff::Timestamp>().is_ok()
+        || value.parse::<jiff::civil::Date>().is_ok()
+        || value.parse::<jiff::civil::DateTime>().is_ok()
+}
+
+/// A memory as far as it is compared.
+fn of_note(note: &Note) -> Memory {
+    Memory {
+        id: note.declared.clone().unwrap_or_else(|| note.id.clone()),
+        project: note.project.clone(),
+        title: note.title.clone(),
+        subtitle: note.subtitle.clone(),
+        facts: note.facts.clone(),
+        concepts: note.tags.clone(),
+        files: note.files.clone(),
+        narrative: Some(note.text.clone()),
+        ..empty()
+    }
+}
+
+fn of_line(line: &line::ImportLine) -> Memory {
+    let rejected = line.status.as_deref() == Some("rejected");
+    Memory {
+        id: line.id.clone().unwrap_or_default(),
+        project: line.project.clone(),
+        title: line.title.clone(),
+        subtitle: line.subtitle.clone(),
+        facts: line.facts.clone(),
+        concepts: line.concepts.clone(),
+        files: line.files.clone(),
+        narrative: line.narrative.clone(),
+        status: if rejected {
+            Status::Rejected
+        } else {
+            Status::Staging
+        },
+        ..empty()
+    }
+}
+
+const fn empty() -> Memory {
+    Memory {
+        id: String::new(),
+        project: None,
+        project_alias: None,
+        session: None,
+        session_id: None,
+        date: None,
+        kind: None,
+        title: String::new(),
+        subtitle: None,
+        facts: Vec::new(),
+        concepts: Vec::new(),
+        files: Vec::new(),
+        narrative: None,
+        status: Status::Staging,
+        confidence: None,
+        reviewed_at: None,
+        reviewed_by: None,
+        superseded_by: None,
+        created_at: None,
+        updated_at: None,
+        unknown_status: None,
+        repaired: Vec::new(),
+    }
+}

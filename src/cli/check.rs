@@ -1,0 +1,95 @@
+//! `check`: what was found in notes, for people, programs and GitHub.
+
+use std::process::ExitCode;
+
+use super::args::{CheckArgs, CheckFormat};
+use super::scopes::add;
+use super::{write_json, write_out, write_plain};
+use crate::check::{Finding, Report, Severity, check};
+use crate::cli::error::CliError;
+use crate::config::Config;
+use ack_api::text;
+
+/// Runs `check`. Exits with 1 if something has to be mended.
+pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, CliError> {
+    let path = match &args.path {
+        Some(path) => add::absolute(config, path)?,
+        None => config.project.value.clone(),
+    };
+    let report = check(&path).map_err(|source| CliError::Io {
+        action: "check",
+        path,
+        source,
+    })?;
+    match args.format {
+        _ if json => write_json(&report)?,
+        CheckFormat::Text => write_plain(&shown(&report))?,
+        CheckFormat::Github => write_out(&annotations(&report))?,
+    }
+    let fails = report.errors > 0 || args.strict && report.warnings > 0;
+    Ok(ExitCode::from(u8::from(fails)))
+}
+
+/// One line for each finding, and a count.
+fn shown(report: &Report) -> String {
+    let lines = report.findings.iter().map(|finding| {
+        format!(
+            "{}:{}: {} {}: {}\n",
+            finding.path.display(),
+            finding.line,
+            word(finding.severity),
+            finding.rule,
+            finding.message
+        )
+    });
+    lines.collect::<String>() + &summary(report)
+}
+
+fn summary(report: &Report) -> String {
+    let count = |number: usize, one: &str, many: &str| {
+        format!("{number} {}", if number == 1 { one } else { many })
+    };
+    format!(
+        "{} in {}: {}, {}\n",
+        count(report.memories, "memory", "memories"),
+        count(report.files, "file", "files"),
+        count(report.errors, "error", "errors"),
+        count(report.warnings, "warning", "warnings")
+    )
+}
+
+const fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+/// Workflow commands of GitHub Actions.
+fn annotations(report: &Report) -> String {
+    let lines = report.findings.iter().map(|finding| {
+        let Finding {
+            path, line, rule, ..
+        } = finding;
+        let message = text::line(&finding.message, 2_000);
+        let path = text::line(&path.display().to_string(), 1_000);
+        format!(
+            "::{} file={},line={line},title={}::{}\n",
+            word(finding.severity),
+            property(&path),
+            property(rule),
+            escaped(&message)
+        )
+    });
+    lines.collect::<String>() + &summary(report)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    escaped(text).replace(':', "%3A").replace(',', "%2C")
+}

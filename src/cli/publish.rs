@@ -1,0 +1,172 @@
+//! `publish`: shows what would be written, asks, writes, and prints the git commands that follow.
+
+use std::path::Path;
+
+use ack_worktree::repository::Repository;
+use serde_json::json;
+
+use super::args::PublishArgs;
+use super::scopes::{add, set};
+use super::{prompt, write_json, write_plain};
+use crate::cli::error::CliError;
+use crate::config::Config;
+use crate::connect::quoted;
+use crate::publish::{self, Item, LeftAlone, Options, Plan, PublishError};
+use crate::scope::Registry;
+
+/// How many files of a kind are listed.
+const LISTED: usize = 20;
+/// Branches that take changes by pull request.
+const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
+
+/// Runs `publish`.
+pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliError> {
+    let scopes = Registry::new(config).discover().scopes;
+    let scope = set::named(&scopes, &args.scope)?;
+    if let Some(problem) = &scope.problem {
+        return Err(CliError::invalid(
+            "SCOPE",
+            &scope.name,
+            format!("a scope whose scope.toml can be read; this one cannot: {problem}"),
+        ));
+    }
+    let folder = add::absolute(config, &args.to_folder)?;
+    let options = Options {
+        format: args.format,
+        skip_held: args.skip_held,
+        overwrite: args.overwrite,
+    };
+    let plan = publish::plan(scope, &folder, options)?;
+    let shown = (!json).then(|| text(&plan));
+    if let Some(shown) = &shown {
+        write_plain(shown)?;
+    }
+    let writes = !plan.is_empty() && !args.dry_run && agreed(args, json);
+    if writes {
+        plan.write()?;
+    }
+    let commands = if plan.is_empty() {
+        Vec::new()
+    } else {
+        commands(&plan)
+    };
+    if json {
+        let mut told = serde_json::to_value(&plan).unwrap_or_default();
+        if let Some(told) = told.as_object_mut() {
+            told.insert("written".to_owned(), json!(writes));
+            told.insert("commands".to_owned(), json!(commands));
+        }
+        return write_json(&told);
+    }
+    if !writes {
+        let why = if plan.is_empty() {
+            "nothing to do"
+        } else if args.dry_run {
+            "nothing was written"
+        } else {
+            "nothing was written; --yes writes it"
+        };
+        return write_plain(&format!("{why}\n"));
+    }
+    let next: String = commands
+        .iter()
+        .map(|command| format!("  {command}\n"))
+        .collect();
+    write_plain(&format!("written; what comes next is yours:\n{next}"))
+}
+
+/// Whether to write: the flag says so, or somebody does.
+fn agreed(args: &PublishArgs, json: bool) -> bool {
+    args.yes || !json && prompt::is_possible() && prompt::confirm("Write these files?")
+}
+
+/// What would be done, for people.
+fn text(plan: &Plan) -> String {
+    let mut out = format!("scope {} to {}\n", plan.scope, plan.folder.display());
+    let kinds = [
+        ("add", &plan.added),
+        ("change", &plan.changed),
+        ("remove", &plan.withdrawn),
+        ("keep", &plan.kept),
+    ];
+    for (verb, items) in kinds {
+        out += &listed(items, |item: &Item| {
+            let why = if verb == "keep" {
+                "; it was edited there and its memory changed: --overwrite replaces it"
+            } else {
+                ""
+            };
+            format!("  {verb:<6} {} ({}){why}\n", item.path.display(), item.id)
+        });
+    }
+    let told = |verb: &str, one: &LeftAlone| {
+        format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "))
+    };
+    out += &listed(&plan.held, |one| told("hold", one));
+    out += &listed(&plan.warnings, |one| told("look", one));
+    out + &format!(
+        "{} to add, {} to change, {} to remove, {} unchanged\n",
+        plan.added.len(),
+        plan.changed.len(),
+        plan.withdrawn.len(),
+        plan.unchanged
+    )
+}
+
+fn listed<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
+    let mut out: String = items.iter().take(LISTED).map(line).collect();
+    if items.len() > LISTED {
+        out += &format!("         and {} more\n", items.len() - LISTED);
+    }
+    out
+}
+
+/// The commands that commit the folder. They are never run here.
+fn commands(plan: &Plan) -> Vec<String> {
+    let existing = plan.folder.ancestors().find(|path| path.is_dir());
+    let repository = existing.and_then(|folder| Repository::discover(folder, None));
+    let Some(repository) = repository else {
+        return vec![format!("git init {}", word(&plan.folder))];
+    };
+    let top = &repository.work_tree;
+    let inside = plan.folder.strip_prefix(top).unwrap_or(Path::new("."));
+    let inside = if inside.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        inside
+    };
+    let message = format!(
+        "memory: {} added, {} changed, {} withdrawn",
+        plan.added.len(),
+        plan.changed.len(),
+        plan.withdrawn.len()
+    );
+    let git = format!("git -C {}", word(top));
+    let is_shared = repository
+        .branch
+        .as_deref()
+        .is_none_or(|branch| SHARED_BRANCHES.contains(&branch));
+    let mut commands = Vec::new();
+    if is_shared {
+        commands.push(format!("{git} switch -c memory-{}", quoted(&plan.scope)));
+    }
+    commands.extend([
+        format!("{git} add -A {}", word(inside)),
+        format!("{git} commit -m {}", quoted(&message)),
+        format!("{git} push -u origin HEAD"),
+    ]);
+    commands
+}
+
+fn word(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+impl From<PublishError> for CliError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Store(error) => error.into(),
+            error => Self::Publish(error),
+        }
+    }
+}

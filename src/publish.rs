@@ -1,0 +1,364 @@
+//! Publishing: the approved memories of a scope as files in a folder, for a pull request.
+//!
+//! A folder is planned first ([`plan`]) and written afterwards ([`Plan::write`]), so that a person
+//! sees what would happen. Only files that say they come from the same scope are changed or removed.
+//! Nothing outside the folder is touched: files are replaced at once, links are never followed.
+//!
+//! What agents may not see is not published: memories that wait for review or were rejected, private
+//! scopes, and stores that nobody reviewed and that count as approved because their owner said so.
+
+pub mod document;
+mod files;
+mod lines;
+pub mod note;
+
+pub use self::lines::is_lines;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ack_api::memory::{
+    Memory, Status, StatusFilter, Successor, Unreviewed, Visibility, is_superseded,
+};
+use ack_api::{Diagnostic, ErrorCode};
+use ack_store::{READ_TIMEOUT, StoreError};
+use serde::Serialize;
+
+use crate::check::text::{self, Problem};
+use crate::scope::Scope;
+
+/// How many memories an error names.
+const NAMED: usize = 5;
+
+/// Why nothing can be published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The scope is private.
+    #[error("scope `{scope}` is private, and what is private is not published")]
+    Private {
+        /// The scope.
+        scope: String,
+    },
+    /// Nobody reviewed its memories.
+    #[error(
+        "{count} memories of scope `{scope}` count as approved because of `unreviewed = \"approved\"`; \
+         nobody reviewed them"
+    )]
+    Assumed {
+        /// The scope.
+        scope: String,
+        /// How many.
+        count: usize,
+    },
+    /// The folder is the scope's own store.
+    #[error("`{}` is the store of scope `{scope}` itself", folder.display())]
+    OwnStore {
+        /// The scope.
+        scope: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The text of memories must not be published.
+    #[error("{} must not be published: {}", counted(held.len()), named(held))]
+    Held {
+        /// Which.
+        held: Vec<LeftAlone>,
+    },
+    /// A file is there that was not written by `publish`.
+    #[error("`{}` is there, and is not as `publish` writes it", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file changed after the plan was made.
+    #[error("`{}` changed after the plan was shown", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The folder cannot be read or written.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Diagnostic for PublishError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Io { .. } => ErrorCode::IoError,
+            Self::Store(error) => error.code(),
+            _ => ErrorCode::InvalidArgument,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        Some(match self {
+            Self::Private { scope } => format!(
+                "copy what others may read to a shared scope, or make this one shared: \
+                 `ack-memory scopes set {scope} visibility=shared`"
+            )
+            .into(),
+            Self::Assumed { scope, .. } => format!(
+                "review them first: `ack-memory scopes set {scope} unreviewed=staging`, then \
+                 `ack-memory review --scope {scope}`"
+            )
+            .into(),
+            Self::OwnStore { .. } => {
+                "its files are there already: commit them with git, or name another folder".into()
+            }
+            Self::Held { .. } => {
+                "edit or reject them (`ack-memory review`), or publish the others with `--skip-held`"
+                    .into()
+            }
+            Self::Foreign { .. } => "move it away, or name another folder".into(),
+            Self::Changed { .. } => "what came before it was written; run the command again".into(),
+            Self::Io { .. } => "check the folder's permissions and the free space".into(),
+            Self::Store(error) => error.hint().into(),
+        })
+    }
+}
+
+/// The form of what is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// One Markdown file a memory, in the Open Knowledge Format 0.2
+    #[default]
+    Md,
+    /// One file of JSON lines, in the schema of `import`
+    Jsonl,
+}
+
+/// How to publish.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// In which form.
+    pub format: Format,
+    /// Leave out memories whose text must not be published, instead of refusing.
+    pub skip_held: bool,
+    /// Also replace files that somebody edited in the folder.
+    pub overwrite: bool,
+}
+
+/// A memory and its file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Item {
+    /// The file, from the folder.
+    pub path: PathBuf,
+    /// The memory's id.
+    pub id: String,
+}
+
+/// A memory or file that is left alone, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftAlone {
+    /// The memory's id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Why.
+    pub reasons: Vec<String>,
+}
+
+/// What would be done.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Plan {
+    /// The scope.
+    pub scope: String,
+    /// The folder, with every link resolved.
+    pub folder: PathBuf,
+    /// Files to make.
+    pub added: Vec<Item>,
+    /// Files to change.
+    pub changed: Vec<Item>,
+    /// Files to remove: their memories are no longer approved.
+    pub withdrawn: Vec<Item>,
+    /// How many files stay as they are.
+    pub unchanged: usize,
+    /// Files that somebody edited and whose memories changed too.
+    pub kept: Vec<Item>,
+    /// Memories that are not published because of their text.
+    pub held: Vec<LeftAlone>,
+    /// What to look at in what is published.
+    pub warnings: Vec<LeftAlone>,
+    #[serde(skip)]
+    steps: Vec<Step>,
+}
+
+/// One file.
+#[derive(Debug, Clone)]
+struct Step {
+    path: PathBuf,
+    /// What is there; `None` if nothing is.
+    before: Option<String>,
+    /// What will be there; `None` removes it.
+    after: Option<String>,
+}
+
+/// Plans what publishing a scope to a folder would do. Nothing is written.
+///
+/// # Errors
+/// Why the scope must not be published, or what cannot be read.
+pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, PublishError> {
+    if scope.manifest.visibility == Visibility::Private {
+        return Err(PublishError::Private {
+            scope: scope.name.clone(),
+        });
+    }
+    let folder = files::real_path(folder)?;
+    if scope.store.path().canonicalize().ok().as_ref() == Some(&folder) {
+        return Err(PublishError::OwnStore {
+            scope: scope.name.clone(),
+            folder,
+        });
+    }
+    let mut plan = Plan {
+        scope: scope.name.clone(),
+        folder,
+        ..Plan::default()
+    };
+    let memories = plan.checked(approved(scope)?);
+    if !plan.held.is_empty() && !options.skip_held {
+        return Err(PublishError::Held { held: plan.held });
+    }
+    match options.format {
+        Format::Md => files::plan(&mut plan, scope, &memories, options)?,
+        Format::Jsonl => lines::plan(&mut plan, &memories, options)?,
+    }
+    Ok(plan)
+}
+
+/// The memories that agents may see and that are not replaced by newer ones, by id.
+fn approved(scope: &Scope) -> Result<Vec<Memory>, PublishError> {
+    let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+        let mut all = Vec::new();
+        snapshot.curate(&mut |curated| all.push(curated))?;
+        Ok((snapshot.layout.has_status(), all))
+    });
+    let (has_status, all) = all?;
+    let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
+    if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
+        let assumed =
+            |curated: &&ack_store::read::Curated| is_shown(&curated.memory) && !curated.is_decided;
+        let count = all.iter().filter(assumed).count();
+        if count > 0 {
+            return Err(PublishError::Assumed {
+                scope: scope.name.clone(),
+                count,
+            });
+        }
+    }
+    let all: Vec<Memory> = all.into_iter().map(|curated| curated.memory).collect();
+    let by_id: HashMap<&str, &Memory> = all
+        .iter()
+        .map(|memory| (memory.id.as_str(), memory))
+        .collect();
+    let look = |id: &str| match by_id.get(id) {
+        None => Successor::Gone,
+        Some(memory) if memory.status == Status::Rejected => Successor::Rejected,
+        Some(memory) => Successor::There {
+            status: memory.status,
+            next: memory.superseded_by.as_deref(),
+        },
+    };
+    let mut shown: Vec<Memory> = Vec::new();
+    for memory in all.iter().filter(|memory| is_shown(memory)) {
+        let next = memory.superseded_by.as_deref();
+        if !is_superseded(&memory.id, next, StatusFilter::Approved, look) {
+            shown.push(memory.clone());
+        }
+    }
+    shown.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(shown)
+}
+
+impl Plan {
+    /// Whether nothing would be done.
+    pub const fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Notes what the texts of memories hold, and returns those that may be published.
+    fn checked(&mut self, memories: Vec<Memory>) -> Vec<Memory> {
+        let mut checked = Vec::with_capacity(memories.len());
+        for memory in memories {
+            let (errors, warnings): (Vec<Problem>, Vec<Problem>) = text_problems(&memory)
+                .into_iter()
+                .partition(|problem| problem.is_error());
+            let told = |problems: &[Problem]| LeftAlone {
+                id: memory.id.clone(),
+                title: memory.title.clone(),
+                reasons: problems.iter().map(Problem::told).collect(),
+            };
+            if !errors.is_empty() {
+                self.held.push(told(&errors));
+                continue;
+            }
+            if !warnings.is_empty() {
+                self.warnings.push(told(&warnings));
+            }
+            checked.push(memory);
+        }
+        checked
+    }
+
+    /// Writes what is planned, one file after the other, each at once or not at all.
+    ///
+    /// # Errors
+    /// A file is not as it was when the plan was made, or cannot be written.
+    pub fn write(&self) -> Result<(), PublishError> {
+        self.steps
+            .iter()
+            .try_for_each(|step| files::write(&self.folder, step))
+    }
+}
+
+/// What is in a memory's text.
+fn text_problems(memory: &Memory) -> Vec<Problem> {
+    let lists = [&memory.facts, &memory.concepts, &memory.files];
+    let texts = [
+        Some(&memory.title),
+        memory.subtitle.as_ref(),
+        memory.narrative.as_ref(),
+    ];
+    let texts = texts.into_iter().flatten();
+    let mut problems = Vec::new();
+    for text in texts.chain(lists.into_iter().flatten()) {
+        for problem in text::problems(text) {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+fn counted(count: usize) -> String {
+    match count {
+        1 => "a memory".to_owned(),
+        count => format!("{count} memories"),
+    }
+}
+
+/// The first of some memories, with the reasons.
+fn named(held: &[LeftAlone]) -> String {
+    let mut named: Vec<String> = held
+        .iter()
+        .take(NAMED)
+        .map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")))
+        .collect();
+    if held.len() > NAMED {
+        named.push(format!("and {} more", held.len() - NAMED));
+    }
+    named.join("; ")
+}

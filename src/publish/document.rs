@@ -1,0 +1,258 @@
+//! A Markdown file whose front matter is changed key by key: what is not changed stays as it is
+//! written, byte by byte and in its order.
+
+use ack_store::folder::front_matter::{Header, split};
+
+/// A file in parts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Document {
+    entries: Vec<Entry>,
+    /// What follows the front matter.
+    pub body: String,
+    /// It has front matter that is closed.
+    pub has_header: bool,
+    /// Its lines end as on Windows.
+    is_crlf: bool,
+}
+
+/// A key at the top of the front matter, with all lines of its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    /// In lower case; empty for what comes before the first key.
+    key: String,
+    /// The lines as they are written.
+    raw: String,
+    /// The number of its first line in the file, from 1.
+    line: usize,
+}
+
+impl Document {
+    /// Takes a file apart. Without front matter that is closed, everything is its body.
+    pub fn parse(text: &str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let whole = || Self {
+            body: text.to_owned(),
+            ..Self::default()
+        };
+        let Some(rest) = text
+            .strip_prefix("---\n")
+            .or_else(|| text.strip_prefix("---\r\n"))
+        else {
+            return whole();
+        };
+        let mut document = Self {
+            has_header: true,
+            is_crlf: text.starts_with("---\r\n"),
+            ..Self::default()
+        };
+        let mut position = 0;
+        for (number, line) in (2..).zip(rest.split_inclusive('\n')) {
+            position += line.len();
+            if ["---", "..."].contains(&line.trim_end()) {
+                document.body = rest.get(position..).unwrap_or_default().to_owned();
+                return document;
+            }
+            match (key_of(line), document.entries.last_mut()) {
+                (None, Some(last)) => last.raw.push_str(line),
+                (key, _) => document.entries.push(Entry {
+                    key: key.unwrap_or_default(),
+                    raw: line.to_owned(),
+                    line: number,
+                }),
+            }
+        }
+        whole()
+    }
+
+    /// The keys and their lines, in order.
+    pub fn keys(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.entries
+            .iter()
+            .filter(|entry| !entry.key.is_empty())
+            .map(|entry| (entry.key.as_str(), entry.line))
+    }
+
+    /// The values of the front matter.
+    pub fn header(&self) -> Header {
+        let raw: String = self
+            .entries
+            .iter()
+            .map(|entry| entry.raw.as_str())
+            .collect();
+        split(&format!("---\n{raw}---\n")).0
+    }
+
+    /// Whether it has one of some keys.
+    pub fn has(&self, keys: &[&str]) -> bool {
+        self.keys().any(|(key, _)| keys.contains(&key))
+    }
+
+    /// Sets the value of the first of some keys that is there, or adds the first one. `value` is
+    /// written behind the colon.
+    pub fn set(&mut self, keys: &[&str], value: &str) {
+        let first = keys.first().copied().unwrap_or_default();
+        let known = self
+            .entries
+            .iter_mut()
+            .find(|entry| keys.contains(&entry.key.as_str()));
+        let line_end = if self.is_crlf { "\r\n" } else { "\n" };
+        match known {
+            Some(entry) => {
+                let name = entry.raw.split(':').next().unwrap_or(first).to_owned();
+                // Comments below a value are about what follows.
+                let kept: Vec<&str> = entry.raw.split_inclusive('\n').skip(1).collect();
+                let comments = kept
+                    .iter()
+                    .rev()
+                    .take_while(|line| line.starts_with('#') || line.trim().is_empty())
+                    .count();
+                let below = kept.get(kept.len() - comments..).unwrap_or_default();
+                entry.raw = written(&name, value, line_end) + &below.concat();
+            }
+            None => self.entries.push(Entry {
+                key: first.to_lowercase(),
+                raw: written(first, value, line_end),
+                line: 0,
+            }),
+        }
+        self.has_header = true;
+    }
+
+    /// Removes keys.
+    pub fn remove(&mut self, keys: &[&str]) {
+        self.entries
+            .retain(|entry| !keys.contains(&entry.key.as_str()));
+    }
+
+    /// Takes over the keys of another file that `is_known` does not name.
+    pub fn adopt(&mut self, other: &Self, is_known: impl Fn(&str) -> bool) {
+        for theirs in other.entries.iter().filter(|entry| !is_known(&entry.key)) {
+            let ours = self.entries.iter_mut().find(|ours| ours.key == theirs.key);
+            match ours {
+                Some(ours) => ours.raw.clone_from(&theirs.raw),
+                None => self.entries.push(theirs.clone()),
+            }
+        }
+    }
+
+    /// The file as text.
+    pub fn text(&self) -> String {
+        let line_end = if self.is_crlf { "\r\n" } else { "\n" };
+        let mut text = String::new();
+        if self.has_header {
+            text = format!("---{line_end}");
+            text.extend(self.entries.iter().map(|entry| entry.raw.as_str()));
+            text.push_str("---");
+            text.push_str(line_end);
+        }
+        text + &self.body
+    }
+}
+
+fn written(name: &str, value: &str, line_end: &str) -> String {
+    let space = if value.starts_with('\n') { "" } else { " " };
+    format!("{name}:{space}{value}\n").replace('\n', line_end)
+}
+
+/// The key that begins on a line, in lower case.
+fn key_of(line: &str) -> Option<String> {
+    if line.starts_with([' ', '\t', '#', '-']) {
+        return None;
+    }
+    let (key, rest) = line.split_once(':')?;
+    let is_key =
+        !key.trim().is_empty() && (rest.trim().is_empty() || rest.starts_with([' ', '\t']));
+    is_key.then(|| key.trim().trim_matches(['"', '\'']).to_lowercase())
+}
+
+/// A text as YAML, in quotes where it could be something else.
+pub fn scalar(text: &str) -> String {
+    let is_plain = text.starts_with(|c: char| c.is_alphabetic())
+        && !text.ends_with([' ', ':'])
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || " _-./+@()=,'%".contains(c))
+        && ![
+            "true", "false", "yes", "no", "on", "off", "null", "nan", "y", "n",
+        ]
+        .contains(&text.to_lowercase().as_str());
+    if is_plain {
+        text.to_owned()
+    } else {
+        serde_json::to_string(text).unwrap_or_default()
+    }
+}
+
+/// Texts as a list of YAML.
+pub fn list(texts: &[String]) -> String {
+    texts
+        .iter()
+        .map(|text| format!("\n- {}", scalar(text)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_changed_stays_as_it_is() {
+        let text = "---\n# ours\ntitle:   \"A: b\"   # why\nowner: team-a\ntags:\n- one\n- two\n# about the next\nextra:\n  deep: 1\n---\n\n# A\n";
+        let mut document = Document::parse(text);
+        assert_eq!(document.text(), text);
+        assert_eq!(
+            document.header().text(&["owner"]).as_deref(),
+            Some("team-a")
+        );
+        document.set(&["tags", "keywords"], &list(&["three".to_owned()]));
+        document.set(&["type"], "gotcha");
+        assert_eq!(
+            document.text(),
+            "---\n# ours\ntitle:   \"A: b\"   # why\nowner: team-a\ntags:\n- three\n# about the next\nextra:\n  deep: 1\ntype: gotcha\n---\n\n# A\n"
+        );
+        let windows = text.replace('\n', "\r\n");
+        let mut document = Document::parse(&windows);
+        assert_eq!(document.text(), windows);
+        document.set(&["id"], "x");
+        assert!(document.text().contains("\r\nid: x\r\n---\r\n"));
+        for whole in ["", "text", "---\nopen: 1\n", "# --- \n"] {
+            assert_eq!(Document::parse(whole).text(), whole);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_it_was() {
+        for text in [
+            "plain",
+            "a: b",
+            "- x",
+            "#x",
+            "true",
+            "12",
+            "\"q\"",
+            "it's",
+            "a\nb",
+            "x #y",
+            "[a]",
+            "ä ö",
+            "{a}",
+            "null",
+            "*x",
+            "back\\slash",
+            "2026-01-01",
+            "tab\tx",
+            "~",
+            "ends:",
+            "'q'",
+            "",
+        ] {
+            let texts = [text.to_owned(), "other".to_owned()];
+            let yaml = format!("---\none: {}\nmany:{}\n---\n", scalar(text), list(&texts));
+            let (header, _) = split(&yaml);
+            assert_eq!(header.text(&["one"]).unwrap_or_default(), text, "{yaml}");
+            if !text.is_empty() {
+                assert_eq!(header.list(&["many"]), texts, "{yaml}");
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The files of a folder that memories are published to: which are ours, and how one is written.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use ack_api::memory::Memory;
+use ack_sys::files;
+use tempfile::Builder;
+use walkdir::WalkDir;
+
+use super::note::{Comparison, Origin, Published};
+use super::{Item, Options, Plan, PublishError, Step};
+use crate::scope::Scope;
+
+/// The largest file that is looked at.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+/// The deepest folder that is looked into.
+const MAX_DEPTH: usize = 32;
+/// Read and write for everybody; the process's mask takes away what its owner does not want.
+const NEW_FILE_MODE: u32 = 0o666;
+/// What says of a folder that it is in the format.
+const INDEX_NAME: &str = "index.md";
+const INDEX: &str = "---\nokf_version: \"0.2\"\n---\n\n# Memories\n\nOne file is one memory.\n";
+
+/// What is in a folder.
+#[derive(Debug, Default)]
+struct Present {
+    /// Our files by the ids of their memories.
+    ours: BTreeMap<String, (PathBuf, String, Published)>,
+    /// The names at its top, in lower case.
+    names: HashSet<String>,
+}
+
+impl Present {
+    fn read(scope: &str, folder: &Path) -> Result<Self, PublishError> {
+        let mut present = Self::default();
+        if !folder.exists() {
+            return Ok(present);
+        }
+        let walk = WalkDir::new(folder)
+            .max_depth(MAX_DEPTH)
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name()));
+        for entry in walk {
+            let entry = entry.map_err(|error| PublishError::Io {
+                action: "list",
+                path: folder.to_owned(),
+                source: error.into(),
+            })?;
+            if entry.depth() == 1 {
+                let name = entry.file_name().to_string_lossy().to_lowercase();
+                present.names.insert(name);
+            }
+            let is_markdown = crate::recogniser::tally::is_markdown(entry.path());
+            let Ok(relative) = entry.path().strip_prefix(folder) else {
+                continue;
+            };
+            if !entry.file_type().is_file() || !is_markdown {
+                continue;
+            }
+            // What cannot be read as text was not written by us.
+            let Ok(text) = files::read_text(entry.path(), MAX_FILE_BYTES) else {
+                continue;
+            };
+            if let Some(published) = Published::read(&text).filter(|one| one.scope == scope) {
+                // Of two copies the first one is ours.
+                let id = published.id.clone();
+                present
+                    .ours
+                    .entry(id)
+                    .or_insert((relative.to_owned(), text, published));
+            }
+        }
+        Ok(present)
+    }
+}
+
+fn is_hidden(name: &std::ffi::OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// Plans one file a memory.
+pub(super) fn plan(
+    plan: &mut Plan,
+    scope: &Scope,
+    memories: &[Memory],
+    options: Options,
+) -> Result<(), PublishError> {
+    let mut present = Present::read(&scope.name, &plan.folder)?;
+    if !memories.is_empty() && !present.names.contains(INDEX_NAME) {
+        plan.steps.push(Step {
+            path: INDEX_NAME.into(),
+            before: None,
+            after: Some(INDEX.to_owned()),
+        });
+    }
+    for memory in memories {
+        let source = scope.store.note_text(&memory.id);
+        let origin = Origin {
+            scope: &scope.name,
+            memory,
+            source: source.as_deref(),
+        };
+        let id = memory.id.clone();
+        let Some((path, text, published)) = present.ours.remove(&id) else {
+            let path = PathBuf::from(free_name(&origin, &mut present.names));
+            plan.added.push(Item {
+                path: path.clone(),
+                id,
+            });
+            plan.steps.push(Step {
+                path,
+                before: None,
+                after: Some(origin.render(None)),
+            });
+            continue;
+        };
+        let after = match origin.compare(&published) {
+            Comparison::BothChanged if !options.overwrite => {
+                plan.kept.push(Item { path, id });
+                continue;
+            }
+            Comparison::Same => text.clone(),
+            Comparison::Changed | Comparison::BothChanged => origin.render(Some(&text)),
+        };
+        if after == text {
+            plan.unchanged += 1;
+            continue;
+        }
+        plan.changed.push(Item {
+            path: path.clone(),
+            id,
+        });
+        plan.steps.push(Step {
+            path,
+            before: Some(text),
+            after: Some(after),
+        });
+    }
+    for (id, (path, text, _)) in present.ours {
+        plan.withdrawn.push(Item {
+            path: path.clone(),
+            id,
+        });
+        plan.steps.push(Step {
+            path,
+            before: Some(text),
+            after: None,
+        });
+    }
+    Ok(())
+}
+
+/// A name that nothing at the top of the folder has.
+fn free_name(origin: &Origin<'_>, names: &mut HashSet<String>) -> String {
+    let name = origin.file_name();
+    let stem = name.trim_end_matches(".md");
+    let mut free = name.clone();
+    let mut number = 2;
+    while !names.insert(free.clone()) {
+        free = format!("{stem}-{number}.md");
+        number += 1;
+    }
+    free
+}
+
+/// The folder with every link resolved. What is not there yet is left as it is written.
+pub(super) fn real_path(folder: &Path) -> Result<PathBuf, PublishError> {
+    let io = |source| PublishError::Io {
+        action: "find",
+        path: folder.to_owned(),
+        source,
+    };
+    let absolute = std::path::absolute(folder).map_err(io)?;
+    let there = absolute
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok())
+        .unwrap_or(&absolute);
+    let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
+    if rest.components().any(|part| part == Component::ParentDir) {
+        return Err(io(ErrorKind::NotFound.into()));
+    }
+    let real = there.canonicalize().map_err(io)?;
+    if !real.is_dir() {
+        return Err(io(ErrorKind::NotADirectory.into()));
+    }
+    // Joining an empty path would add a separator.
+    Ok(if rest.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(rest)
+    })
+}
+
+/// Writes, replaces or removes one file, if it is as it was.
+pub(super) fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
+    let path = folder.join(&step.path);
+    let parent = path.parent().unwrap_or(folder);
+    let io = |action| {
+        let path = path.clone();
+        move |source| PublishError::Io {
+            action,
+            path,
+            source,
+        }
+    };
+    fs::create_dir_all(parent).map_err(io("create"))?;
+    // A folder on the way may have become a link.
+    let is_inside = parent.canonicalize().is_ok_and(|real| real == parent);
+    if !is_inside || present(&path).map_err(io("read"))? != step.before {
+        return Err(PublishError::Changed { path });
+    }
+    let Some(after) = &step.after else {
+        return fs::remove_file(&path).map_err(io("remove"));
+    };
+    let mode =
+        fs::symlink_metadata(&path).map_or(NEW_FILE_MODE, |known| known.permissions().mode());
+    let mut file = Builder::new()
+        .prefix(".publish-")
+        .permissions(Permissions::from_mode(mode & 0o777))
+        .tempfile_in(parent)
+        .map_err(io("write"))?;
+    file.write_all(after.as_bytes()).map_err(io("write"))?;
+    if step.before.is_none() {
+        file.persist_noclobber(&path)
+            .map_err(|error| io("write")(error.error))?;
+    } else {
+        file.persist(&path)
+            .map_err(|error| io("write")(error.error))?;
+    }
+    Ok(())
+}
+
+/// What a file holds; `None` if there is none. Links are not followed.
+fn present(path: &Path) -> std::io::Result<Option<String>> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(metadata) if metadata.is_file() => files::read_text(path, u64::MAX >> 1).map(Some),
+        Ok(_) => Err(std::io::Error::other("it is not a file")),
+    }
+}

@@ -1,0 +1,284 @@
+//! A memory as a Markdown file in the Open Knowledge Format, and what that file says of its origin.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use ack_api::memory::Memory;
+use ack_store::folder::Dialect;
+use ack_store::folder::note::{FACTS_HEADING, Note, Standing, read};
+use sha2::{Digest as _, Sha256};
+
+use super::document::{Document, list, scalar};
+
+/// The key that says from which memory a file was written: scope, `/`, id.
+pub const FROM: &str = "published_from";
+/// The key with the digests of the memory and of what was written.
+const DIGEST: &str = "published_digest";
+/// The type of a memory that has none: the format requires one.
+const NO_TYPE: &str = "memory";
+/// How many characters of a title are in a file's name.
+const MAX_SLUG_CHARS: usize = 60;
+/// How much of a digest is kept.
+const DIGEST_BYTES: usize = 16;
+/// The keys that are set by us, each with the other names under which it is read.
+const OURS: [&[&str]; 12] = [
+    &["type", "problem_type"],
+    &["id"],
+    &["title", "name"],
+    &["description", "summary"],
+    &["tags", "keywords"],
+    &["project"],
+    &["files", "resource", "resources"],
+    &["created", "created_at", "date", "generated"],
+    &["verified"],
+    &["status"],
+    &[FROM],
+    &[DIGEST],
+];
+
+/// A memory to publish.
+#[derive(Debug, Clone)]
+pub struct Origin<'a> {
+    /// Its scope.
+    pub scope: &'a str,
+    /// The memory.
+    pub memory: &'a Memory,
+    /// The file that it is read from, if it is one.
+    pub source: Option<&'a str>,
+}
+
+impl Origin<'_> {
+    /// What the file says of where it comes from.
+    pub fn from(&self) -> String {
+        format!("{}/{}", self.scope, self.memory.id)
+    }
+
+    /// A readable name that stays: only small letters, digits and hyphens, with a part made from the
+    /// id, so that no two memories share one, whatever the file system makes equal.
+    pub fn file_name(&self) -> String {
+        let mut slug = String::new();
+        for c in self.memory.title.chars() {
+            if c.is_ascii_alphanumeric() {
+                slug.push(c.to_ascii_lowercase());
+            } else if !slug.is_empty() && !slug.ends_with('-') {
+                slug.push('-');
+            }
+        }
+        slug.truncate(MAX_SLUG_CHARS);
+        let slug = slug.trim_end_matches('-');
+        let slug = if slug.is_empty() { NO_TYPE } else { slug };
+        let id = hex(&Sha256::digest(self.from()));
+        format!("{slug}-{}.md", id.get(..8).unwrap_or_default())
+    }
+
+    /// The digest of what is published.
+    fn digest(&self) -> String {
+        let memory = self.memory;
+        let content = serde_json::json!([
+            self.from(),
+            memory.kind,
+            memory.title,
+            memory.subtitle,
+            memory.facts,
+            memory.concepts,
+            memory.files,
+            memory.narrative,
+            memory.project,
+            memory.reviewed_by,
+            self.source,
+        ]);
+        hex(&Sha256::digest(content.to_string()))
+    }
+
+    /// The file's text. `existing` is what it holds now: its other keys, their order and their
+    /// comments stay.
+    pub fn render(&self, existing: Option<&str>) -> String {
+        let memory = self.memory;
+        let base = existing.or(self.source);
+        let mut document = Document::parse(base.unwrap_or_default());
+        if let (Some(_), Some(source)) = (existing, self.source) {
+            document.adopt(&Document::parse(source), |key| {
+                OURS.iter().any(|names| names.contains(&key))
+            });
+        }
+        let known = base.map(read_note).unwrap_or_default();
+        let kind = memory.kind.as_deref().unwrap_or(NO_TYPE);
+        set_text(&mut document, OURS[0], known.kind.as_deref(), Some(kind));
+        set_text(
+            &mut document,
+            OURS[1],
+            known.declared.as_deref(),
+            Some(&memory.id),
+        );
+        let title = base.map(|_| known.title.as_str());
+        set_text(&mut document, OURS[2], title, Some(&memory.title));
+        set_text(
+            &mut document,
+            OURS[3],
+            known.subtitle.as_deref(),
+            memory.subtitle.as_deref(),
+        );
+        set_list(&mut document, OURS[4], &known.tags, &memory.concepts);
+        set_text(
+            &mut document,
+            OURS[5],
+            known.project.as_deref(),
+            memory.project.as_deref(),
+        );
+        set_list(&mut document, OURS[6], &known.files, &memory.files);
+        if let Some(created) = memory.created_at
+            && !document.has(OURS[7])
+        {
+            document.set(OURS[7], &scalar(&ack_api::time::show(created)));
+        }
+        if let Some(by) = &memory.reviewed_by
+            && !document.has(OURS[8])
+        {
+            let mut verified = format!("\n- by: {}", scalar(by));
+            if let Some(at) = memory.reviewed_at {
+                let _ = write!(verified, "\n  at: {}", scalar(&ack_api::time::show(at)));
+            }
+            document.set(OURS[8], &verified);
+        }
+        if !document.has(OURS[9]) || !matches!(known.standing, Standing::Plain | Standing::Promoted)
+        {
+            document.set(OURS[9], "stable");
+        }
+        let narrative = memory.narrative.as_deref().unwrap_or_default().trim();
+        if base.is_none() || known.text.trim() != narrative || known.facts != memory.facts {
+            document.body = body(memory);
+        }
+        document.set(&[FROM], &scalar(&self.from()));
+        let written = digest_of(&document.text());
+        document.set(&[DIGEST], &format!("{}-{written}", self.digest()));
+        document.text()
+    }
+
+    /// What a file that was published says about this memory.
+    pub fn compare(&self, published: &Published) -> Comparison {
+        if published.of_memory == self.digest() {
+            Comparison::Same
+        } else if published.of_text == published.as_written {
+            Comparison::Changed
+        } else {
+            Comparison::BothChanged
+        }
+    }
+}
+
+/// How a memory and its file differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// The memory is the one that was published, whatever people did to the file.
+    Same,
+    /// The memory changed.
+    Changed,
+    /// The memory changed, and somebody edited the file.
+    BothChanged,
+}
+
+/// A file that says that it was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The scope it comes from.
+    pub scope: String,
+    /// The memory's id there.
+    pub id: String,
+    of_memory: String,
+    as_written: String,
+    of_text: String,
+}
+
+impl Published {
+    /// Reads a file; `None` if it was not published. A copy that somebody gave another id was not.
+    pub fn read(text: &str) -> Option<Self> {
+        let document = Document::parse(text);
+        let header = document.header();
+        let from = header.text(&[FROM])?;
+        let (scope, id) = from.split_once('/')?;
+        if header.text(&["id"]).as_deref() != Some(id) {
+            return None;
+        }
+        let digest = header.text(&[DIGEST]).unwrap_or_default();
+        let (of_memory, as_written) = digest.split_once('-').unwrap_or_default();
+        Some(Self {
+            scope: scope.to_owned(),
+            id: id.to_owned(),
+            of_memory: of_memory.to_owned(),
+            as_written: as_written.to_owned(),
+            of_text: digest_of(text),
+        })
+    }
+}
+
+/// The digest of what a memory is made of, as a file says it.
+fn digest_of(text: &str) -> String {
+    let note = read_note(text);
+    let content = serde_json::json!([
+        note.kind,
+        note.title,
+        note.subtitle,
+        note.facts,
+        note.tags,
+        note.files,
+        note.text,
+        note.project,
+    ]);
+    hex(&Sha256::digest(content.to_string()))
+}
+
+/// What is read from a file when it is served.
+pub fn read_note(text: &str) -> Note {
+    let path = Path::new("note.md");
+    let notes = read(
+        Dialect::Markdown,
+        path,
+        text.as_bytes(),
+        SystemTime::UNIX_EPOCH,
+    );
+    notes.into_iter().next().unwrap_or_default()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut hex = String::new();
+    for byte in bytes.iter().take(DIGEST_BYTES) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+fn set_text(document: &mut Document, keys: &[&str], known: Option<&str>, wanted: Option<&str>) {
+    match wanted {
+        _ if known == wanted => {}
+        Some(wanted) => document.set(keys, &scalar(wanted)),
+        None => document.remove(keys),
+    }
+}
+
+fn set_list(document: &mut Document, keys: &[&str], known: &[String], wanted: &[String]) {
+    if known == wanted {
+        return;
+    }
+    if wanted.is_empty() {
+        document.remove(keys);
+    } else {
+        document.set(keys, &list(wanted));
+    }
+}
+
+/// The text below the front matter.
+fn body(memory: &Memory) -> String {
+    let mut body = format!("\n# {}\n", memory.title);
+    if let Some(narrative) = &memory.narrative {
+        let _ = write!(body, "\n{}\n", narrative.trim());
+    }
+    if !memory.facts.is_empty() {
+        let _ = write!(body, "\n{FACTS_HEADING}\n\n");
+        for fact in &memory.facts {
+            let fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
+            let _ = writeln!(body, "- [fact] {fact}");
+        }
+    }
+    body
+}

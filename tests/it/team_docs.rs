@@ -1,0 +1,180 @@
+//! docs/teams.md: its ten commands are run as they stand there, by an author and a colleague with two clones, and the
+//! command of its workflow is run on what they made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::changes::git;
+
+/// The block after a mark.
+fn block(mark: &str) -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/teams.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, rest) = page.split_once(&format!("<!-- {mark} -->")).unwrap();
+    let (_, rest) = rest.split_once("```").unwrap();
+    let (_, rest) = rest.split_once('\n').unwrap();
+    rest.split_once("\n```").unwrap().0.to_owned()
+}
+
+/// Somebody with a home and a clone.
+struct Person {
+    home: PathBuf,
+    clone: PathBuf,
+}
+
+impl Person {
+    fn new(folder: &Path, name: &str, remote: &Path) -> Self {
+        let home = folder.join(name);
+        fs::create_dir_all(home.join(".ack-mem")).unwrap();
+        let clone = home.join("project");
+        git(
+            &home,
+            &["clone", "-q", &remote.display().to_string(), "project"],
+        );
+        for (key, value) in [("user.name", name), ("user.email", "x@example.org")] {
+            git(&clone, &["config", key, value]);
+        }
+        // Decisions are made at a terminal, or by whoever has the owner's token.
+        fs::write(
+            home.join(".ack-mem/curator-token"),
+            "a-token-of-the-owner\n",
+        )
+        .unwrap();
+        Self { home, clone }
+    }
+
+    /// Runs a line as a shell would, with this build as `ack-memory`.
+    fn run(&self, line: &str) -> Output {
+        let program = Path::new(env!("CARGO_BIN_EXE_ack-memory"));
+        let path = format!(
+            "{}:{}",
+            program.parent().unwrap().display(),
+            std::env::var("PATH").unwrap()
+        );
+        Command::new("sh")
+            .args(["-c", line])
+            .current_dir(&self.clone)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", &self.home)
+            .env("USER", "ana")
+            .env("ACK_MEM_CURATOR_TOKEN", "a-token-of-the-owner")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn runs(&self, line: &str) -> String {
+        let done = self.run(line);
+        let out = String::from_utf8(done.stdout).unwrap();
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{line}\n{out}{err}");
+        out
+    }
+}
+
+#[test]
+fn ten_commands_lead_from_the_first_memory_to_everybodys_agents() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = folder.path().join("remote.git");
+    git(folder.path(), &["init", "-q", "--bare", "remote.git"]);
+    let ana = Person::new(folder.path(), "ana", &remote);
+    git(
+        &ana.clone,
+        &["commit", "-q", "--allow-empty", "-m", "first"],
+    );
+    git(&ana.clone, &["push", "-q", "origin", "HEAD:main"]);
+    let ben = Person::new(folder.path(), "ben", &remote);
+    fs::write(
+        ana.clone.join("lesson.jsonl"),
+        block("file: lesson.jsonl") + "\n",
+    )
+    .unwrap();
+    let author = block("run: author");
+    let everybody = block("run: everybody");
+    let lines: Vec<&str> = author.lines().chain(everybody.lines()).collect();
+    assert_eq!(lines.len(), 10, "{lines:?}");
+    for line in author.lines() {
+        ana.runs(line);
+    }
+    let check = block("workflow");
+    let check = check
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("run: ~/ack-memory/bin/"))
+        .unwrap()
+        .to_owned();
+    let checked = ana.runs(&check);
+    assert_eq!(checked, "1 memory in 1 file: 0 errors, 0 warnings\n");
+    // The pull request is merged where the remote is.
+    let fetch = ben.runs("git fetch -q && git branch -r --list '*memory-mine'");
+    assert!(fetch.contains("origin/memory-mine"), "{fetch}");
+    git(
+        &remote,
+        &["update-ref", "refs/heads/main", "refs/heads/memory-mine"],
+    );
+    let mut last = String::new();
+    for line in everybody.lines() {
+        last = ben.runs(line);
+    }
+    assert!(last.contains("Exit code 137 in CI"), "{last}");
+    assert!(!ben.clone.join("docs").exists(), "nothing was checked out");
+    // A secret in the next pull request is seen there, at its line.
+    let note = fs::read_dir(ana.clone.join("docs/memory"))
+        .unwrap()
+        .flatten();
+    let note = note
+        .map(|entry| entry.path())
+        .find(|path| !path.ends_with("index.md"))
+        .unwrap();
+    let text = fs::read_to_string(&note).unwrap();
+    fs::write(&note, text + "\npassword = hunter2hunter2\n").unwrap();
+    let failed = ana.run(&check);
+    assert_eq!(failed.status.code(), Some(1));
+    let out = String::from_utf8(failed.stdout).unwrap();
+    assert!(
+        out.starts_with("::error file=docs/memory/exit-code-137"),
+        "{out}"
+    );
+    // Withdrawn by its author, merged, gone for everybody.
+    ana.runs("git checkout -q -- docs && ack-memory reject ci-137 --scope mine");
+    ana.runs("ack-memory publish mine --to-folder docs/memory --yes && git commit -qam withdrawn && git push -q");
+    ben.runs("ack-memory query 'exit code 137' --exit-code");
+    git(
+        &remote,
+        &["update-ref", "refs/heads/main", "refs/heads/memory-mine"],
+    );
+    ben.runs("git fetch -q");
+    let gone: Value =
+        serde_json::from_str(&ben.runs("ack-memory query 'exit code 137' --json")).unwrap();
+    assert_eq!(
+        gone["results"].as_array().map(Vec::len),
+        Some(0),
+        "{gone:#}"
+    );
+}
+
+#[test]
+fn the_workflow_installs_and_runs_the_check_and_nothing_else_gets_rights() {
+    let workflow = block("workflow");
+    for line in [
+        "  contents: read",
+        "persist-credentials: false",
+        "cargo install --path .ack-memory --no-default-features --locked --root ~/ack-memory",
+        "run: ~/ack-memory/bin/ack-memory check docs/memory --format github",
+    ] {
+        assert!(workflow.contains(line), "{line}");
+    }
+    assert!(
+        !workflow.contains("secrets.") && !workflow.contains(": write"),
+        "{workflow}"
+    );
+    // It is YAML as far as our own reader of settings goes: two spaces a level, no tab.
+    for line in workflow.lines() {
+        let indent = line.len() - line.trim_start().len();
+        assert!(indent % 2 == 0 && !line.contains('\t'), "{line}");
+    }
+}
