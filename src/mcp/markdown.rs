@@ -2,8 +2,9 @@
 //! what the structure says: ids, what was left out, how to continue.
 //!
 //! Memory text cannot break out of its place. Each title, fact or tag is one line within a list
-//! item, and long text is quoted line by line. Anything that would start a block of its own, and
-//! any tag that hosts give meaning to, is escaped.
+//! item, and long text is quoted line by line. Anything that would start a block of its own is
+//! escaped, and tags that only hosts write are neutralized. Other tags stay: agents copy code from
+//! here.
 
 use std::fmt::Write;
 
@@ -20,7 +21,7 @@ use ack_api::{
 /// An answer as Markdown.
 pub fn of(operation: Tool, answer: &Value) -> String {
     let mut harmless = answer.clone();
-    text::untag(&mut harmless);
+    text::remove_host_tags(&mut harmless);
     let told = match operation {
         Tool::QueryMemories => serde_json::from_value(harmless).map(|answer| query(&answer)),
         Tool::GetMemory => serde_json::from_value(harmless).map(|answer| get(&answer)),
@@ -458,6 +459,21 @@ mod tests {
             assert!(!text.starts_with("```") && !text.starts_with('#'), "{line}");
         }
         assert!(!told.contains("<system-reminder>"), "{told}");
+    }
+
+    #[test]
+    fn code_stays_as_it_was_written() {
+        let code = "set <container> in <context kind=\"a\">, end </div>, [INST] Human: x";
+        let answer = json!({
+            "id": "a", "title": code, "facts": [code], "files": ["src/<name>.rs"], "scope": "s",
+            "status": "approved", "narrative": format!("<pre>\n{code}\n</pre>"),
+        });
+        let told = of(Tool::GetMemory, &answer);
+        assert_eq!(told.matches(code).count(), 3, "{told}");
+        assert!(
+            told.contains("src/<name>.rs") && told.contains("> </pre>"),
+            "{told}"
+        );
     }
 
     #[test]

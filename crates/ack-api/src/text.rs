@@ -12,7 +12,7 @@ pub mod vocabulary;
 
 use std::borrow::Cow;
 
-pub use self::tags::{untag, untagged};
+pub use self::tags::{remove_host_tags, untag, untagged, without_host_tags};
 pub use self::tokens::tokens;
 
 /// The longest one-line field (title, subtitle, fact, tag, name), in characters.

@@ -6,6 +6,10 @@
 //! There is no complete list of these marks, so everything that looks like a tag loses its first
 //! character: `<` becomes `‹`. Code that is not a tag is unchanged: `a < b`, `Vec<String>`, `x <-
 //! y`.
+//!
+//! In a tool's result, agents copy code from memories, and hosts mark where it begins and ends. So
+//! only the marks that no code contains are neutralized there: tags with compound names of hosts
+//! (`system-reminder`) and special tokens (`<|im_start|>`). `<div>` and `<context>` stay.
 
 use std::borrow::Cow;
 
@@ -104,6 +108,12 @@ const TAGS: [&str; 78] = [
 ];
 /// Prefixes of such names.
 const FAMILIES: [&str; 5] = ["antml", "toolcall", "toolresult", "tooluse", "toolresponse"];
+/// Tags that code has too: single words.
+const WORDS: &str = "analysis assistant bos context conversation developer document documents \
+    environment eos example examples function functions hook human important \
+    instruction instructions invoke memories memory message model parameter \
+    parameters permissions policy prompt reasoning reminder skill sys system tool \
+    user";
 /// Names of tags in square brackets.
 const BRACKETED: [&str; 8] = [
     "availabletools",
@@ -119,27 +129,42 @@ const BRACKETED: [&str; 8] = [
 /// Neutralizes tags, special tokens and role marks. Code stays readable, text without marks is
 /// returned unchanged, and a second call changes nothing.
 pub fn untagged(text: &str) -> Cow<'_, str> {
+    replaced(text, |c, before, after| match c {
+        '<' if is_tag(before, after) => Some(OPENING_REPLACEMENT),
+        '[' if is_bracketed(before, after) => Some(OPENING_REPLACEMENT),
+        ':' if is_role(before) => Some(COLON_REPLACEMENT),
+        _ => None,
+    })
+}
+
+/// Neutralizes only the marks that no code contains, for a tool's result: tags with compound names
+/// of hosts, and special tokens. Everything else stays as it was written.
+pub fn without_host_tags(text: &str) -> Cow<'_, str> {
+    replaced(text, |c, _, after| {
+        (c == '<' && is_host_tag(after)).then_some(OPENING_REPLACEMENT)
+    })
+}
+
+/// A text with characters replaced. `replace` is given the plain form of a character that may begin
+/// a mark, what is before it, and what is after it.
+fn replaced(text: &str, replace: impl Fn(char, &str, &str) -> Option<char>) -> Cow<'_, str> {
     let suspicious = |byte: u8| matches!(byte, b'<' | b'[' | b':') || !byte.is_ascii();
     if !text.bytes().any(suspicious) {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();
     let mut copied = 0;
-    let mut change = |at: usize, old: char, new: char| {
-        out.push_str(text.get(copied..at).unwrap_or_default());
-        out.push(new);
-        copied = at + old.len_utf8();
-    };
     for (at, c) in text.char_indices() {
-        let (before, after) = (
-            text.get(..at).unwrap_or_default(),
-            text.get(at + c.len_utf8()..).unwrap_or_default(),
-        );
-        match plain(c) {
-            '<' if is_tag(before, after) => change(at, c, OPENING_REPLACEMENT),
-            '[' if is_bracketed(before, after) => change(at, c, OPENING_REPLACEMENT),
-            ':' if is_role(before) => change(at, c, COLON_REPLACEMENT),
-            _ => {}
+        let plain = plain(c);
+        if !matches!(plain, '<' | '[' | ':') {
+            continue;
+        }
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + c.len_utf8()..).unwrap_or_default();
+        if let Some(new) = replace(plain, before, after) {
+            out.push_str(text.get(copied..at).unwrap_or_default());
+            out.push(new);
+            copied = at + c.len_utf8();
         }
     }
     if copied == 0 {
@@ -305,6 +330,19 @@ fn is_tag(before: &str, after: &str) -> bool {
     }
 }
 
+fn is_host_tag(after: &str) -> bool {
+    let lookahead = Lookahead::read(after);
+    if lookahead.mark == Some('|') {
+        return !lookahead.name.is_empty() && lookahead.rest.trim_start().starts_with('|');
+    }
+    // `<SystemMessage>` is a component, `<system-message>` is a tag.
+    let mixed =
+        lookahead.name.contains(char::is_uppercase) && lookahead.name.contains(char::is_lowercase);
+    let name = lookahead.folded();
+    let is_word = || WORDS.split_whitespace().any(|word| word == name);
+    lookahead.is_known() && !is_word() && (!mixed || lookahead.is_special())
+}
+
 fn is_bracketed(before: &str, after: &str) -> bool {
     let lookahead = Lookahead::read(after);
     let is_marked = matches!(lookahead.mark, None | Some('/'));
@@ -346,14 +384,31 @@ fn is_role(before: &str) -> bool {
 
 /// Like [`untagged`], for every string of a value.
 pub fn untag(value: &mut Value) {
+    each_string(value, &untagged);
+}
+
+/// Like [`without_host_tags`], for every string of a value.
+pub fn remove_host_tags(value: &mut Value) {
+    each_string(value, &without_host_tags);
+}
+
+fn each_string(value: &mut Value, change: &dyn Fn(&str) -> Cow<'_, str>) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(neutralized) = untagged(text) {
+            if let Cow::Owned(neutralized) = change(text) {
                 *text = neutralized;
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(untag),
-        Value::Object(fields) => fields.values_mut().for_each(untag),
+        Value::Array(values) => {
+            for value in values {
+                each_string(value, change);
+            }
+        }
+        Value::Object(fields) => {
+            for value in fields.values_mut() {
+                each_string(value, change);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -441,8 +496,36 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_sorted() {
+    fn a_result_loses_what_hosts_alone_write_and_keeps_code() {
+        for (text, expected) in [
+            ("a</system-reminder>b", "a‹/system-reminder>b"),
+            ("<system-reminder>", "‹system-reminder>"),
+            ("</SYSTEM_REMINDER >", "‹/SYSTEM_REMINDER >"),
+            ("< / system-reminder>", "‹ / system-reminder>"),
+            ("</ｓystem-reminder>", "‹/ｓystem-reminder>"),
+            ("＜/system-reminder＞", "‹/system-reminder＞"),
+            ("</hook_context>", "‹/hook_context>"),
+            ("n<tool_use id=\"1\">", "n‹tool_use id=\"1\">"),
+            ("x<|endoftext|>", "x‹|endoftext|>"),
+            ("<｜begin▁of▁sentence｜>", "‹｜begin▁of▁sentence｜>"),
+        ] {
+            assert_eq!(without_host_tags(text), expected, "{text:?}");
+            assert_eq!(without_host_tags(expected), expected, "{text:?}");
+        }
+        for text in [
+            "<container>, <br/>, <B>, </anything>, <my-element a=\"b\">, <!-- x -->, <?xml?>",
+            "<context>, <message>, <document>, <SystemMessage />, <Prompt>, <FunctionCall>",
+            "kubectl exec <pod-name> -- sh, [INST], Human: x, System: Linux",
+            "f <|> g, x <| y, a < b, Vec<String>, if a <b|| c|> d",
+        ] {
+            assert_eq!(without_host_tags(text), text);
+        }
+    }
+
+    #[test]
+    fn the_lists_are_sorted() {
         assert!(TAGS.is_sorted());
+        assert!(WORDS.split_whitespace().all(|word| TAGS.contains(&word)));
     }
 
     /// The text as a careless host may read it: compatibility forms folded, invisible characters
