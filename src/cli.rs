@@ -86,6 +86,7 @@ pub fn run() -> ExitCode {
     };
     let json = cli.global.json;
     settle_colours(cli.global.color);
+    progress::settle(&cli.global);
     if !json && !cli.global.quiet && !matches!(cli.command, Command::Hook(_)) {
         for old in &cli.global.old {
             write_err(&format!("hint: {old}\n"));
@@ -231,18 +232,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             Some(command) => scopes::run(&config(&cli.global)?, &command, json),
             None => {
                 let service = Closing(Service::for_the_process(config(&cli.global)?));
-                print(
-                    &all_scopes(service.0, args.scope)?,
-                    &cli.global,
-                    render::scopes,
-                )
+                let all = progress::while_reading(|| all_scopes(service.0, args.scope))?;
+                print(&all, &cli.global, render::scopes)
             }
         },
         Command::Context(args) => {
             let service = Closing(Service::for_the_process(config(&cli.global)?));
-            let answer = progress::while_reading(&cli.global, || {
-                service.0.get_context(&context_request(&args))
-            });
+            let answer = progress::while_reading(|| service.0.get_context(&context_request(&args)));
             let answer = harmless(answer?);
             let memories = answer.recent_memories.iter();
             let memories = memories.chain(&answer.cross_project_learnings);

@@ -127,6 +127,14 @@ pub enum MaxStatus {
 }
 
 impl MaxStatus {
+    /// The word in `config.toml`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::All => "all",
+        }
+    }
+
     /// What of a filter is left for a caller; agents alone are bound. `None` where nothing is.
     pub const fn allowed(self, by_agent: bool, asked: StatusFilter) -> Option<StatusFilter> {
         match (self, asked) {

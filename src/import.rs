@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use self::line::Row;
 use self::write::Target;
+use ack_api::number::{count, verb};
 use ack_api::{Diagnostic, ErrorCode};
 use ack_store::StoreError;
 use ack_store::hint::{io_hint, sqlite_hint};
@@ -26,7 +27,11 @@ const LONGEST_LINE: usize = 8 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Lines were refused.
-    #[error("{refused} of {lines} lines were refused, so nothing was imported")]
+    #[error(
+        "{refused} of {} {} refused, so nothing was imported",
+        count(*lines as u64, "line"),
+        verb(*refused as u64, "was", "were")
+    )]
     Refused {
         /// How many.
         refused: usize,

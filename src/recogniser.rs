@@ -13,6 +13,7 @@ pub mod tally;
 
 use std::path::{Path, PathBuf};
 
+use ack_api::number::count;
 use serde::Serialize;
 
 pub use self::places::Places;
@@ -161,8 +162,7 @@ impl Found {
     /// Its count in words: `756 memories`, or why there is none.
     pub fn count(&self) -> String {
         match (self.memories, &self.problem) {
-            (Some(1), _) => "1 memory".to_owned(),
-            (Some(count), _) => format!("{count} memories"),
+            (Some(memories), _) => count(memories, "memory"),
             (None, Some(problem)) => format!("not counted: {problem}"),
             (None, None) => "not counted".to_owned(),
         }

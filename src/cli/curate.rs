@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs, UndoArgs};
 use super::render::count;
-use super::{prompt, write_err, write_plain};
+use super::{progress, prompt, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, by_id, queue};
@@ -133,12 +133,13 @@ fn decide_until(
             "ids, or --type, --project, --tag, --session or --waiting to choose among those that wait",
         ));
     }
-    let candidates = if by_filter {
-        queue(&scopes, &filter, caller.now)?.waiting
-    } else {
+    let candidates = progress::while_reading(|| {
+        if by_filter {
+            return Ok(queue(&scopes, &filter, caller.now)?.waiting);
+        }
         let found = args.ids.iter().map(|id| by_id(&scopes, id));
-        found.collect::<Result<Vec<_>, _>>()?
-    };
+        found.collect::<Result<Vec<_>, _>>()
+    })?;
     if candidates.is_empty() {
         return Err(CliError::invalid(
             "the selection",
@@ -178,7 +179,8 @@ fn replace(
     args: &DecideArgs,
 ) -> Result<(), CliError> {
     let scopes = caller.scopes(args.scope.as_deref())?;
-    let (gone, stays) = (by_id(&scopes, id)?, by_id(&scopes, into)?);
+    let (gone, stays) = progress::while_reading(|| (by_id(&scopes, id), by_id(&scopes, into)));
+    let (gone, stays) = (gone?, stays?);
     let sitting = prepare(caller, args)?;
     let decisions = sitting.replacement(&gone, &stays, verdict)?;
     carry_out(caller, &sitting, &[(&gone, decisions)], args.dry_run)
@@ -192,7 +194,8 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     } else {
         caller.sitting(None)?
     };
-    let undo = undo::prepare(&scopes, args.batch.as_deref(), &sitting)?;
+    let batch = args.batch.as_deref();
+    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &sitting))?;
     let mut written = 0;
     for (scope, decisions) in &undo.decisions {
         written += decisions.len();

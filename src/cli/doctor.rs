@@ -63,7 +63,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         let info = serde_json::to_value(info).unwrap_or_default();
         (info, layout.unwrap_or_default())
     };
-    let scopes = progress::while_reading(global, || {
+    let scopes = progress::while_reading(|| {
         let scopes = discovery.scopes.iter().map(|scope| {
             let (info, layout) = read(scope);
             (scope.as_ref(), info, layout)
@@ -84,7 +84,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         config,
     };
     let mut findings = checks::settings(&report);
-    findings.extend(checks::scopes(&report));
+    findings.extend(checks::scopes(&report, &Screen::of_output()));
     if let (Ok(places), Ok(installed)) =
         (connect::places(config, false), connect::installed(config))
     {

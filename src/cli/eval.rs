@@ -3,11 +3,13 @@
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
+use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::EvalArgs;
+use super::render::{count, grouped, verb};
 use super::write_out;
 use crate::cli::error::CliError;
 use crate::config::Config;
@@ -25,9 +27,12 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
     let queries = parse(BufReader::new(file))?;
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
     let service = super::Closing(Service::for_the_process(config));
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} questions, {eta} left");
+    let style =
+        ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} questions, {eta} left");
     let bar = ProgressBar::new((queries.len() * modes.len()) as u64)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    // The first question reads the stores.
+    bar.enable_steady_tick(Duration::from_millis(200));
     let report = run(service.0, &queries, &modes, &mut || bar.inc(1));
     bar.finish_and_clear();
     let report = report?;
@@ -62,7 +67,7 @@ fn render(report: &Report) -> String {
         let lost: Vec<String> = mode
             .lost
             .iter()
-            .map(|(stage, count)| format!("{count} {}", word(stage)))
+            .map(|(stage, lost)| format!("{} {}", grouped(*lost), word(stage)))
             .collect();
         let lost = if lost.is_empty() {
             "none".to_owned()
@@ -78,12 +83,14 @@ fn render(report: &Report) -> String {
         if mode.all.unanswerable > 0 {
             let _ = writeln!(
                 out,
-                "  {} questions without an answer got {:.1} results each",
-                mode.all.unanswerable, mode.all.noise
+                "  {} without an answer got {:.1} results{}",
+                count(mode.all.unanswerable, "question"),
+                mode.all.noise,
+                verb(mode.all.unanswerable, "", " each")
             );
         }
         if mode.leaks > 0 {
-            let _ = writeln!(out, "  {} forbidden results", mode.leaks);
+            let _ = writeln!(out, "  {}", count(mode.leaks, "forbidden result"));
         }
     }
     out

@@ -21,7 +21,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let last = Memory::of(&config).and_then(|memory| memory.last(Timestamp::now()));
     let service = Closing(Service::for_the_process(config));
     let mut request = request(args);
-    let answer = progress::while_reading(global, || {
+    let answer = progress::while_reading(|| {
         let mut ids = Vec::with_capacity(args.ids.len());
         for typed in &args.ids {
             ids.push(meant(typed, &mut request, last.as_ref(), service.0)?);

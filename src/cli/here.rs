@@ -19,7 +19,7 @@ pub fn run(global: &Global) -> Result<(), CliError> {
     let (connected, others) = clients(&config);
     let service = Closing(Service::for_the_process(config));
     let config = &service.0.config;
-    let scopes = match progress::while_reading(global, || all_scopes(service.0, None)) {
+    let scopes = match progress::while_reading(|| all_scopes(service.0, None)) {
         Ok(scopes) => scopes,
         Err(CliError::Request(error)) if nothing_there(&error) => ListScopesResponse::default(),
         Err(error) => return Err(error),

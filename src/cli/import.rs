@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::ImportArgs;
+use super::render::{count, grouped, verb};
 use super::{write_err, write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
@@ -81,7 +82,7 @@ pub fn run(
     };
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     if let Ok(style) = ProgressStyle::with_template(
-        "{spinner} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+        "{spinner} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
     ) {
         bar.set_style(style);
     }
@@ -114,13 +115,17 @@ pub fn run(
     if json {
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
     }
-    let would = if args.dry_run { "would be " } else { "" };
+    let (added, refused) = (report.added as u64, report.refused.len() as u64);
+    let done = match (args.dry_run, added) {
+        (true, _) => "would be",
+        (false, added) => verb(added, "was", "were"),
+    };
     write_plain(&format!(
-        "{would}added: {}, replaced: {}, unchanged: {}, lines refused: {}\n{}\n",
-        report.added,
-        report.updated,
-        report.unchanged,
-        report.refused.len(),
+        "{} {done} added, {} replaced, {} unchanged; {} refused\n{}\n",
+        count(added, "memory"),
+        grouped(report.updated as u64),
+        grouped(report.unchanged as u64),
+        count(refused, "line"),
         report.path.display()
     ))
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::args::IndexArgs;
+use super::render::{count, grouped, verb};
 use super::{write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::Config;
@@ -98,9 +99,11 @@ fn one(
         .into());
     }
     let bar = ProgressBar::no_length();
-    let style =
-        ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} rows, {per_sec}, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let style = ProgressStyle::with_template(
+        "{msg} {bar:30} {human_pos} of {human_len} rows, {rate}, {eta} left",
+    );
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.with_key("rate", rate));
     bar.set_message(scope.name.clone());
     bar.enable_steady_tick(Duration::from_millis(200));
     let options = Options {
@@ -147,13 +150,30 @@ fn load(_folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
 }
 
 fn account(report: &Report, dry_run: bool) -> String {
-    let done = if dry_run { "would be" } else { "were" };
+    let done = match dry_run {
+        true => "would be",
+        false => verb(report.added as u64, "was", "were"),
+    };
     let anew = report
         .anew
         .as_ref()
         .map_or_else(String::new, |why| format!("; rebuilt: {why}"));
     format!(
-        "{}: {} rows {done} added, {} removed, {} were there already{anew}\n",
-        report.scope, report.added, report.removed, report.kept
+        "{}: {} {done} added, {} removed, {} {} there already{anew}\n",
+        report.scope,
+        count(report.added as u64, "row"),
+        grouped(report.removed as u64),
+        grouped(report.kept as u64),
+        verb(report.kept as u64, "was", "were")
     )
+}
+
+/// Rows a second, without a fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is neither negative nor larger than a number of rows"
+)]
+fn rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    let _ = write!(out, "{} rows/s", grouped(state.per_sec().round() as u64));
 }

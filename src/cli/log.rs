@@ -9,6 +9,7 @@ use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
 use ack_api::memory::Visibility;
+use ack_api::number::{count, verb};
 use ack_api::text;
 use ack_api::time;
 use ack_search::encoder::Encoder;
@@ -61,8 +62,10 @@ pub fn served(service: &Service, offer: &Offer) {
         .count();
     let passed_over = discovery.passed_over.len();
     say(&format!(
-        "{} scopes, {private} of them private; {passed_over} entries of the folder are none",
-        scopes.len()
+        "{}, {private} of them private; {} of the folder {} none",
+        count(scopes.len() as u64, "scope"),
+        count(passed_over as u64, "entry"),
+        verb(passed_over as u64, "is", "are")
     ));
     let own = match current(&service.config, &scopes, &service.config.project.value) {
         Ok(current) => match (&current.scope, &current.rule) {

@@ -17,7 +17,7 @@ pub fn stores(config: &Config) -> Vec<Found> {
         .map(|dirs| dirs.data_local_dir().to_owned());
     let settings = folders.map(|dirs| dirs.config_dir().to_owned());
     let project = super::connect::repository(config);
-    survey(&Places {
+    let places = Places {
         data: data.unwrap_or_else(|| home.join(".local/share")),
         settings: settings.unwrap_or_else(|| home.join(".config")),
         // A home folder is no project: it is never walked.
@@ -26,7 +26,8 @@ pub fn stores(config: &Config) -> Vec<Found> {
         root: config.root.value.clone(),
         home,
         variable: &variable,
-    })
+    };
+    super::progress::saying("looking for stores", || survey(&places))
 }
 
 fn variable(name: &str) -> Option<OsString> {

@@ -41,7 +41,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         request.detail = recall.long.then_some(Detail::Full);
     }
     let service = Closing(Service::for_the_process(config));
-    let answer = progress::while_reading(global, || {
+    let answer = progress::while_reading(|| {
         for id in [&mut request.like, &mut request.expect]
             .into_iter()
             .flatten()

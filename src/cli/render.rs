@@ -9,7 +9,8 @@ mod layout;
 mod query;
 mod scopes;
 
-pub use age::{count, grouped};
+pub use ack_api::number::{count, grouped, verb};
+pub use age::day;
 pub use context::context;
 pub use get::get;
 pub use layout::{Marks, block, paint};

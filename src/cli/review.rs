@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::args::ReviewArgs;
 use super::curate::{Caller, print_json, report};
-use super::{write_err, write_plain};
+use super::{progress, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::find::Filter;
 use crate::desk::Desk;
@@ -45,7 +45,8 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         tag: args.tag,
         session: None,
     };
-    let desk = Desk::open(&scopes, &filter, service, caller.now)?;
+    let open = || Desk::open(&scopes, &filter, service, caller.now);
+    let desk = progress::while_reading(open)?;
     if args.list || caller.json {
         return list(caller, &desk);
     }

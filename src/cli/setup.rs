@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{EntryArgs, SetupArgs};
 use super::connect::{Planned, installed};
+use super::render::count;
 use super::scopes::discover::{free_name, line, shown, told};
 use super::scopes::offer::{self, Answer};
 use super::{machine, prompt, write_err, write_out, write_plain};
@@ -267,10 +268,7 @@ impl Setup<'_> {
         };
         let all = if hit.approved { "" } else { " --all" };
         let command = format!("ack-memory query {}{all}", hit.word);
-        let found = match hit.total {
-            1 => "1 memory".to_owned(),
-            total => format!("{total} memories"),
-        };
+        let found = count(hit.total, "memory");
         self.say(&format!(
             "  {command}\n    {found}, the best in scope `{}`: {}\n",
             hit.scope, hit.title

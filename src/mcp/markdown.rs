@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::toolset::Tool;
 use ack_api::memory::Status;
+use ack_api::number::count;
 use ack_api::text;
 use ack_api::{
     ContextResponse, GetResponse, HealthState, ListScopesResponse, MemoryDetail, MemoryHit, Note,
@@ -40,6 +41,7 @@ fn query(answer: &QueryResponse) -> String {
     };
     let mut out = match (answer.results.len(), answer.total) {
         (0, 0) => "No memories.".to_owned(),
+        (1, 1) if at_least.is_empty() => "1 memory".to_owned(),
         (shown, total) => format!("{shown} of {total}{at_least} memories"),
     };
     let shortened = answer.results.iter().any(|hit| hit.more_facts > 0);
@@ -211,7 +213,7 @@ fn moment(out: &mut String, entry: &TimelineEntry) {
 
 fn scopes(answer: &ListScopesResponse) -> String {
     let total = answer.total.unwrap_or(answer.scopes.len() as u64);
-    let mut out = format!("{} of {total} scopes", answer.scopes.len());
+    let mut out = format!("{} of {}", answer.scopes.len(), count(total, "scope"));
     if let Some(current) = &answer.current_scope {
         let _ = write!(out, "; current: {current}");
     }
@@ -231,8 +233,8 @@ fn scope(out: &mut String, info: &ScopeInfo) {
     let _ = write!(out, "- **{}**", info.name);
     if let Some(counts) = &info.counts {
         let _ = write!(out, ": {} approved", counts.approved + counts.promoted);
-    } else if let Some(count) = info.memory_count {
-        let _ = write!(out, ": {count} memories");
+    } else if let Some(number) = info.memory_count {
+        let _ = write!(out, ": {}", count(number, "memory"));
     }
     if let Some(waiting) = info.pending.as_ref().filter(|waiting| waiting.count > 0) {
         let _ = write!(out, ", {}", pending(waiting));
@@ -357,7 +359,7 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
         quoted(out, narrative);
     }
     if hit.more_facts > 0 {
-        let _ = writeln!(out, "  - +{} facts", hit.more_facts);
+        let _ = writeln!(out, "  - +{}", count(hit.more_facts, "fact"));
     }
     if !hit.contradicts.is_empty() {
         let _ = writeln!(out, "  ! contradicted by {}", hit.contradicts.join(", "));

@@ -29,6 +29,7 @@ use crate::service::error::Error;
 use crate::service::validate::{max_tokens, number, short};
 use crate::service::{answer, bounds};
 use ack_api::memory::StatusFilter;
+use ack_api::number::{count, verb};
 use ack_api::text;
 use ack_api::{
     ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo,
@@ -152,12 +153,15 @@ fn project_info(current: &Current) -> ProjectInfo {
 }
 
 /// The note of a project whose memories all wait for review.
-fn hidden_by_status(scope: &str, count: u64) -> Note {
+fn hidden_by_status(scope: &str, hidden: u64) -> Note {
     Note::about(
         NoteKind::HiddenByStatus,
         scope,
         format!(
-            "{count} memories wait for review; query_memories with `status: \"staging\"` shows them"
+            "{} {} for review; query_memories with `status: \"staging\"` shows {}",
+            count(hidden, "memory"),
+            verb(hidden, "waits", "wait"),
+            verb(hidden, "it", "them")
         ),
     )
 }
@@ -254,7 +258,10 @@ fn pack(
         response.notes.insert(
             0,
             note(format!(
-                "cut to {budget} tokens: {cut} entries are left out; query_memories finds them"
+                "cut to {budget} tokens: {} {} left out; query_memories finds {}",
+                count(cut as u64, "entry"),
+                verb(cut as u64, "is", "are"),
+                verb(cut as u64, "it", "them")
             )),
         );
     }

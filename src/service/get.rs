@@ -18,6 +18,7 @@ use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
+use ack_api::number::count;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{
@@ -533,10 +534,11 @@ fn told(
                 kinds,
             },
         )?;
-        let (id, count) = (&memory.id, walk.links.len());
+        let (id, links) = (&memory.id, walk.links.len());
         if walk.is_truncated {
             let message = format!(
-                "only {count} links of `{id}` are shown, and there are more; `kind` or a smaller `depth` narrows them"
+                "only {links} links of `{id}` are shown, and there are more; `kind` or a smaller \
+                 `depth` narrows them"
             );
             notes.push(Note::about(NoteKind::Cut, scope, message));
         }
@@ -547,7 +549,8 @@ fn told(
                 "ask for the last of them to go on".to_owned()
             };
             let message = format!(
-                "links of `{id}` are followed {depth} steps, and there are further ones; {further}"
+                "links of `{id}` are followed {}, and there are further ones; {further}",
+                count(u64::from(depth), "step")
             );
             notes.push(Note::about(NoteKind::Cut, scope, message));
         }

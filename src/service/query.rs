@@ -11,6 +11,7 @@ use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
+use ack_api::number::count;
 use ack_api::{Detail, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use ack_search::cursor::Cursor;
 
@@ -121,7 +122,10 @@ fn finish(
         if kept < wanted {
             response.notes.push(Note::new(
                 NoteKind::Cut,
-                format!("cut to {bound} tokens: {kept} of {wanted} results; next_cursor goes on"),
+                format!(
+                    "cut to {bound} tokens: {kept} of {}; next_cursor goes on",
+                    count(wanted as u64, "result")
+                ),
             ));
         }
         if answer::cost(&response) <= bound {

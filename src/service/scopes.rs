@@ -18,6 +18,7 @@ use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
+use ack_api::number::{count, verb};
 use ack_api::text;
 use ack_api::time;
 use ack_api::{
@@ -291,20 +292,25 @@ fn fill(
     }
     if counts.unknown > 0 {
         problems.push(format!(
-            "{} rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected",
-            counts.unknown
+            "{} {} a status that is no known word and {} never served; allowed are staging, \
+             approved, promoted, rejected",
+            count(counts.unknown, "row"),
+            verb(counts.unknown, "has", "have"),
+            verb(counts.unknown, "is", "are")
         ));
     }
     if index.duplicate_ids > 0 {
         problems.push(format!(
-            "{} rows repeat the id of another row; the first one counts",
-            index.duplicate_ids
+            "{} {} the id of another row; the first one counts",
+            count(index.duplicate_ids as u64, "row"),
+            verb(index.duplicate_ids as u64, "repeats", "repeat")
         ));
     }
     if index.without_id > 0 {
         problems.push(format!(
-            "{} rows have no id and cannot be served",
-            index.without_id
+            "{} {} no id and cannot be served",
+            count(index.without_id as u64, "row"),
+            verb(index.without_id as u64, "has", "have")
         ));
     }
     let damaged = damaged(scope);

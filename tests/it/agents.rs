@@ -113,10 +113,11 @@ fn answers_are_as_short_for_real_memories_as_for_the_samples() {
     );
 }
 
-/// Prints what the answers cost; see `docs/benchmarks.md`.
+/// Prints what the answers cost: the tables of `docs/benchmarks.md`, where that of the samples has to be true.
 #[test]
-#[ignore = "prints tables"]
-fn tables_of_token_costs() {
+fn the_tables_of_token_costs_are_true_and_text_costs_no_more_than_structure() {
+    let documented = include_str!("../../docs/benchmarks.md");
+    let mut compared = 0;
     for (store, root, questions) in stores() {
         let mut server = Server::initialized(root.path());
         println!("\n{store}\n| answer | text | structure |\n|---|---|---|");
@@ -139,7 +140,7 @@ fn tables_of_token_costs() {
                 "get_memory",
                 vec![json!({ "id": id })],
             ),
-            ("the scopes", "list_scopes", vec![json!({})]),
+            ("`list_scopes`", "list_scopes", vec![json!({})]),
             (
                 "the context of a project",
                 "get_context",
@@ -151,9 +152,37 @@ fn tables_of_token_costs() {
                 .into_iter()
                 .map(|call| measured(&mut server, tool, call));
             let sum = costs.fold([0, 0], |sum, cost| [sum[0] + cost[0], sum[1] + cost[1]]);
-            println!("| {name} | {} | {} |", sum[0] / count, sum[1] / count);
+            let [text, json] = sum.map(|sum| sum / count);
+            println!("| {name} | {text} | {json} |");
+            assert!(
+                text <= json,
+                "{store}: {name} cost {text} as text, {json} as structure"
+            );
+            if store == "the samples"
+                && let Some(row) = row(documented, name)
+            {
+                compared += 1;
+                for (measured, told) in [text, json].into_iter().zip(row) {
+                    assert!(
+                        measured.abs_diff(told) * 100 <= told * 3,
+                        "{name}: {measured} tokens, docs/benchmarks.md says {told}"
+                    );
+                }
+            }
         }
     }
+    assert_eq!(compared, 4, "rows of the samples' table were not found");
+}
+
+/// What the documentation's table of the samples, the first one, says of an answer as text and as structure.
+fn row(documented: &str, name: &str) -> Option<[usize; 2]> {
+    let (_, table) = documented.split_once("| the samples | before |")?;
+    let line = table
+        .lines()
+        .find(|line| line.starts_with(&format!("| {name} |")))?;
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let number = |cell: &str| cell.replace(',', "").parse().unwrap();
+    Some([number(cells[3]), number(cells[4])])
 }
 
 fn contradicting() -> Root {

@@ -119,7 +119,7 @@ fn answers_are_the_same_with_a_table_and_without() {
     let without = answers(&root.service());
     assert!(info(&root.service()).get("index").is_none());
     let before = fingerprint(&root.scope_folder("alpha").join("memory.db"));
-    assert!(build(&root).contains("1500 rows were added, 0 removed, 0 were there already"));
+    assert!(build(&root).contains("1,500 rows were added, 0 removed, 0 were there already"));
     assert_eq!(
         before,
         fingerprint(&root.scope_folder("alpha").join("memory.db")),
@@ -139,7 +139,7 @@ fn answers_are_the_same_with_a_table_and_without() {
         (&json!(1_500), &json!(1.0))
     );
     assert_eq!(table["embedder"], "static-minilm");
-    assert!(build(&root).contains("0 rows were added, 0 removed, 1500 were there already"));
+    assert!(build(&root).contains("0 rows were added, 0 removed, 1,500 were there already"));
     assert_eq!(answers(&service), without);
 }
 

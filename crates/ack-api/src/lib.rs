@@ -5,8 +5,9 @@
 //! a test compares the schemas.
 //!
 //! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
-//! safe text ([`text`]), dates ([`time`]), the numbers of the review queue ([`queue`]), the addresses of scopes and memories ([`uri`]), and the
-//! cancellation of requests ([`cancel`]). It does no input or output.
+//! safe text ([`text`]), dates ([`time`]), numbers in words ([`number`]), the numbers of the review
+//! queue ([`queue`]), the addresses of scopes and memories ([`uri`]), and the cancellation of
+//! requests ([`cancel`]). It does no input or output.
 
 pub mod cancel;
 mod code;
@@ -14,6 +15,7 @@ pub mod decision;
 mod diagnostic;
 pub mod memory;
 mod note;
+pub mod number;
 pub mod queue;
 mod request;
 mod resource;

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Report;
-use crate::cli::render::{BAD, DIM, GOOD, Marks, PLAIN, WARN, block, count, paint};
+use crate::cli::render::{BAD, DIM, GOOD, Marks, PLAIN, WARN, block, count, day, grouped, paint};
 use crate::cli::screen::Screen;
-use crate::config::Config;
+use crate::config::{Config, MaxStatus, Setting};
 use crate::connect::status::{Start, Status, status};
 use crate::connect::{Client, Places};
 use crate::recogniser::{Found, Support};
@@ -104,10 +104,15 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
 }
 
 /// What was found about the scopes.
-pub fn scopes(report: &Report<'_>) -> Vec<Finding> {
+pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
     let mut found = Vec::new();
     for (scope, info, _) in &report.scopes {
-        found.extend(one_scope(scope, info, report.config.home.as_deref()));
+        let home = report.config.home.as_deref();
+        found.extend(one_scope(scope, info, home, screen));
+    }
+    let waits = |info: &Value| info.pointer("/counts/staging").is_some_and(|n| *n != 0);
+    if report.scopes.iter().any(|(_, info, _)| waits(info)) {
+        found.push(agents(report.config));
     }
     for (name, reason) in &report.passed_over {
         found.push(Finding::new(
@@ -127,7 +132,18 @@ pub fn scopes(report: &Report<'_>) -> Vec<Finding> {
     found
 }
 
-fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>) -> Vec<Finding> {
+/// Whether agents may ask for what waits for review.
+fn agents(config: &Config) -> Finding {
+    let Setting { value, source } = &config.max_status;
+    let may = match value {
+        MaxStatus::Approved => "see approved memories alone, not what waits for review",
+        MaxStatus::All => "may ask for what waits for review",
+    };
+    let setting = format!("max_status = {}, {source}", value.as_str());
+    Finding::new(Level::Note, "agents", format!("{may} ({setting})"))
+}
+
+fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) -> Vec<Finding> {
     let name = &scope.name;
     let state = info.pointer("/health/state").cloned().unwrap_or_default();
     let problems = info.pointer("/health/problems").and_then(Value::as_array);
@@ -153,11 +169,23 @@ fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>) -> Vec<Finding> {
         number.and_then(Value::as_u64).unwrap_or_default()
     };
     let (served, waiting) = (number("approved") + number("promoted"), number("staging"));
+    let oldest = info.pointer("/pending/oldest").and_then(Value::as_str);
+    let since = oldest.map_or_else(String::new, |oldest| {
+        format!(" since {}", day(oldest, screen))
+    });
     let message = match (served, waiting) {
         (0, 0) => "no memories yet".to_owned(),
-        (0, waiting) => format!("{}, none reviewed", count(waiting, "memory")),
+        (0, waiting) if since.is_empty() => format!("{}, none reviewed", count(waiting, "memory")),
+        (0, waiting) => format!(
+            "{}, none reviewed, waiting{since}",
+            count(waiting, "memory")
+        ),
         (served, 0) => count(served, "memory"),
-        (served, waiting) => format!("{}, {waiting} waiting for review", count(served, "memory")),
+        (served, waiting) => format!(
+            "{}, {} waiting for review{since}",
+            count(served, "memory"),
+            grouped(waiting)
+        ),
     };
     let mut found = vec![Finding::new(Level::Ok, name, message).at(&place)];
     if served == 0 && waiting > 0 {

@@ -8,6 +8,7 @@ use super::Report;
 use crate::config::ENVIRONMENT;
 use crate::scope::ScopeError;
 use ack_api::Diagnostic;
+use ack_api::number::count;
 
 /// All that is known, as text.
 pub fn dump(report: &Report<'_>) -> String {
@@ -58,14 +59,14 @@ pub fn dump(report: &Report<'_>) -> String {
                 text("/health/opened")
             );
             let counts = info.get("counts").cloned().unwrap_or_default();
-            let count = |name: &str| counts.get(name).and_then(Value::as_u64).unwrap_or_default();
+            let number = |name: &str| counts.get(name).and_then(Value::as_u64).unwrap_or_default();
             let _ = writeln!(
                 out,
                 "    memories  {} approved, {} promoted, {} staging, {} rejected; last updated {}",
-                count("approved"),
-                count("promoted"),
-                count("staging"),
-                count("rejected"),
+                number("approved"),
+                number("promoted"),
+                number("staging"),
+                number("rejected"),
                 text("/last_updated")
             );
         }
@@ -77,11 +78,14 @@ pub fn dump(report: &Report<'_>) -> String {
             "    vectors   {}",
             match info.get("index") {
                 Some(index) => format!(
-                    "table of {} rows, {:.1} % of the store, built {}",
-                    index
-                        .get("rows")
-                        .and_then(Value::as_u64)
-                        .unwrap_or_default(),
+                    "table of {}, {:.1} % of the store, built {}",
+                    count(
+                        index
+                            .get("rows")
+                            .and_then(Value::as_u64)
+                            .unwrap_or_default(),
+                        "row"
+                    ),
                     index
                         .get("coverage")
                         .and_then(Value::as_f64)

@@ -36,5 +36,11 @@ pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
     ] {
         add(name, limit.value.to_string(), limit.source.to_string());
     }
+    let max_status = &config.max_status;
+    add(
+        "serve.max_status",
+        max_status.value.as_str().to_owned(),
+        max_status.source.to_string(),
+    );
     settings
 }

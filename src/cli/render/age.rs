@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::cli::screen::Screen;
+use ack_api::number::count;
 use ack_api::time;
 
 /// How long ago something was: `3 hours ago`, `yesterday`, `9 months ago`. What is no time is shown
@@ -69,29 +70,6 @@ fn ago(number: i64, unit: &str) -> String {
     format!("{} ago", count(number.unsigned_abs(), unit))
 }
 
-/// A number with its noun: `1 memory`, `1,234 memories`.
-pub fn count(number: u64, noun: &str) -> String {
-    let plural = match noun.strip_suffix('y') {
-        _ if number == 1 => noun.to_owned(),
-        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{stem}ies"),
-        _ => format!("{noun}s"),
-    };
-    format!("{} {plural}", grouped(number))
-}
-
-/// A number with a comma before every third digit.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,18 +108,5 @@ mod tests {
             exact("2026-03-13T23:00:00Z", &screen("-5")),
             "2026-03-13 18:00 (yesterday)"
         );
-    }
-
-    #[test]
-    fn numbers_agree_with_their_nouns() {
-        for (number, noun, said) in [
-            (1, "memory", "1 memory"),
-            (0, "memory", "0 memories"),
-            (12_345, "memory", "12,345 memories"),
-            (2, "day", "2 days"),
-            (1_000_000, "row", "1,000,000 rows"),
-        ] {
-            assert_eq!(count(number, noun), said);
-        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::age::{age, count, day};
+use super::age::{age, day};
+use super::count;
 use super::layout::{Marks, block, paint};
 use super::query::{Listing, hit};
 use super::{BOLD, DIM, NAME, PLAIN, notes};

@@ -7,9 +7,10 @@ use std::fmt::Write;
 use anstream::adapter::strip_str;
 use textwrap::core::display_width;
 
-use super::age::{age, count, exact, grouped};
+use super::age::{age, exact};
 use super::layout::{Marks, block, paint};
 use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
+use super::{count, grouped};
 use crate::cli::screen::Screen;
 use crate::cli::words::at_a_terminal;
 use ack_api::memory::StatusFilter;

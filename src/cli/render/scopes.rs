@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::age::{age, count, day, exact, grouped};
+use super::age::{age, day, exact};
 use super::layout::{Marks, block, paint};
 use super::{DIM, PLAIN, notes};
+use super::{count, grouped};
 use crate::cli::screen::Screen;
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};

@@ -1,0 +1,80 @@
+//! `doctor`: what is said about review and decisions.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::cli::ack;
+use crate::support::{Root, memory};
+
+/// What is found about a subject, and goes on below it.
+fn found(root: &Root) -> Vec<(String, String)> {
+    let outcome = ack(root.path(), &["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&outcome.out).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+    findings
+        .map(|finding| (text(finding, "subject"), text(finding, "message")))
+        .collect()
+}
+
+fn said(root: &Root, subject: &str) -> Option<String> {
+    let found = found(root).into_iter();
+    let mut found = found.filter(|(about, _)| about == subject);
+    found.next().map(|(_, message)| message)
+}
+
+#[test]
+fn the_doctor_says_what_agents_may_ask_for_where_something_waits() {
+    let root = Root::new();
+    root.store("alpha", &[memory("a-1", "Approved", json!({}))]);
+    assert_eq!(said(&root, "alpha").unwrap(), "1 memory");
+    assert_eq!(said(&root, "agents"), None, "nothing waits");
+    let waiting = json!({ "status": "staging", "created_at": "2026-02-09T08:00:00Z" });
+    let waiting = (0..1_200).map(|n| memory(&format!("b-{n}"), "Waits", waiting.clone()));
+    let mut memories: Vec<Value> = waiting.collect();
+    memories.push(memory("b-x", "Approved", json!({})));
+    root.store("beta", &memories);
+    assert_eq!(
+        said(&root, "beta").unwrap(),
+        "1 memory, 1,200 waiting for review since 2026-02-09"
+    );
+    assert_eq!(
+        said(&root, "agents").unwrap(),
+        "see approved memories alone, not what waits for review (max_status = approved, default)"
+    );
+    let root = root.let_agents_review();
+    assert_eq!(
+        said(&root, "agents").unwrap(),
+        "may ask for what waits for review (max_status = all, config.toml)"
+    );
+}
+
+#[test]
+fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("a-1", "One", json!({})),
+            memory("a-2", "Two", json!({})),
+        ],
+    );
+    let log = root.scope_folder("alpha").join("decisions.jsonl");
+    fs::write(&log, "{\"id\": \"a-1\", \"verdict\": \"rej\n[]\n").unwrap();
+    let lines: Vec<String> = found(&root)
+        .into_iter()
+        .map(|(_, message)| message)
+        .filter(|message| message.contains("decisions.jsonl"))
+        .collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for (line, message) in (1..).zip(&lines) {
+        let named = format!("line {line} of decisions.jsonl is not a decision: ");
+        assert!(message.starts_with(&named), "{message}");
+    }
+    let scope = said(&root, "alpha").unwrap();
+    assert_eq!(
+        scope, "1 memory, 1 waiting for review since 2026-01-01",
+        "what a lost line may have rejected waits; the rest is as it was"
+    );
+}

@@ -1,0 +1,77 @@
+//! What takes longer than a moment says so at a terminal, and nowhere else.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::cli::{ack, ack_with_input};
+use crate::support::{Root, memory};
+use crate::terminal::Terminal;
+
+/// So many memories that the first search of them takes longer than half a second on any machine.
+fn large(root: &Root) -> PathBuf {
+    let path = root.store("large", &[memory("m-0", "The first one", json!({}))]);
+    let connection = Connection::open(&path).unwrap();
+    let words = (1..40).map(|n| format!("'word' || (n * {n} % 9973)"));
+    let narrative = words.collect::<Vec<_>>().join(" || ' ' || ");
+    let sql = format!(
+        "WITH RECURSIVE rows(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows WHERE n < 60000)
+         INSERT INTO memories (id, title, status, created_at, narrative)
+         SELECT 'm-' || n, 'Deploy rule ' || n, 'approved', '2026-01-01T00:00:00Z', {narrative}
+         FROM rows"
+    );
+    connection.execute_batch(&sql).unwrap();
+    path
+}
+
+#[test]
+fn the_first_question_to_a_large_store_says_at_a_terminal_what_takes_so_long() {
+    let root = Root::new();
+    large(&root);
+    let mut terminal = Terminal::new();
+    for arguments in [
+        &["query", "deploy"][..],
+        &["scopes"],
+        &["approve", "--dry-run", "m-x"],
+    ] {
+        let said = terminal.ack(root.path(), arguments).out;
+        let at = said.find("reading memories (").unwrap_or_else(|| {
+            panic!("{arguments:?} said nothing: {said}");
+        });
+        // The line is taken away before the answer is written.
+        let answer = said.rfind("\u{1b}[2K").unwrap_or_default();
+        assert!(at < answer, "{arguments:?} left a trace: {said:?}");
+    }
+    let said = terminal.ack(root.path(), &["-q", "query", "deploy"]).out;
+    assert!(!said.contains("reading memories"), "{said}");
+    let piped = ack(root.path(), &["query", "deploy"]);
+    assert_eq!(
+        (piped.code, piped.err.as_str()),
+        (Some(0), ""),
+        "{}",
+        piped.out
+    );
+}
+
+#[test]
+fn an_import_shows_how_far_it_is_at_a_terminal_alone() {
+    let root = Root::new();
+    let lines: String = (0..3_000)
+        .map(|n| json!({ "id": format!("m-{n}"), "title": format!("Rule {n}") }).to_string() + "\n")
+        .collect();
+    let file = root.path().join("lines.jsonl");
+    fs::write(&file, &lines).unwrap();
+    let file = file.to_str().unwrap();
+    let mut terminal = Terminal::new();
+    let shown = terminal
+        .ack(root.path(), &["import", file, "-s", "one"])
+        .out;
+    assert!(shown.contains("KiB") && shown.contains("left"), "{shown}");
+    let said = "3,000 memories were added, 0 replaced, 0 unchanged; 0 lines refused";
+    assert!(shown.contains(said), "{shown}");
+    let piped = ack_with_input(root.path(), &["import", "-", "-s", "two"], lines.as_bytes());
+    assert!(piped.out.starts_with(said), "{}", piped.out);
+    assert_eq!(piped.err, "");
+}
