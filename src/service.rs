@@ -118,12 +118,13 @@ impl Service {
         resources::complete_ids(self, scope, typed)
     }
 
-    /// The memories that wait for review, the oldest first, in one scope or in those that are searched without one.
+    /// The memories that wait for review, the oldest first, in one scope or in those that are searched without one. The first
+    /// `offset` of them are left out.
     ///
     /// # Errors
     /// An unknown scope, or a store that was named and cannot be read.
-    pub fn pending_review(&self, scope: Option<&str>) -> Result<Review, Error> {
-        self.again(|| review::run(self, scope))
+    pub fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
+        self.again(|| review::run(self, scope, offset))
     }
 
     /// The approved memories of a scope that are nearest to a memory, at most three, and how it relates to each.

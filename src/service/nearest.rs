@@ -42,20 +42,23 @@ pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<Near>,
     let mut selection = service.select(Some(scope), None)?;
     let scopes = selection.scopes.clone();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut Vec::new())?;
-    of(&opened, &selection, (scope, memory), &Profile::of(memory))
+    let own = (scope, memory);
+    let profile = Profile::of(memory);
+    of(&opened, &selection, own, &profile, StatusFilter::Approved)
 }
 
-/// The approved memories of opened scopes that are nearest to a memory of one of them.
+/// The memories of opened scopes, of a status, that are nearest to a memory of one of them.
 pub(super) fn of(
     opened: &OpenScopes,
     selection: &Selection,
     (scope, memory): (&str, &Memory),
     profile: &Profile,
+    status: StatusFilter,
 ) -> Result<Vec<Near>, Error> {
     let title = ack_api::text::line(&memory.title, MAX_TITLE);
     let spec = QuerySpec {
         meaning: Some(profile.text().to_owned()),
-        ..QuerySpec::words(&title, StatusFilter::Approved, PROPOSED)
+        ..QuerySpec::words(&title, status, PROPOSED)
     };
     let search = Search::new(opened, selection, &spec, None)?;
     let page = search.page(None, PROPOSED)?;

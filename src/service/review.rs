@@ -4,26 +4,29 @@
 use super::engine::Service;
 use super::open::OpenScopes;
 use super::open::{OpenScope, Wanted};
-use super::search::Search;
-use super::validate::{QuerySpec, short};
-use super::{answer, bounds};
-use crate::scope::resolve::Selection;
+use super::validate::short;
+use super::{answer, bounds, nearest};
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::{Detail, Note, NoteKind, RelatedEntry, Review, ReviewItem};
+use ack_api::{
+    ConflictingStatements, Detail, NearEntry, Note, NoteKind, RelationKind, Review, ReviewItem,
+    text,
+};
+use ack_compare::Profile;
 
 /// Memories of one review.
 const MOST: usize = 10;
-/// Approved memories shown beside each.
-const RESEMBLING: usize = 3;
-/// Least cosine of an approved memory that is shown beside one.
-const NEAR: f64 = 0.3;
+/// Resemblance of memories that say nearly the same.
+const NEARLY_THE_SAME: f64 = 0.8;
+/// The most characters of a statement that is shown.
+const STATEMENT_CAP: usize = 300;
 /// Tokens that one review may take.
 const BUDGET: usize = 8_000;
 
 /// Reads what waits: in one scope, or in every shared one and the current one.
-pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
+/// The first `offset` of them are left out.
+pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
     short("scope", scope.unwrap_or_default())?;
     let mut selection = service.select(scope, None)?;
     let scopes = selection.scopes.clone();
@@ -46,8 +49,14 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     }
     cancel::check()?;
     waiting.sort_unstable_by_key(|(created, id, wanted)| (*created, *id, wanted.scope));
+    let total = waiting.len() as u64;
+    let first = usize::try_from(offset).map_or(waiting.len(), |offset| offset.min(waiting.len()));
+    waiting.drain(..first);
+    let next = offset.saturating_add(MOST as u64);
     let mut review = Review {
-        total: waiting.len() as u64,
+        total,
+        offset: first as u64,
+        next_offset: (next < total).then_some(next),
         searched: selection.searched(StatusFilter::Staging),
         ..Review::default()
     };
@@ -78,10 +87,21 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
             answer::shrink(&mut hit, share);
             cut = true;
         }
-        let resembles = resembling(&opened, &selection, &memory.title)?;
+        let profile = Profile::of(memory);
+        let own = (scope.as_str(), memory);
+        let near = |status| nearest::of(&opened, &selection, own, &profile, status);
         review.pending.push(ReviewItem {
             memory: hit,
-            resembles,
+            age_days: age_days(service, memory),
+            group: near(StatusFilter::Staging)?
+                .into_iter()
+                .filter(|near| near.scope == *scope && is_repeated(near))
+                .map(|near| near.memory.id)
+                .collect(),
+            resembles: near(StatusFilter::Approved)?
+                .into_iter()
+                .map(entry)
+                .collect(),
         });
     }
     if cut {
@@ -107,29 +127,34 @@ pub fn run(service: &Service, scope: Option<&str>) -> Result<Review, Error> {
     Ok(review)
 }
 
-/// The approved memories that a search for the title of one that waits finds, but for those that are far from it in meaning.
-/// The title says what it is about; a long narrative would blur it.
-fn resembling(
-    opened: &OpenScopes,
-    selection: &Selection,
-    title: &str,
-) -> Result<Vec<RelatedEntry>, Error> {
-    let spec = QuerySpec::words(title, StatusFilter::Approved, RESEMBLING);
-    let search = Search::new(opened, selection, &spec, None)?;
-    let page = search.page(None, RESEMBLING)?;
-    let mut entries = Vec::new();
-    for hit in page.hits {
-        let hit = hit.hit;
-        let similarity = search.similarity(&hit.scope, &hit.id);
-        if similarity.is_none_or(|similarity| similarity >= NEAR) {
-            entries.push(RelatedEntry {
-                similarity: similarity.unwrap_or_default(),
-                id: hit.id,
-                scope: hit.scope,
-                title: hit.title,
-                status: hit.status,
-            });
-        }
+/// How many days ago a memory was written.
+fn age_days(service: &Service, memory: &Memory) -> Option<i64> {
+    let now = (service.config.clock)();
+    let seconds = now.as_second() - memory.created_at?.as_second();
+    Some((seconds / 86_400).max(0))
+}
+
+fn is_repeated(near: &nearest::Near) -> bool {
+    let relation = &near.relation;
+    relation.kind == RelationKind::Same
+        || relation.kind != RelationKind::Contradicts && relation.resemblance >= NEARLY_THE_SAME
+}
+
+fn entry(near: nearest::Near) -> NearEntry {
+    let statement = |said: &str| text::line(said, STATEMENT_CAP);
+    NearEntry {
+        id: near.memory.id,
+        scope: near.scope,
+        title: text::line(&near.memory.title, STATEMENT_CAP),
+        status: near.memory.status,
+        relation: near.relation.kind,
+        resemblance: (near.relation.resemblance * 1_000.0).round() / 1_000.0,
+        conflict: near
+            .relation
+            .conflict
+            .map(|conflict| ConflictingStatements {
+                waiting: statement(&conflict.newer),
+                approved: statement(&conflict.older),
+            }),
     }
-    Ok(entries)
 }

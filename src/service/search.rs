@@ -203,14 +203,6 @@ impl<'a> Search<'a> {
             .map_or(0.0, |(own, code)| own.cosine(code))
     }
 
-    /// The cosine of a memory with the question, to three digits; `None` where the question has no vector.
-    pub(super) fn similarity(&self, scope: &str, id: &str) -> Option<f64> {
-        self.code.as_ref()?;
-        let number = self.names.iter().position(|name| name == scope)?;
-        let (doc, _) = self.views.get(number)?.index.find(id)?;
-        Some(f64::from((self.cosine_of((number, doc)) * 1000.0).round()) / 1000.0)
-    }
-
     /// The scope and number of the memory that an id means, see [`same_id`].
     pub(super) fn locate(&self, id: &str) -> Option<(usize, DocId)> {
         self.places().first(id, None, self.spec.filters.status)

@@ -98,8 +98,8 @@ fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
 /// The JSON that ends a prompt.
 #[track_caller]
 fn handed_over(text: &str) -> Value {
-    serde_json::from_str(text.lines().last().unwrap())
-        .unwrap_or_else(|error| panic!("{error} in {text}"))
+    let json = text.lines().rfind(|line| line.starts_with('{')).unwrap();
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
 fn ids(pending: &Value) -> Vec<&str> {
@@ -625,6 +625,68 @@ fn a_long_review_is_bounded_and_says_so() {
         "{}",
         review["notes"]
     );
+}
+
+#[test]
+fn a_review_has_pages_ages_groups_and_contradictions_and_names_the_desk() {
+    let root = Root::new().let_agents_review();
+    let staged = |number: usize, title: &str, fact: &str| {
+        let date = format!("2026-01-{:02}T00:00:00Z", number + 1);
+        let rest = json!({ "status": "staging", "created_at": date, "facts": [fact] });
+        memory(&format!("w-{number:02}"), title, rest)
+    };
+    let fact = "The kiosk shows the idle screen after 90 seconds without a touch.";
+    let other = "The kiosk shows the idle screen after 30 seconds without a touch.";
+    let mut memories = vec![
+        memory(
+            "idle",
+            "Idle screen of the kiosk",
+            json!({ "facts": [fact] }),
+        ),
+        staged(0, "Idle screen of the kiosk", fact),
+        staged(1, "Idle screen of the kiosk", other),
+    ];
+    let animals = [
+        "badger", "heron", "otter", "lynx", "raven", "marten", "viper", "toad", "stoat", "crane",
+    ];
+    memories.extend(animals.iter().enumerate().map(|(number, animal)| {
+        staged(
+            number + 2,
+            &format!("Where a {animal} sleeps"),
+            &format!("The {animal} was seen by nobody"),
+        )
+    }));
+    memories.push(staged(12, "Idle screen of the kiosk again", fact));
+    root.store("team", &memories);
+    let mut server = Server::initialized(root.path());
+    let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
+    assert_eq!(
+        text.lines().last().unwrap(),
+        "To decide, run `ack-memory review --scope team` in a terminal: it opens the desk."
+    );
+    let review = handed_over(&text);
+    let pending = &review["pending"];
+    assert_eq!(ids(pending).len(), 10);
+    assert_eq!(review["next_offset"], 10);
+    let repeated = &pending[0]["resembles"][0];
+    assert_eq!(repeated["id"], "idle");
+    assert_eq!(repeated["relation"], "same");
+    assert_eq!(repeated["resemblance"], 1.0);
+    assert_eq!(pending[0]["group"], json!(["w-12"]));
+    assert!(pending[0]["age_days"].as_i64().unwrap() > pending[1]["age_days"].as_i64().unwrap());
+    let contradicted = &pending[1]["resembles"][0];
+    assert_eq!(contradicted["relation"], "contradicts");
+    assert_eq!(
+        contradicted["conflict"],
+        json!({ "waiting": other, "approved": fact })
+    );
+    // The second page has the rest, and there is no third one.
+    let text = prompt(&mut server, "curate_pending", json!({ "offset": "10" }));
+    let review = handed_over(&text);
+    assert_eq!(ids(&review["pending"]), ["w-10", "w-11", "w-12"]);
+    assert!(review.get("next_offset").is_none(), "{review}");
+    let text = prompt(&mut server, "curate_pending", json!({ "offset": "99" }));
+    assert!(text.starts_with("No more memories wait"), "{text}");
 }
 
 #[test]

@@ -33,7 +33,9 @@ pub use request::{
     ALIASES, ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS,
     MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order, QueryRequest, UNLISTED, Within,
 };
-pub use resource::{Completions, ResourceEntry, Review, ReviewItem, ScopeResource};
+pub use resource::{
+    Completions, ConflictingStatements, NearEntry, ResourceEntry, Review, ReviewItem, ScopeResource,
+};
 pub use response::{
     Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden,
     HistoryEntry, IndexInfo, LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail,

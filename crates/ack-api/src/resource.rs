@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MemoryHit, Note, RelatedEntry, ScopeInfo, Searched};
+use super::{MemoryHit, Note, RelationKind, ScopeInfo, Searched};
+use crate::memory::Status;
 
 /// The resource `memory://scope/{name}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +39,11 @@ pub struct Review {
     pub pending: Vec<ReviewItem>,
     /// How many wait for review.
     pub total: u64,
+    /// How many older ones come before these.
+    pub offset: u64,
+    /// The `offset` of the next page, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
     /// Which scopes were searched.
     pub searched: Searched,
     /// Anything else to know.
@@ -51,9 +57,45 @@ pub struct ReviewItem {
     /// The full memory.
     #[serde(flatten)]
     pub memory: MemoryHit,
-    /// Approved memories it may repeat or contradict, best first (`similarity` 0: no vector).
+    /// How many days ago it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_days: Option<i64>,
+    /// The ids of other memories that wait in its scope and say nearly the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resembles: Vec<RelatedEntry>,
+    pub group: Vec<String>,
+    /// Approved memories that it repeats, contradicts or resembles, at most three. Those that it
+    /// repeats or contradicts come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resembles: Vec<NearEntry>,
+}
+
+/// An approved memory near one that waits for review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NearEntry {
+    /// Its id.
+    pub id: String,
+    /// Its scope.
+    pub scope: String,
+    /// Its title.
+    pub title: String,
+    /// Its status.
+    pub status: Status,
+    /// How the memory that waits relates to it.
+    pub relation: RelationKind,
+    /// How much of their content is common, over the whole text: 1 is identical, 0 is nothing.
+    pub resemblance: f64,
+    /// The statements that cannot both be true, if it is contradicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<ConflictingStatements>,
+}
+
+/// Two statements that cannot both be true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConflictingStatements {
+    /// What the memory that waits says.
+    pub waiting: String,
+    /// What the approved one says.
+    pub approved: String,
 }
 
 /// Suggestions for the value of an argument.

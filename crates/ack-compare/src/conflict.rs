@@ -9,7 +9,6 @@
 //! - one name in the same place of the same sentence ([`names`]).
 
 use rustc_hash::FxHashSet;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lexicon;
 use crate::profile::Profile;
@@ -110,7 +109,7 @@ impl Pair<'_> {
         if self.newer.shared(self.older) <= 0.0 || self.are_different_cases() {
             return None;
         }
-        if self.values() {
+        if self.assignments() || self.values() {
             Some(ConflictReason::Value)
         } else if self.denial() {
             Some(ConflictReason::Denial)
@@ -121,6 +120,22 @@ impl Pair<'_> {
         } else {
             None
         }
+    }
+
+    /// Whether both give one setting different values: `timeout=30`.
+    fn assignments(&self) -> bool {
+        let assigned = |statement: &Statement| -> Vec<(u64, u64)> {
+            let terms = statement.terms.iter().filter(|term| !term.denied);
+            terms
+                .filter_map(|term| Some((term.assigned_to?, term.identity())))
+                .collect()
+        };
+        let (newer, older) = (assigned(self.newer), assigned(self.older));
+        newer.iter().any(|(key, value)| {
+            older.iter().any(|(other, _)| other == key)
+                && !older.contains(&(*key, *value))
+                && !newer.iter().any(|own| own.0 == *key && older.contains(own))
+        })
     }
 
     /// How sure it is that the statements are about the same matter.
@@ -134,13 +149,23 @@ impl Pair<'_> {
 
     /// Whether each is limited to a case that the other is not.
     fn are_different_cases(&self) -> bool {
-        let cases = |statement: &Statement| -> FxHashSet<&'static str> {
-            let words = statement.terms.iter().filter(|term| !term.denied);
+        let cases = |statement: &Statement, other: &Statement| -> FxHashSet<&'static str> {
+            let denied = |key: u64| {
+                other
+                    .terms
+                    .iter()
+                    .any(|term| term.key == key && term.denied)
+            };
+            let words = statement
+                .terms
+                .iter()
+                .filter(|term| !term.denied && !denied(term.key));
             words
                 .filter_map(|term| lexicon::qualifier(&term.word))
                 .collect()
         };
-        let (newer, older) = (cases(self.newer), cases(self.older));
+        let newer = cases(self.newer, self.older);
+        let older = cases(self.older, self.newer);
         let differs =
             newer.difference(&older).next().is_some() && older.difference(&newer).next().is_some();
         differs || self.are_events()
@@ -170,7 +195,17 @@ impl Pair<'_> {
                     && !other.content.contains_key(&term.key)
             })
         };
-        own(self.newer, self.memories.1) && own(self.older, self.memories.0)
+        if own(self.newer, self.memories.1) && own(self.older, self.memories.0) {
+            return true;
+        }
+        // What a sentence begins with is usually what it is about.
+        let begins_with_own = |statement: &Statement, other: &Profile| {
+            let mut content = statement.terms.iter().filter(|term| term.is_content());
+            content.next().is_some_and(|term| {
+                term.weight >= 0.6 && !other.content.contains_key(&term.identity())
+            })
+        };
+        begins_with_own(self.newer, self.memories.1) && begins_with_own(self.older, self.memories.0)
     }
 
     fn values(&self) -> bool {
@@ -235,101 +270,177 @@ impl Pair<'_> {
 
     /// Whether one statement denies what the other says.
     fn denies(&self, one: &Statement, other: &Statement) -> bool {
-        let said = |key: u64| {
-            let mut terms = other.terms.iter();
-            terms.find(|term| term.key == key).map(|term| !term.denied)
+        if tells_a_cause(one) || tells_a_cause(other) {
+            return false;
+        }
+        let memory = if std::ptr::eq(one, self.newer) {
+            self.memories.1
+        } else {
+            self.memories.0
+        };
+        let says = |statement: &Statement, key: u64| {
+            let mut terms = statement.terms.iter();
+            terms.any(|term| term.key == key && !term.denied)
         };
         let denied: Vec<&Term> = one
             .terms
             .iter()
             .filter(|term| term.denied && (term.is_content() || term.quantity().is_some()))
+            .filter(|term| !says(one, term.key))
             .collect();
+        // `not enabled` and `disabled`: see [`Pair::opposites`].
+        let has_pole = one.terms.iter().filter(|term| term.denied).any(|term| {
+            term.pole.is_some_and(|(group, _)| {
+                let mut poles = other.terms.iter().filter_map(|term| term.pole);
+                poles.any(|pole| pole.0 == group)
+            })
+        });
         let flipped: Vec<&&Term> = denied
             .iter()
-            .filter(|term| said(term.key) == Some(true))
+            .filter(|term| says(other, term.key) && !memory.denies(term.key))
             .collect();
-        if flipped.is_empty() {
+        if flipped.is_empty() || has_pole {
             return false;
         }
         let weight: f32 = flipped.iter().map(|term| term.weight.max(0.5)).sum();
         let all: f32 = denied.iter().map(|term| term.weight.max(0.5)).sum();
+        if weight < 0.6 * all {
+            return false;
+        }
         let rest = one.shared(other) - flipped.iter().map(|term| term.weight).sum::<f32>();
         if flipped.iter().any(|term| term.replaced) {
-            return weight / all >= 0.6 && (rest >= 0.8 || self.topic >= 0.6);
+            let is_exact = |term: &&&Term| term.name().is_some_and(|kind| kind != NameKind::Proper);
+            return rest >= 0.8
+                || self.topic >= 0.6
+                || self.topic >= 0.5 && flipped.iter().any(|term| is_exact(&term));
         }
-        weight / all >= 0.6 && self.dice >= SAME_MATTER
+        let covered = one.covered_by(other).max(other.covered_by(one));
+        self.dice >= SAME_FRAME || self.dice >= SAME_MATTER && covered >= 0.75
     }
 
     fn opposites(&self) -> bool {
-        if self.dice < SAME_FRAME {
+        if self.matter() < SAME_MATTER {
             return false;
         }
-        let poles = |statement: &Statement| -> Vec<(&'static str, bool)> {
-            let terms = statement.terms.iter();
-            terms
-                .filter_map(|term| term.pole.map(|(group, side)| (group, side != term.denied)))
-                .collect()
+        let newer: Vec<Slot<'_>> = slots(self.newer);
+        let older: Vec<Slot<'_>> = slots(self.older);
+        let side = |slot: &Slot<'_>| {
+            slot.term
+                .pole
+                .map(|(group, side)| (group, side != slot.term.denied))
         };
-        let (newer, older) = (poles(self.newer), poles(self.older));
-        newer.iter().any(|(group, side)| {
-            older.contains(&(group, !side))
-                && !older.contains(&(group, *side))
-                && !newer.contains(&(group, !side))
+        let sides = |slots: &[Slot<'_>]| -> Vec<(&'static str, bool)> {
+            slots.iter().filter_map(side).collect()
+        };
+        let (all_newer, all_older) = (sides(&newer), sides(&older));
+        newer.iter().any(|one| {
+            older.iter().any(|other| {
+                let (Some((group, here)), Some((same, there))) = (side(one), side(other)) else {
+                    return false;
+                };
+                let is_opposite = group == same
+                    && here != there
+                    && !all_older.contains(&(group, here))
+                    && !all_newer.contains(&(group, there));
+                is_opposite
+                    && (self.dice >= SAME_FRAME
+                        || one.before == other.before
+                        || one.behind == other.behind)
+            })
         })
     }
 
-    /// Whether the statements differ in one name alone, which stands behind what they share.
+    /// Whether the statements have another name in the same place.
     fn names(&self) -> bool {
-        if self.dice < SAME_MATTER {
+        if self.matter() < SAME_MATTER {
             return false;
         }
-        let words = |statement: &Statement| -> Vec<Term> {
-            let terms = statement
-                .terms
-                .iter()
-                .filter(|term| term.kind != TermKind::Stop);
-            terms.cloned().collect()
-        };
-        let (newer, older) = (words(self.newer), words(self.older));
-        let keys = |terms: &[Term]| -> Vec<u64> { terms.iter().map(|term| term.key).collect() };
-        let ops = capture_diff_slices(Algorithm::Myers, &keys(&older), &keys(&newer));
-        let mut replaced = Vec::new();
-        for op in ops {
-            match op {
-                DiffOp::Equal { .. } => {}
-                DiffOp::Replace {
-                    old_index,
-                    old_len,
-                    new_index,
-                    new_len,
-                } => replaced.push((
-                    older
-                        .get(old_index..old_index + old_len)
-                        .unwrap_or_default(),
-                    newer
-                        .get(new_index..new_index + new_len)
-                        .unwrap_or_default(),
-                    old_index,
-                )),
-                DiffOp::Delete { .. } | DiffOp::Insert { .. } => return false,
+        let says =
+            |statement: &Statement, key: u64| statement.terms.iter().any(|term| term.key == key);
+        let (newer, older) = (slots(self.newer), slots(self.older));
+        newer.iter().any(|one| {
+            older.iter().any(|other| {
+                let differs = one.term.key != other.term.key
+                    && !says(self.older, one.term.key)
+                    && !says(self.newer, other.term.key)
+                    && !one.term.denied
+                    && !other.term.denied;
+                differs && self.is_same_slot(one, other)
+            })
+        })
+    }
+
+    /// Whether two terms stand in the same place of two statements.
+    fn is_same_slot(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
+        let is_before = one.before == other.before && one.before.is_some();
+        let is_before_that = one.before_that == other.before_that && one.before_that.is_some();
+        let is_behind = one.behind == other.behind;
+        let rest = self.dice_without(one.term, other.term);
+        match (one.term.name(), other.term.name()) {
+            (Some(kind), Some(same)) if kind == same && is_exact(kind) => {
+                is_before && rest >= SAME_MATTER
             }
-        }
-        let [(old, new, at)] = *replaced else {
-            return false;
-        };
-        let ([old], [new]) = (old, new) else {
-            return false;
-        };
-        let is_behind = at * 3 >= older.len();
-        match (old.name(), new.name()) {
-            (Some(one), Some(other)) => {
-                let exact =
-                    |kind| matches!(kind, NameKind::Path | NameKind::Flag | NameKind::Constant);
-                one == other && exact(one) || is_behind && self.dice >= SAME_FRAME
+            (Some(_), Some(_)) => is_before && (is_behind || is_before_that) && rest >= SAME_FRAME,
+            _ => {
+                let are_content = one.term.is_content() && other.term.is_content();
+                are_content
+                    && is_before
+                    && is_before_that
+                    && is_behind
+                    && one.term.weight.min(other.term.weight) >= 0.5
+                    && rest >= 0.75
             }
-            _ => false,
         }
     }
+
+    /// The share of common content, without two terms.
+    fn dice_without(&self, one: &Term, other: &Term) -> f32 {
+        let all = self.newer.weight + self.older.weight - one.weight - other.weight;
+        if all > 0.0 {
+            2.0 * self.newer.shared(self.older) / all
+        } else {
+            0.0
+        }
+    }
+}
+
+const fn is_exact(kind: NameKind) -> bool {
+    matches!(kind, NameKind::Path | NameKind::Flag | NameKind::Constant)
+}
+
+/// Whether a statement tells why something went wrong, which denies nothing.
+fn tells_a_cause(statement: &Statement) -> bool {
+    let mut words = statement.terms.iter().map(|term| term.word.as_str());
+    let first = [words.next(), words.next()];
+    first.contains(&Some("cause")) || matches!(first[0], Some("symptom" | "problem"))
+}
+
+/// A term with the words around it.
+struct Slot<'a> {
+    term: &'a Term,
+    before: Option<&'a str>,
+    before_that: Option<&'a str>,
+    behind: Option<&'a str>,
+}
+
+/// The terms of a statement with the words around them, but for its first one.
+fn slots(statement: &Statement) -> Vec<Slot<'_>> {
+    let word = |at: Option<usize>| Some(statement.terms.get(at?)?.word.as_str());
+    let terms = statement.terms.iter().enumerate().skip(1);
+    terms
+        .filter(|(_, term)| term.is_content() || term.pole.is_some())
+        .map(|(at, term)| Slot {
+            term,
+            before: word(at.checked_sub(1)),
+            before_that: word(at.checked_sub(2)),
+            behind: word(Some(at + 1)).filter(|_| {
+                statement
+                    .terms
+                    .get(at + 1)
+                    .is_some_and(|next| next.clause == term.clause)
+            }),
+        })
+        .collect()
 }
 
 /// The content words around a term.

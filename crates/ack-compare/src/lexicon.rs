@@ -89,6 +89,13 @@ const DENY_PREVIOUS: &[&str] = &[
     "устарел",
 ];
 
+/// Forms of `be` and `have`, before a word that denies what it is said of.
+const AUXILIARIES: &[&str] = &[
+    "are", "be", "been", "being", "es", "est", "fue", "get", "gets", "got", "had", "has", "have",
+    "is", "ist", "now", "sido", "sind", "son", "sont", "was", "were", "wird", "wurde", "wurden",
+    "était", "été", "был", "была", "были",
+];
+
 /// Two words that mean opposite things, by the stem that they have here.
 const OPPOSITES: &[(&str, &[&str], &[&str])] = &[
     (
@@ -309,6 +316,15 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("soft", &["soft"]),
     ("hard", &["hard"]),
     ("connect", &["connect", "connection"]),
+    ("default", &["default", "defaults"]),
+    (
+        "largest",
+        &["largest", "maximum", "max", "highest", "longest", "most"],
+    ),
+    (
+        "smallest",
+        &["smallest", "minimum", "min", "lowest", "shortest", "least"],
+    ),
     ("europe", &["eu", "europe"]),
     ("us", &["us-east-1", "us-west-2", "us"]),
 ];
@@ -676,6 +692,11 @@ pub fn denies_next(word: &str) -> bool {
 /// Whether a word denies what stands before it.
 pub fn denies_previous(word: &str) -> bool {
     DENY_PREVIOUS.contains(&word)
+}
+
+/// Whether a word is a form of `be` or `have`.
+pub fn is_auxiliary(word: &str) -> bool {
+    AUXILIARIES.contains(&word)
 }
 
 /// The group of opposites that a word belongs to, and on which side it stands.

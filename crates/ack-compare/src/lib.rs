@@ -30,9 +30,9 @@ const ALL_OF_IT: f32 = 0.75;
 /// Cosine of memories that say the same in other words.
 const REWORDED: f32 = 0.85;
 /// Cosine of memories about the same matter.
-const RELATED: f32 = 0.5;
+const RELATED: f32 = 0.35;
 /// Resemblance of memories about the same matter.
-const RESEMBLING: f32 = 0.25;
+const RESEMBLING: f32 = 0.18;
 
 /// How a newer memory relates to an older one.
 #[derive(Debug, Clone, PartialEq)]

@@ -68,11 +68,7 @@ impl Profile {
         for (position, text) in texts.iter().enumerate() {
             for (sentence, is_code) in sentences(text) {
                 let statement = Statement::read(&sentence);
-                for term in statement
-                    .terms
-                    .iter()
-                    .filter(|term| term.kind != TermKind::Stop)
-                {
+                for term in &statement.terms {
                     profile.add(term);
                     wording.push_str(&term.word);
                     wording.push(' ');
@@ -108,6 +104,15 @@ impl Profile {
             }
         };
         self.content.insert(term.identity(), weight);
+    }
+
+    /// Whether it says somewhere that something is not so.
+    pub(crate) fn denies(&self, key: u64) -> bool {
+        let terms = self
+            .statements
+            .iter()
+            .flat_map(|statement| &statement.terms);
+        terms.into_iter().any(|term| term.key == key && term.denied)
     }
 
     /// Its whole text.

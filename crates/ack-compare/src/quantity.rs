@@ -11,6 +11,10 @@ pub enum Unit {
     Size,
     /// Per cent.
     Percent,
+    /// A version.
+    Version,
+    /// How many times as much: `30x`.
+    Times,
     /// A time of day.
     Clock,
     /// An amount of money, by the sign.
@@ -155,7 +159,7 @@ pub fn parse(chunk: &str) -> Option<Quantity> {
         let minor = rest.split('.').next().unwrap_or("");
         Quantity {
             value: format!("{major}.{minor}0").parse().ok()?,
-            unit: Unit::None,
+            unit: Unit::Version,
             version: Some(number.into()),
         }
     } else {
@@ -174,5 +178,6 @@ pub fn parse(chunk: &str) -> Option<Quantity> {
         return Some(quantity);
     }
     // `v2-beta`, `16px`, `5x`: a name.
+    quantity.unit = Unit::Times;
     (suffix == "x").then_some(quantity)
 }

@@ -110,6 +110,12 @@ fn deny(terms: &mut [Term]) {
                 }
                 deny_after(terms, at + 1, true);
             }
+            "no" if next == "effect" => deny_before(terms, at, true),
+            "ignored" | "nothing" if at > 1 => deny_before(terms, at, true),
+            // `X, not Y`
+            "not" | "nicht" | "no" | "pas" | "не" if is_aside(terms, at) => {
+                deny_names_after(terms, at);
+            }
             "no" if next == "need" => deny_after(terms, at, false),
             "instead" | "rather" | "place" if ["of", "than"].contains(&next) => {
                 deny_names_after(terms, at + 1);
@@ -146,10 +152,12 @@ fn deny(terms: &mut [Term]) {
                 deny_next_name(terms, at);
             }
             other if lexicon::denies_previous(other) => {
-                let is_verb = at == 0 || word_at(terms, at - 1) == "we";
-                if is_verb {
+                let is_said_of = (1..=2)
+                    .filter_map(|back| at.checked_sub(back))
+                    .any(|before| lexicon::is_auxiliary(word_at(terms, before)));
+                if at > 0 && word_at(terms, at - 1) == "we" {
                     deny_after(terms, at, true);
-                } else {
+                } else if is_said_of {
                     deny_before(terms, at, true);
                 }
             }
@@ -157,6 +165,25 @@ fn deny(terms: &mut [Term]) {
             _ => {}
         }
     }
+}
+
+/// Words behind which a negation does not reach.
+const ENDS: [&str; 9] = ["and", "und", "et", "y", "и", "then", "so", "than", "that"];
+
+/// Whether a negation begins a part of the sentence that ends after one or two words: `X, not Y`.
+fn is_aside(terms: &[Term], at: usize) -> bool {
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return false;
+    };
+    let begins = at > 0
+        && terms
+            .get(at - 1)
+            .is_some_and(|before| before.clause != clause);
+    let rest = terms
+        .iter()
+        .skip(at + 1)
+        .take_while(|term| term.clause == clause);
+    begins && (1..=3).contains(&rest.count())
 }
 
 fn word(terms: &[Term], at: usize) -> &str {
@@ -181,7 +208,7 @@ fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
     let reached = terms
         .iter_mut()
         .skip(at + 1)
-        .take_while(|term| term.clause == clause);
+        .take_while(|term| term.clause == clause && !ENDS.contains(&&*term.word));
     for term in reached
         .filter(|term| term.kind != TermKind::Stop)
         .take(REACH)

@@ -62,6 +62,8 @@ pub struct Term {
     pub denied: bool,
     /// Whether the sentence says that something else took its place.
     pub replaced: bool,
+    /// The name that it is assigned to: `timeout` in `timeout=30`.
+    pub assigned_to: Option<u64>,
     /// The group of opposites that it belongs to, and its side.
     pub pole: Option<(&'static str, bool)>,
 }
@@ -118,6 +120,8 @@ pub fn terms(sentence: &str) -> Vec<Term> {
 struct Reader {
     terms: Vec<Term>,
     clause: u16,
+    /// The term before an equals sign.
+    assigned_to: Option<u64>,
 }
 
 impl Reader {
@@ -137,12 +141,14 @@ impl Reader {
             start = at + c.len_utf8();
             match c {
                 '`' => *in_code = !*in_code,
+                '=' => self.assigned_to = self.terms.last().map(|term| term.key),
                 '(' | ')' | ',' | ';' => self.clause += 1,
                 _ => {}
             }
         }
         let last = piece.get(start..).unwrap_or_default();
         self.chunk(last, *in_code);
+        self.assigned_to = None;
         if last.ends_with([':', '.', '–', '—']) || last == "-" {
             self.clause += 1;
         }
@@ -173,6 +179,32 @@ impl Reader {
         }
         if let Some(quantity) = quantity::parse(chunk) {
             self.number(chunk, quantity);
+            return;
+        }
+        if let Some((from, to)) = chunk.split_once(['-', '–'])
+            && let (Some(mut from), Some(to)) = (quantity::parse(from), quantity::parse(to))
+            && !is_date(chunk)
+        {
+            // `80-150ms`: the unit stands behind the second one.
+            if from.unit == Unit::None && to.unit != Unit::None {
+                let unit = chunk.trim_start_matches(|c: char| !c.is_alphabetic());
+                from.with_unit(&unit.to_lowercase());
+            }
+            self.push(chunk, TermKind::Number(from));
+            self.push(chunk, TermKind::Number(to));
+            return;
+        }
+        if !in_code
+            && chunk.contains('-')
+            && !chunk.starts_with('-')
+            && chunk
+                .chars()
+                .all(|c| c.is_lowercase() || c == '-' || c.is_uppercase())
+            && lexicon::pole(&chunk.to_lowercase()).is_none()
+        {
+            for part in chunk.split('-').filter(|part| !part.is_empty()) {
+                self.chunk(part, in_code);
+            }
             return;
         }
         let lower = chunk.to_lowercase().replace('’', "'");
@@ -221,15 +253,22 @@ impl Reader {
         } else {
             TermKind::Number(quantity)
         };
+        if is_day && let Some(month) = self.terms.last_mut() {
+            month.kind = TermKind::Date;
+            month.weight = 0.0;
+        }
         self.push(chunk, kind);
     }
 
     fn kind_of(&self, chunk: &str, lower: &str, in_code: bool) -> TermKind {
-        if is_date(chunk) || MONTH_NAMES.contains(&lower) {
+        if is_date(chunk) {
             return TermKind::Date;
         }
         if analysis::is_stop_word(lower) && !in_code {
             return TermKind::Stop;
+        }
+        if PERIODS.contains(&lower) {
+            return TermKind::Name(NameKind::Proper);
         }
         let has_inner = |c: char| chunk.trim_matches(c).contains(c);
         let has_digit = chunk.contains(|c: char| c.is_ascii_digit());
@@ -286,6 +325,7 @@ impl Reader {
             clause: self.clause,
             denied: false,
             replaced: false,
+            assigned_to: self.assigned_to.take(),
             pole,
         });
     }
@@ -336,7 +376,8 @@ const YEAR_AFTER: [&str; 10] = [
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
-const MONTH_NAMES: [&str; 18] = [
+/// Months and weekdays: what is so in or until one of them.
+const PERIODS: [&str; 18] = [
     "january",
     "february",
     "march",
