@@ -312,7 +312,7 @@ impl Pair<'_> {
             let is_exact = |term: &&&Term| term.name().is_some_and(|kind| kind != NameKind::Proper);
             return rest >= 0.8
                 || self.topic >= 0.6
-                || self.topic >= 0.5 && flipped.iter().any(|term| is_exact(&term));
+                || self.topic >= 0.5 && flipped.iter().any(is_exact);
         }
         let covered = one.covered_by(other).max(other.covered_by(one));
         self.dice >= SAME_FRAME || self.dice >= SAME_MATTER && covered >= 0.75
