@@ -141,19 +141,27 @@ impl Gate {
         let Some(token) = &self.token else {
             return Ok(());
         };
-        let given = only(headers, &AUTHORIZATION)
-            .ok_or(Refusal::NoToken)?
-            .as_bytes();
-        let (scheme, given) = given.split_at_checked(7).ok_or(Refusal::NoToken)?;
-        if !scheme.eq_ignore_ascii_case(b"bearer ") {
-            return Err(Refusal::NoToken);
-        }
-        if token.is(given.trim_ascii()) {
+        if token.is(bearer(headers)?) {
             Ok(())
         } else {
             Err(Refusal::WrongToken)
         }
     }
+}
+
+/// The token that a request carries.
+///
+/// # Errors
+/// It carries none.
+pub fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
+    let given = only(headers, &AUTHORIZATION)
+        .ok_or(Refusal::NoToken)?
+        .as_bytes();
+    let (scheme, given) = given.split_at_checked(7).ok_or(Refusal::NoToken)?;
+    if !scheme.eq_ignore_ascii_case(b"bearer ") {
+        return Err(Refusal::NoToken);
+    }
+    Ok(given.trim_ascii())
 }
 
 /// The value of a header that stands there exactly once.

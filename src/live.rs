@@ -227,6 +227,18 @@ impl LiveIndex {
         })
     }
 
+    /// Whether the index uses the vector table.
+    pub fn uses_table(&self) -> bool {
+        let slot = self.slot.try_read();
+        slot.is_some_and(|slot| {
+            let table = slot.as_ref().map(|indexed| &indexed.table);
+            !matches!(
+                table,
+                None | Some(TableState::Absent | TableState::Unusable(_))
+            )
+        })
+    }
+
     fn refresh(
         &self,
         scope: &Scope,

@@ -21,6 +21,7 @@ mod resources;
 pub mod signals;
 mod stdio;
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -38,6 +39,7 @@ use tokio::time::timeout;
 
 use self::client::Ways;
 use self::raw::Front;
+use crate::config::MaxStatus;
 use crate::offer::Offer;
 use crate::service::Error;
 use crate::service::standing::{LastStanding, Standing};
@@ -196,6 +198,29 @@ impl Server {
             surface: Arc::new(offer.toolset),
             tells: channel && !offer.upstreams.is_empty(),
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),
+        }
+    }
+
+    /// The same for a client that may see less: only some scopes, or another status, and perhaps
+    /// no upstream servers. It shares the places for requests. The service stays for the life of
+    /// the process.
+    fn limited(
+        &self,
+        scopes: Option<&BTreeSet<String>>,
+        max_status: Option<MaxStatus>,
+        upstreams: bool,
+    ) -> Self {
+        let service = self.service.limited(scopes, max_status);
+        Self {
+            service: Box::leak(Box::new(service)),
+            standing: Arc::default(),
+            upstreams: if upstreams {
+                Arc::clone(&self.upstreams)
+            } else {
+                Arc::new(Upstreams::new(Vec::new(), Arc::new(|_: &str| {})))
+            },
+            tells: self.tells && upstreams,
+            ..self.clone()
         }
     }
 

@@ -12,7 +12,7 @@ pub mod project;
 pub mod resolve;
 pub mod same;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -153,9 +153,18 @@ impl Scope {
     }
 }
 
-/// The scopes of one process. A scope that did not change is the same `Arc` in every discovery.
-#[derive(Debug)]
+/// The scopes of one process, or some of them. A scope that did not change is the same `Arc` in
+/// every discovery.
+#[derive(Debug, Clone)]
 pub struct Registry {
+    all: Arc<Folders>,
+    /// The names of the scopes that may be seen; every scope where it is `None`.
+    visible: Option<BTreeSet<String>>,
+}
+
+/// Where scopes are found, and those that were.
+#[derive(Debug)]
+struct Folders {
     root: PathBuf,
     single: Option<PathBuf>,
     unreviewed: Option<Unreviewed>,
@@ -186,7 +195,7 @@ pub struct Discovery {
 impl Registry {
     /// The registry of a configuration. Nothing is read yet.
     pub fn new(config: &Config) -> Self {
-        Self {
+        let all = Arc::new(Folders {
             root: config.root.value.clone(),
             single: config.db.as_ref().map(|db| db.value.clone()),
             unreviewed: config.unreviewed,
@@ -197,23 +206,52 @@ impl Registry {
             home: config.home.clone(),
             folders: Mutex::default(),
             known: Mutex::default(),
+        });
+        Self { all, visible: None }
+    }
+
+    /// The same scopes, of which only those with these names can be seen.
+    #[must_use]
+    pub fn limited(&self, names: BTreeSet<String>) -> Self {
+        Self {
+            all: Arc::clone(&self.all),
+            visible: Some(names),
         }
     }
 
     /// The scope root.
     pub fn root(&self) -> &Path {
-        &self.root
+        &self.all.root
     }
 
     /// Removes the private copies of stores.
     pub fn close(&self) {
+        self.all.close();
+    }
+
+    /// The scopes there are now.
+    pub fn discover(&self) -> Discovery {
+        let mut discovery = self.all.discover();
+        if let Some(visible) = &self.visible {
+            discovery
+                .scopes
+                .retain(|scope| visible.contains(&scope.name));
+            discovery
+                .passed_over
+                .retain(|(name, _)| visible.contains(name));
+        }
+        discovery
+    }
+}
+
+impl Folders {
+    fn close(&self) {
         if let Ok(known) = self.known.try_lock() {
             known.values().for_each(|(_, scope)| scope.store.close());
         }
     }
 
-    /// The scopes there are now.
-    pub fn discover(&self) -> Discovery {
+    fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
             let only = || {

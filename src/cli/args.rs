@@ -201,6 +201,8 @@ pub enum Command {
     Setup(SetupArgs),
     /// Serve MCP on standard input and output, or over HTTP
     Serve(ServeArgs),
+    /// Make a token for a client of `serve --http --tokens`
+    Token(TokenArgs),
     /// Search memories, or list the newest
     #[command(aliases = ["search", "find", "list", "ls"])]
     Query(QueryArgs),

@@ -15,7 +15,9 @@ use super::{log, signals, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_TOKEN};
 use crate::gate::Token;
-use crate::mcp::http::{HEALTH, PATH, ServeError, listen};
+use crate::mcp::http::access_log::AccessLog;
+use crate::mcp::http::tokens::TokenFile;
+use crate::mcp::http::{Extras, HEALTH, PATH, ServeError, listen};
 use crate::offer::Offer;
 use crate::service::Service;
 use ack_api::text;
@@ -33,6 +35,7 @@ const TOKEN_CAP: u64 = 4_096;
 /// Where the token is from.
 enum Kept {
     Nowhere,
+    Tokens(PathBuf),
     Environment,
     File { path: PathBuf, new: bool },
 }
@@ -81,7 +84,8 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
         return Err(ServeError::Open(address).into());
     }
     let (token, kept) = token(args)?;
-    let listening = listen(address, &args.allow_host, token)?;
+    let extras = extras(args, Arc::clone(&report))?;
+    let listening = listen(address, &args.allow_host, token, extras)?;
     announce(
         &format!("http://{}", listening.address()),
         &kept,
@@ -110,6 +114,24 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     })
 }
 
+/// The clients, the log and what else a server for several people has.
+fn extras(args: &ServeArgs, report: Report) -> Result<Extras, CliError> {
+    let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
+    let access_log = args.access_log.as_deref().map(|path| {
+        AccessLog::open(path).map_err(|source| CliError::Io {
+            action: "write the access log to",
+            path: path.to_owned(),
+            source,
+        })
+    });
+    Ok(Extras {
+        tokens: tokens.map_err(ServeError::from)?,
+        access_log: access_log.transpose()?,
+        warm: args.warm,
+        report,
+    })
+}
+
 /// Prints the address, and to people how to connect. The token itself is not shown: terminals and logs keep what they show.
 fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
     let url = format!("{base}{PATH}");
@@ -126,6 +148,10 @@ fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
         Kept::Nowhere => (
             "no token is needed: every program on this machine can read the memories".to_owned(),
             None,
+        ),
+        Kept::Tokens(path) => (
+            format!("tokens: those of the clients in {}", path.display()),
+            Some("TOKEN".to_owned()),
         ),
         Kept::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
         Kept::File { path, new } => {
@@ -153,6 +179,10 @@ fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
 fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), CliError> {
     if args.no_token {
         return Ok((None, Kept::Nowhere));
+    }
+    if let Some(path) = &args.tokens {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        return Ok((None, Kept::Tokens(path)));
     }
     if let Some(path) = &args.token_file {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -213,17 +243,23 @@ fn make(path: &Path) -> Result<bool, CliError> {
         .mode(0o700)
         .create(folder)
         .map_err(io)?;
-    let mut secret = [0_u8; TOKEN_BYTES];
-    getrandom::fill(&mut secret).map_err(|error| io(std::io::Error::other(error)))?;
+    let token = new_token().map_err(io)?;
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o600))
         .tempfile_in(folder)
         .map_err(io)?;
-    writeln!(file, "{}", BASE64_URL_SAFE_NO_PAD.encode(secret)).map_err(io)?;
+    writeln!(file, "{token}").map_err(io)?;
     file.as_file().sync_all().map_err(io)?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(io(error.error)),
     }
+}
+
+/// A token of random bytes.
+pub(super) fn new_token() -> std::io::Result<String> {
+    let mut secret = [0_u8; TOKEN_BYTES];
+    getrandom::fill(&mut secret).map_err(std::io::Error::other)?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(secret))
 }

@@ -6,8 +6,13 @@
 //! [gate](crate::gate) refuses requests from other sites and those without the token, and
 //! connections, headers, bodies and answers have limits, so that no client can block the server.
 
+pub mod access_log;
+mod metrics;
 mod patient;
+mod readiness;
+mod record;
 mod site;
+pub mod tokens;
 mod visitors;
 
 use ack_api::{Diagnostic, ErrorCode};
@@ -22,8 +27,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 
+use self::access_log::AccessLog;
 use self::patient::{Pace, Patient};
 use self::site::Site;
+use self::tokens::{TokenFile, TokensError};
 use self::visitors::{Asking, Places, Visitors};
 use super::signals::Signals;
 use super::{Server, runtime};
@@ -36,6 +43,10 @@ use ack_gateway::server::{Report, Upstreams};
 pub const PATH: &str = "/mcp";
 /// The path that says whether the server is running.
 pub const HEALTH: &str = "/health";
+/// Where it is said whether the server can answer questions.
+pub const READY: &str = "/ready";
+/// Where the server's counters are.
+pub const METRICS: &str = "/metrics";
 
 /// How long running requests may still take once the server is stopped.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -103,6 +114,9 @@ pub enum ServeError {
         /// What is wrong with the token.
         reason: String,
     },
+    /// A file of tokens that cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
     /// There is no home folder to keep a token in.
     #[error("no home folder was found to keep a token in")]
     NoHome,
@@ -127,11 +141,47 @@ impl Diagnostic for ServeError {
             Self::Token { .. } => {
                 "a token is at least 16 visible ASCII characters without blanks; where this program made the file, delete it and a new one is made"
             }
+            Self::Tokens(_) => {
+                "each client has a table `[NAME]` with `hash`; `ack-memory token NAME --file FILE` adds one"
+            }
             Self::NoHome => {
                 "set HOME, give a token with --token-file or ACK_MEM_TOKEN, or pass --no-token"
             }
         };
         Some(hint.into())
+    }
+}
+
+/// What a server for several people has besides.
+pub struct Extras {
+    /// The clients, each with a token of its own.
+    pub tokens: Option<TokenFile>,
+    /// Where each request gets a line.
+    pub access_log: Option<AccessLog>,
+    /// Whether the indexes of shared scopes are made before somebody asks.
+    pub warm: bool,
+    /// Where problems and news are reported.
+    pub report: Report,
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self {
+            tokens: None,
+            access_log: None,
+            warm: false,
+            report: Arc::new(|_: &str| {}),
+        }
+    }
+}
+
+impl std::fmt::Debug for Extras {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Extras")
+            .field("tokens", &self.tokens)
+            .field("access_log", &self.access_log)
+            .field("warm", &self.warm)
+            .finish_non_exhaustive()
     }
 }
 
@@ -142,6 +192,7 @@ pub struct Listening {
     address: SocketAddr,
     gate: Gate,
     limits: Limits,
+    extras: Extras,
 }
 
 /// Listens on an address. The host of a request must be loopback or one of `names`, and the request
@@ -153,8 +204,10 @@ pub fn listen(
     address: SocketAddr,
     names: &[String],
     token: Option<Token>,
+    extras: Extras,
 ) -> Result<Listening, ServeError> {
-    if !address.ip().is_loopback() && token.is_none() {
+    let is_open = token.is_none() && extras.tokens.is_none();
+    if !address.ip().is_loopback() && is_open {
         return Err(ServeError::Open(address));
     }
     let failed = |source: std::io::Error| match source.kind() {
@@ -173,6 +226,7 @@ pub fn listen(
         listener,
         address,
         limits: LIMITS,
+        extras,
     })
 }
 
@@ -211,7 +265,7 @@ impl Listening {
         let mut stop = Signals::new()?;
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.limits;
-        let site = Arc::new(Site::new(server, self.gate, limits));
+        let site = Arc::new(Site::new(server, self.gate, limits, self.extras));
         let visitors = Visitors::new(limits.places);
         let open = GracefulShutdown::new();
         loop {
@@ -285,7 +339,8 @@ mod tests {
             ..Inputs::default()
         };
         let service = Service::for_the_process(Config::load(inputs).unwrap());
-        let mut listening = listen("127.0.0.1:0".parse().unwrap(), &[], None).unwrap();
+        let mut listening =
+            listen("127.0.0.1:0".parse().unwrap(), &[], None, Extras::default()).unwrap();
         listening.limits = limits;
         (
             listening.address(),
@@ -373,7 +428,7 @@ mod tests {
     #[test]
     fn an_address_that_others_can_reach_needs_a_token() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-            let refused = listen(address.parse().unwrap(), &[], None);
+            let refused = listen(address.parse().unwrap(), &[], None, Extras::default());
             assert!(
                 matches!(refused, Err(ServeError::Open(_))),
                 "{address}: {refused:?}"

@@ -1,13 +1,16 @@
 //! What every operation works on: the settings, the scopes and their live indexes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::error::Error;
-use crate::config::Config;
+use crate::config::{Config, MaxStatus};
 use crate::live::LiveIndexes;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{Registry, Scope};
+use ack_api::memory::Visibility;
+use ack_store::READ_TIMEOUT;
 
 /// The service over one configuration.
 #[derive(Debug)]
@@ -17,18 +20,47 @@ pub struct Service {
     /// The scopes.
     pub registry: Registry,
     /// The live index of each scope.
-    pub(crate) indexes: LiveIndexes,
+    pub(crate) indexes: Arc<LiveIndexes>,
 }
 
 impl Service {
     /// A service. Nothing is opened or read until the first request.
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(&config);
-        let indexes = LiveIndexes::new(config.resident.value as usize);
+        let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
         Self {
             config,
             registry,
             indexes,
+        }
+    }
+
+    /// The same service for somebody who may see less: only some scopes, or another status. The
+    /// indexes are shared.
+    #[must_use]
+    pub fn limited(
+        &self,
+        scopes: Option<&BTreeSet<String>>,
+        max_status: Option<MaxStatus>,
+    ) -> Self {
+        let mut config = self.config.clone();
+        if let Some(max_status) = max_status {
+            config.max_status.value = max_status;
+        }
+        let registry = match scopes {
+            Some(scopes) => {
+                // Its name would be told where it does not exist.
+                config.default_scope = config
+                    .default_scope
+                    .filter(|default| scopes.contains(&default.value));
+                self.registry.limited(scopes.clone())
+            }
+            None => self.registry.clone(),
+        };
+        Self {
+            config,
+            registry,
+            indexes: Arc::clone(&self.indexes),
         }
     }
 
@@ -46,6 +78,22 @@ impl Service {
     /// About how many bytes the index of a scope takes in memory; 0 where there is none.
     pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
         self.indexes.of(scope).bytes()
+    }
+
+    /// Whether the index of a scope uses its vector table.
+    pub fn uses_table(&self, scope: &Arc<Scope>) -> bool {
+        self.indexes.of(scope).uses_table()
+    }
+
+    /// Makes the index of each shared scope, so that the first question need not wait for it.
+    pub fn warm(&self) {
+        for scope in self.registry.discover().scopes {
+            let is_shared = scope.manifest.visibility == Visibility::Shared;
+            if scope.problem.is_none() && is_shared {
+                // A store that cannot be read is a note in the answers.
+                let _ = self.indexes.of(&scope).current(&scope, READ_TIMEOUT);
+            }
+        }
     }
 
     pub(crate) fn select(

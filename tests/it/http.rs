@@ -35,12 +35,12 @@ fn command(root: &Path, home: &Path, arguments: &[&str]) -> Command {
 }
 
 /// A running server.
-struct Http {
+pub struct Http {
     child: Child,
-    url: String,
+    pub url: String,
     address: SocketAddr,
-    agent: ureq::Agent,
-    token: Option<String>,
+    pub agent: ureq::Agent,
+    pub token: Option<String>,
     home: TempDir,
 }
 
@@ -52,7 +52,7 @@ impl Http {
         })
     }
 
-    fn with(root: &Path, arguments: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+    pub fn with(root: &Path, arguments: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let home = tempfile::Builder::new()
             .prefix("ack-home-")
             .tempdir()
@@ -89,7 +89,7 @@ impl Http {
     }
 
     /// Sends a message; the status and the body of the answer.
-    fn post(&self, message: &Value, headers: &[(&str, &str)]) -> (u16, String) {
+    pub fn post(&self, message: &Value, headers: &[(&str, &str)]) -> (u16, String) {
         post(
             &self.agent,
             &self.url,
@@ -136,7 +136,7 @@ impl Http {
     }
 
     /// Writes a request as it is; everything that the server says until it closes.
-    fn raw(&self, request: &str) -> String {
+    pub fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -146,7 +146,7 @@ impl Http {
     }
 
     /// Sends a signal; how long the process went on, how it ended, and what it said to people.
-    fn signal(mut self, name: &str) -> (Duration, ExitStatus, String) {
+    pub fn signal(mut self, name: &str) -> (Duration, ExitStatus, String) {
         let started = Instant::now();
         kill(&self.child, name);
         let status = wait(&mut self.child);
@@ -176,7 +176,7 @@ fn agent() -> ureq::Agent {
         .into()
 }
 
-fn post(
+pub fn post(
     agent: &ureq::Agent,
     url: &str,
     token: Option<&str>,
@@ -218,7 +218,7 @@ fn wait(child: &mut Child) -> ExitStatus {
 }
 
 /// Runs a server that is expected to end by itself.
-fn refused(root: &Path, arguments: &[&str], token: Option<&str>) -> Output {
+pub fn refused(root: &Path, arguments: &[&str], token: Option<&str>) -> Output {
     let home = tempfile::tempdir().unwrap();
     let mut command = command(root, home.path(), arguments);
     if let Some(token) = token {

@@ -66,6 +66,7 @@ mod scope_commands;
 mod scopes;
 mod screen;
 mod semantic;
+mod serving_many;
 mod sessions;
 mod setup;
 mod soak;

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::config::MaxStatus;
 use crate::connect::{Client, Hooks};
+use crate::mcp::http::tokens::is_name;
 use crate::toolset::ToolsetPreset;
 
 /// Arguments of `serve`.
@@ -30,9 +32,66 @@ pub struct ServeArgs {
     /// Answer without a token; on loopback addresses only
     #[arg(long, requires = "http", conflicts_with = "token_file")]
     pub no_token: bool,
+    /// File of clients, each with a token and limits of its own; `ack-memory token` adds one
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with_all = ["token_file", "no_token"])]
+    pub tokens: Option<PathBuf>,
     /// Another host name that clients use for this server (repeatable)
     #[arg(long, value_name = "NAME", requires = "http")]
     pub allow_host: Vec<String>,
+    /// Append a line of JSON for each request, without questions and memories; `-` is standard error
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub access_log: Option<PathBuf>,
+    /// Make the indexes of shared scopes before the first question
+    #[arg(long, requires = "http")]
+    pub warm: bool,
+}
+
+/// Arguments of `token`.
+#[derive(Debug, Clone, Args)]
+pub struct TokenArgs {
+    /// The client's name, for logs and metrics
+    #[arg(value_parser = client_name)]
+    pub name: String,
+    /// The file of tokens; made if it is missing [default: only print the lines for it]
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The scopes that the client can see [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub scopes: Vec<String>,
+    /// Which memories it may ask for: approved or all [default: as config.toml says]
+    #[arg(long, value_name = "STATUS", value_parser = max_status)]
+    pub max_status: Option<MaxStatus>,
+    /// How often it may ask [default: any number]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_minute: Option<u32>,
+    /// The last day of the token, as in 2027-01-31 [default: it does not end]
+    #[arg(long, value_name = "DAY")]
+    pub last_day: Option<jiff::civil::Date>,
+    /// It can call the tools of upstream servers too
+    #[arg(long)]
+    pub upstreams: bool,
+    /// It can read /metrics
+    #[arg(long)]
+    pub metrics: bool,
+    /// Give a client that is in the file a new token and these settings
+    #[arg(long, requires = "file")]
+    pub replace: bool,
+}
+
+fn client_name(text: &str) -> Result<String, String> {
+    if is_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("use letters, digits, `-`, `_` and `.`, at most 64".to_owned())
+    }
+}
+
+fn max_status(text: &str) -> Result<MaxStatus, String> {
+    match text {
+        "approved" => Ok(MaxStatus::Approved),
+        "all" => Ok(MaxStatus::All),
+        _ => Err("it is `approved` or `all`".to_owned()),
+    }
 }
 
 /// Reads `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.

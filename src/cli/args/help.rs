@@ -35,7 +35,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Share", &["publish", "check"]),
-    ("Serve", &["serve", "hook"]),
+    ("Serve", &["serve", "token", "hook"]),
     (
         "More",
         &["import", "index", "model", "eval", "demo", "completions"],

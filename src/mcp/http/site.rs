@@ -1,15 +1,16 @@
 //! What the server answers: its paths, the limits of a message, and the refusals.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{
-    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
+    RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -18,9 +19,14 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use super::metrics::Metrics;
+use super::readiness::Readiness;
+use super::record::{Outcome, Record};
+use super::tokens::{Client, Limit, TooOften};
 use super::visitors::Visitor;
-use super::{HEALTH, Limits, PATH};
-use crate::gate::{Gate, Refusal};
+use super::{Extras, HEALTH, Limits, METRICS, PATH, READY};
+use crate::config::MaxStatus;
+use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{failure, mended, polite_body, weight};
 use crate::mcp::raw;
@@ -38,56 +44,133 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 /// The paths of the server.
 pub(super) struct Site {
     gate: Gate,
-    mcp: StreamableHttpService<Server, NeverSessionManager>,
+    server: Server,
+    /// What every client sees that is not limited.
+    whole: Arc<View>,
+    /// What clients see that are limited, made when the first such client asks.
+    limited: Mutex<Vec<(Bounds, Arc<View>)>>,
     limits: Limits,
-    /// Whether there are upstream servers, whose results are passed on.
-    passes_on: bool,
     large: Semaphore,
+    extras: Extras,
+    metrics: Metrics,
+    readiness: Readiness,
 }
 
-impl Site {
-    pub(super) fn new(server: Server, gate: Gate, limits: Limits) -> Self {
-        let passes_on = !server.upstreams.is_empty();
+/// What clients of one kind see.
+struct View {
+    mcp: StreamableHttpService<Server, NeverSessionManager>,
+    /// Whether answers of other servers go out.
+    passes_on: bool,
+}
+
+/// How far a client is limited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Bounds {
+    scopes: Option<BTreeSet<String>>,
+    max_status: Option<MaxStatus>,
+    upstreams: bool,
+}
+
+impl View {
+    fn new(server: Server, gate: &Gate, limits: Limits) -> Arc<Self> {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(gate.hosts())
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_max_request_body_bytes(limits.bytes);
-        Self {
-            gate,
+        Arc::new(Self {
+            passes_on: !server.upstreams.is_empty(),
             mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
+        })
+    }
+}
+
+impl Site {
+    pub(super) fn new(server: Server, gate: Gate, limits: Limits, extras: Extras) -> Self {
+        Self {
+            whole: View::new(server.clone(), &gate, limits),
+            limited: Mutex::default(),
+            readiness: Readiness::new(server.service, extras.warm),
+            server,
+            gate,
             limits,
-            passes_on,
             large: Semaphore::new(LARGE_ONES),
+            extras,
+            metrics: Metrics::new(),
         }
     }
 
+    /// Answers a request, counts it, and writes its line into the log.
     pub(super) async fn answer(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
-        let mut answer = self.route(request, visitor).await;
+        let mut record = Record::begin(visitor.address());
+        let is_probe = [HEALTH, READY, METRICS].contains(&request.uri().path());
+        let under_way = self.metrics.begin();
+        let mut answer = self.route(request, visitor, &mut record).await;
         let headers = answer.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        drop(under_way);
+        let length = answer.body().size_hint().exact().unwrap_or_default();
+        record.end(answer.status(), usize::try_from(length).unwrap_or_default());
+        if is_probe && record.outcome != Outcome::Refused {
+            return answer;
+        }
+        self.metrics.count(&record);
+        if let Some(log) = &self.extras.access_log
+            && let Some(problem) = log.write(&record)
+        {
+            (self.extras.report)(&problem);
+        }
         answer
     }
 
-    async fn route(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
+    async fn route(
+        &self,
+        request: Request<Incoming>,
+        visitor: &Visitor,
+        record: &mut Record,
+    ) -> Answer {
         if let Err(refusal) = self.gate.place(request.uri(), request.headers()) {
-            return refused(refusal);
+            return refused(refusal, self.extras.tokens.is_some());
         }
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
         match request.uri().path() {
-            HEALTH if [Method::GET, Method::HEAD].contains(request.method()) => {
-                let health = json!({ "status": "ok", "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
+            HEALTH | READY | METRICS if !is_read => not_allowed("GET, HEAD"),
+            HEALTH => {
+                let health = json!({
+                    "status": "ok",
+                    "name": env!("CARGO_PKG_NAME"),
+                    "version": env!("CARGO_PKG_VERSION"),
+                });
                 in_json(StatusCode::OK, &health)
             }
-            HEALTH => not_allowed("GET, HEAD"),
-            PATH => match self.gate.token(request.headers()) {
-                Err(refusal) => refused(refusal),
-                Ok(()) => {
+            READY => match self.readiness.check().await {
+                Ok(()) => in_json(StatusCode::OK, &json!({ "status": "ready" })),
+                Err(reason) => {
+                    let answer = json!({ "status": "not ready", "reason": reason });
+                    in_json(StatusCode::SERVICE_UNAVAILABLE, &answer)
+                }
+            },
+            METRICS => self.metrics(&request, visitor).await,
+            PATH => match self.caller(request.headers()) {
+                Err(refusal) => refused(refusal, self.extras.tokens.is_some()),
+                Ok(_) if request.method() != Method::POST => {
                     visitor.make_known();
-                    if request.method() == Method::POST {
-                        self.message(request).await
-                    } else {
-                        not_allowed("POST")
+                    not_allowed("POST")
+                }
+                Ok(None) => {
+                    visitor.make_known();
+                    self.message(request, &self.whole, record).await
+                }
+                Ok(Some(client)) => {
+                    visitor.make_known();
+                    record.client = Some(client.name.clone());
+                    match client.begin() {
+                        Ok(_under_way) => {
+                            let view = self.view(&client);
+                            self.message(request, &view, record).await
+                        }
+                        Err(too_often) => later(&client.name, too_often),
                     }
                 }
             },
@@ -96,15 +179,77 @@ impl Site {
                 error(
                     StatusCode::NOT_FOUND,
                     &format!(
-                        "there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says that the server is there"
+                        "there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says \
+                         that the server is there"
                     ),
                 )
             }
         }
     }
 
+    /// Who sends a request: a client of the file of tokens, or `None` where there is no such file.
+    fn caller(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
+        let Some(tokens) = &self.extras.tokens else {
+            return self.gate.token(headers).map(|()| None);
+        };
+        if let Some(news) = tokens.refresh() {
+            (self.extras.report)(&news);
+        }
+        let client = tokens.client(bearer(headers)?);
+        client.map(Some).ok_or(Refusal::WrongToken)
+    }
+
+    /// What a client sees.
+    fn view(&self, client: &Client) -> Arc<View> {
+        let bounds = Bounds {
+            scopes: client.entry.scopes.clone(),
+            max_status: client.entry.max_status,
+            upstreams: client.entry.upstreams,
+        };
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, view)) = limited.iter().find(|(known, _)| *known == bounds) {
+            return Arc::clone(view);
+        }
+        let server =
+            self.server
+                .limited(bounds.scopes.as_ref(), bounds.max_status, bounds.upstreams);
+        let view = View::new(server, &self.gate, self.limits);
+        limited.push((bounds, Arc::clone(&view)));
+        view
+    }
+
+    async fn metrics(&self, request: &Request<Incoming>, visitor: &Visitor) -> Answer {
+        match self.caller(request.headers()) {
+            Err(refusal) => return refused(refusal, self.extras.tokens.is_some()),
+            Ok(Some(client)) if !client.entry.metrics => {
+                let message = format!(
+                    "`{}` may not read the metrics; `metrics = true` in its table lets it",
+                    client.name
+                );
+                return error(StatusCode::FORBIDDEN, &message);
+            }
+            Ok(_) => visitor.make_known(),
+        }
+        if let Some(tokens) = &self.extras.tokens {
+            self.metrics.set_tokens(tokens.count(), tokens.is_broken());
+        }
+        // It looks at the store of each scope.
+        let text = tokio::task::block_in_place(|| self.metrics.text(self.server.service));
+        let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
+        answer.headers_mut().insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        );
+        answer
+    }
+
     /// Reads a message and answers it, within the limits.
-    async fn message(&self, request: Request<Incoming>) -> Answer {
+    async fn message(
+        &self,
+        request: Request<Incoming>,
+        view: &View,
+        record: &mut Record,
+    ) -> Answer {
         let Limits {
             body: patience,
             bytes,
@@ -129,6 +274,7 @@ impl Site {
                 return closing(error(StatusCode::REQUEST_TIMEOUT, &message));
             }
         };
+        record.see_message(&body, &self.server.surface);
         let _large = match large {
             None if weight(&body) > LARGE => self.large.acquire().await.ok(),
             other => other,
@@ -140,7 +286,7 @@ impl Site {
             // A notification that cannot be decoded is not answered.
             Err(None) => return empty(StatusCode::ACCEPTED),
         };
-        let answer = self.mcp.handle(Request::from_parts(head, Full::new(body)));
+        let answer = view.mcp.handle(Request::from_parts(head, Full::new(body)));
         let answer = async {
             let answer = answer.await;
             let in_json = answer
@@ -148,7 +294,7 @@ impl Site {
                 .get(CONTENT_TYPE)
                 .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
             if !in_json {
-                return answer;
+                return (answer, Bytes::new());
             }
             let (mut head, body) = answer.into_parts();
             let body = body
@@ -156,7 +302,7 @@ impl Site {
                 .await
                 .map(Collected::to_bytes)
                 .unwrap_or_default();
-            let held = if self.passes_on {
+            let held = if view.passes_on {
                 raw::body(&body)
             } else {
                 None
@@ -165,16 +311,19 @@ impl Site {
                 .or_else(|| polite_body(&body))
                 .map_or(body, Bytes::from);
             head.headers.remove(CONTENT_LENGTH);
-            Response::from_parts(head, Full::new(body).boxed())
+            let answer = Response::from_parts(head, Full::new(body.clone()).boxed());
+            (answer, body)
         };
         let patience = self.limits.answer;
-        timeout(patience, answer).await.unwrap_or_else(|_| {
+        let Ok((answer, body)) = timeout(patience, answer).await else {
             let message = format!(
                 "the answer took longer than {}; try again",
                 seconds(patience)
             );
-            error(StatusCode::SERVICE_UNAVAILABLE, &message)
-        })
+            return error(StatusCode::SERVICE_UNAVAILABLE, &message);
+        };
+        record.see_answer(&body);
+        answer
     }
 }
 
@@ -208,7 +357,7 @@ fn seconds(patience: Duration) -> String {
     format!("{} seconds", patience.as_secs_f32())
 }
 
-fn refused(refusal: Refusal) -> Answer {
+fn refused(refusal: Refusal, has_names: bool) -> Answer {
     let (status, message) = match refusal {
         Refusal::NoHost => (StatusCode::BAD_REQUEST, "one `Host` header is needed"),
         Refusal::WrongHost => (
@@ -223,6 +372,10 @@ fn refused(refusal: Refusal) -> Answer {
             StatusCode::UNAUTHORIZED,
             "a token is needed: `Authorization: Bearer TOKEN`; the server said at its start where the token is",
         ),
+        Refusal::WrongToken if has_names => (
+            StatusCode::UNAUTHORIZED,
+            "no client has this token, or its last day is over; ask who runs this server",
+        ),
         Refusal::WrongToken => (
             StatusCode::UNAUTHORIZED,
             "the token is not this server's; the server said at its start where the right one is",
@@ -234,6 +387,26 @@ fn refused(refusal: Refusal) -> Answer {
         answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
     }
     // The body of a refused request is not read.
+    closing(answer)
+}
+
+/// Tells a client that asks too often when to come back.
+fn later(client: &str, too_often: TooOften) -> Answer {
+    let TooOften { retry_after, limit } = too_often;
+    let allowed = match limit {
+        Limit::PerMinute(most) => format!("make {most} requests a minute"),
+        Limit::AtOnce(most) => format!("have {most} requests under way"),
+    };
+    let seconds = if retry_after == 1 {
+        "second"
+    } else {
+        "seconds"
+    };
+    let message = format!("`{client}` may {allowed}; try again in {retry_after} {seconds}");
+    let mut answer = error(StatusCode::TOO_MANY_REQUESTS, &message);
+    let retry_after = HeaderValue::from(retry_after);
+    answer.headers_mut().insert(RETRY_AFTER, retry_after);
+    // Its body is not read.
     closing(answer)
 }
 

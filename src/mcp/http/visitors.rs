@@ -145,6 +145,11 @@ impl Visitor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Where it connects from.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
     /// Remembers that it has shown the token.
     pub fn make_known(&self) {
         self.known.store(true, Ordering::Relaxed);

@@ -1,0 +1,112 @@
+//! `token`: a new token for a client of `serve --http --tokens`. The token is printed once; the file
+//! gets its hash.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use toml_edit::DocumentMut;
+
+use super::args::TokenArgs;
+use super::serve::new_token;
+use super::{write_err, write_out};
+use crate::cli::error::CliError;
+use crate::mcp::http::ServeError;
+use crate::mcp::http::tokens::{self, ClientEntry, TokenFile, TokensError};
+use crate::service::Error;
+use ack_sys::files;
+
+/// The largest file that is edited, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Runs `token`.
+pub fn run(args: TokenArgs) -> Result<(), CliError> {
+    let token = new_token().map_err(|source| CliError::Io {
+        action: "make",
+        path: "a token".into(),
+        source,
+    })?;
+    let entry = ClientEntry {
+        hash: tokens::hash(&token),
+        scopes: (!args.scopes.is_empty()).then(|| args.scopes.iter().cloned().collect()),
+        max_status: args.max_status,
+        requests_per_minute: args.requests_per_minute,
+        at_once: None,
+        upstreams: args.upstreams,
+        metrics: args.metrics,
+        last_day: args.last_day.map(|day| day.to_string()),
+    };
+    let text = toml::to_string(&entry).unwrap_or_default();
+    let table = text.parse().unwrap_or_else(|_| DocumentMut::new());
+    let table = table.as_table().clone();
+    let Some(file) = &args.file else {
+        let mut document = DocumentMut::new();
+        document.insert(&args.name, toml_edit::Item::Table(table));
+        write_err(&format!(
+            "put this into the file of tokens:\n\n{document}\n"
+        ));
+        return write_out(&format!("{token}\n"));
+    };
+    add(file, &args.name, table, args.replace)?;
+    write_err(&format!(
+        "`{}` is in {}, with the hash of its token. This is the only time the token is shown:\n",
+        args.name,
+        file.display()
+    ));
+    write_out(&format!("{token}\n"))
+}
+
+/// Adds a client's table to a file, which appears whole or not at all.
+fn add(
+    path: &Path,
+    name: &str,
+    table: toml_edit::Table,
+    may_replace: bool,
+) -> Result<(), CliError> {
+    let io = |source| CliError::Io {
+        action: "write the tokens to",
+        path: path.to_owned(),
+        source,
+    };
+    let (text, mode) = match files::read_text(path, MAX_BYTES) {
+        Ok(text) => {
+            let mode = fs::metadata(path).map_err(io)?.permissions().mode();
+            (text, mode & 0o777)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => (String::new(), 0o600),
+        Err(error) => return Err(io(error)),
+    };
+    if !text.trim().is_empty() {
+        // What is there must be usable, or the server would not take the new client either.
+        TokenFile::open(path).map_err(ServeError::from)?;
+    }
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        ServeError::from(TokensError::Wrong {
+            path: path.to_owned(),
+            reason: error.message().to_owned(),
+        })
+    })?;
+    if document.contains_key(name) && !may_replace {
+        return Err(Error::invalid(
+            "name",
+            name,
+            "a name that the file does not have, or --replace for a new token of this client",
+        )
+        .into());
+    }
+    document.insert(name, toml_edit::Item::Table(table));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(folder)
+        .map_err(io)?;
+    file.write_all(document.to_string().as_bytes())
+        .map_err(io)?;
+    file.as_file().sync_all().map_err(io)?;
+    file.persist(path).map_err(|error| io(error.error))?;
+    Ok(())
+}

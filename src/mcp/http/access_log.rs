@@ -1,0 +1,122 @@
+//! A line of JSON for each request, without any text of a question or a memory.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::record::Record;
+
+/// How often it is checked whether the file was moved away.
+const CHECK_AFTER: Duration = Duration::from_secs(1);
+
+/// Where the lines go.
+#[derive(Debug)]
+pub struct AccessLog {
+    /// The file, or standard error.
+    path: Option<PathBuf>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: Option<File>,
+    checked: Instant,
+    has_failed: bool,
+}
+
+impl AccessLog {
+    /// Appends to a file, which only its owner can read if it is new, or writes to standard error
+    /// for `-`.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let path = (path.as_os_str() != "-").then(|| path.to_owned());
+        let file = path.as_deref().map(append).transpose()?;
+        Ok(Self {
+            path,
+            state: Mutex::new(State {
+                file,
+                checked: Instant::now(),
+                has_failed: false,
+            }),
+        })
+    }
+
+    /// Writes the line of a request. Returns what is to be reported where that fails for the first
+    /// time.
+    pub fn write(&self, record: &Record) -> Option<String> {
+        let mut line = json!({
+            "time": format!("{:.3}", Timestamp::now()),
+            "address": record.address.to_string(),
+            "method": record.method,
+            "status": record.status.as_u16(),
+            "outcome": record.outcome.as_str(),
+            "ms": (record.seconds() * 1e5).round() / 1e2,
+            "bytes": record.bytes,
+        });
+        if let Some(client) = &record.client {
+            line["client"] = client.as_str().into();
+        }
+        if !record.tool.is_empty() {
+            line["tool"] = record.tool.as_str().into();
+        }
+        let line = format!("{line}\n");
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = match &self.path {
+            None => io::stderr().write_all(line.as_bytes()),
+            Some(path) => state.write(path, line.as_bytes()),
+        };
+        match written {
+            Ok(()) => {
+                state.has_failed = false;
+                None
+            }
+            Err(error) => {
+                let is_first = !std::mem::replace(&mut state.has_failed, true);
+                is_first.then(|| format!("cannot write the access log: {error}"))
+            }
+        }
+    }
+}
+
+impl State {
+    fn write(&mut self, path: &Path, line: &[u8]) -> io::Result<()> {
+        if self.checked.elapsed() >= CHECK_AFTER {
+            self.checked = Instant::now();
+            if !self.is_at(path) {
+                self.file = None;
+            }
+        }
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => append(path)?,
+        };
+        // One call, so that lines of several processes do not mix.
+        let written = file.write_all(line);
+        self.file = Some(file);
+        written
+    }
+
+    /// Whether the path still names the open file.
+    fn is_at(&self, path: &Path) -> bool {
+        let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+        let there = std::fs::metadata(path).map(identity).ok();
+        let open = self.file.as_ref().and_then(|file| file.metadata().ok());
+        there.is_some() && there == open.map(identity)
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+}

@@ -1,0 +1,223 @@
+//! What the server counts, in the text form of OpenMetrics, which Prometheus reads.
+
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::record::Record;
+use crate::service::Service;
+
+/// Upper bounds of the histogram in seconds. An answer from memory takes some milliseconds.
+const BOUNDS: [f64; 13] = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 30.0,
+];
+
+/// The counters of one server.
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    seconds: Family<CallLabels, Histogram>,
+    under_way: Gauge,
+    clients: Gauge,
+    tokens_broken: Gauge,
+    scopes: Family<ScopeLabels, Gauge>,
+    index_bytes: Family<ScopeLabels, Gauge>,
+    tables: Family<ScopeLabels, Gauge>,
+    resident: Gauge<f64, AtomicU64>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Metrics")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    client: String,
+    method: &'static str,
+    tool: String,
+    outcome: &'static str,
+    status: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    method: &'static str,
+    tool: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScopeLabels {
+    scope: String,
+}
+
+impl Metrics {
+    /// Counters at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("ack_memory");
+        let requests = Family::default();
+        registry.register(
+            "requests",
+            "Requests that were answered or refused",
+            requests.clone(),
+        );
+        let seconds: Family<CallLabels, Histogram> =
+            Family::new_with_constructor(|| Histogram::new(BOUNDS));
+        registry.register_with_unit(
+            "request_duration",
+            "Time from the head of a request to its answer",
+            Unit::Seconds,
+            seconds.clone(),
+        );
+        let under_way = Gauge::default();
+        registry.register(
+            "requests_under_way",
+            "Requests not yet answered",
+            under_way.clone(),
+        );
+        let clients = Gauge::default();
+        registry.register("clients", "Clients in the file of tokens", clients.clone());
+        let tokens_broken = Gauge::default();
+        registry.register(
+            "tokens_broken",
+            "1 while the file of tokens cannot be used as it is now",
+            tokens_broken.clone(),
+        );
+        let scopes = Family::default();
+        registry.register(
+            "scope_readable",
+            "1 if the scope's store can be read, else 0",
+            scopes.clone(),
+        );
+        let index_bytes = Family::default();
+        registry.register_with_unit(
+            "index",
+            "Memory of a scope's index; 0 while there is none",
+            Unit::Bytes,
+            index_bytes.clone(),
+        );
+        let tables = Family::default();
+        registry.register(
+            "table_in_use",
+            "1 if the scope's index uses the vector table, else 0",
+            tables.clone(),
+        );
+        let resident = Gauge::<f64, AtomicU64>::default();
+        registry.register_with_unit(
+            "resident_memory",
+            "Resident memory of the process; 0 where the system does not tell",
+            Unit::Bytes,
+            resident.clone(),
+        );
+        let start = Gauge::<f64, AtomicU64>::default();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        start.set(since.map_or(0.0, |since| since.as_secs_f64()));
+        registry.register_with_unit(
+            "start_time",
+            "When the server started, since 1970",
+            Unit::Seconds,
+            start,
+        );
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of the program", build);
+        Self {
+            registry,
+            requests,
+            seconds,
+            under_way,
+            clients,
+            tokens_broken,
+            scopes,
+            index_bytes,
+            tables,
+            resident,
+        }
+    }
+
+    /// Counts a request that begins, until what is returned is dropped.
+    pub fn begin(&self) -> RequestUnderWay {
+        self.under_way.inc();
+        RequestUnderWay(self.under_way.clone())
+    }
+
+    /// Counts a request that ended.
+    pub fn count(&self, record: &Record) {
+        let labels = RequestLabels {
+            client: record.client.clone().unwrap_or_default(),
+            method: record.method,
+            tool: record.tool.clone(),
+            outcome: record.outcome.as_str(),
+            status: u32::from(record.status.as_u16()),
+        };
+        self.requests.get_or_create(&labels).inc();
+        if record.method.is_empty() {
+            return;
+        }
+        let labels = CallLabels {
+            method: record.method,
+            tool: record.tool.clone(),
+        };
+        self.seconds
+            .get_or_create(&labels)
+            .observe(record.seconds());
+    }
+
+    /// Keeps the state of the file of tokens.
+    pub fn set_tokens(&self, clients: usize, is_broken: bool) {
+        self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
+        self.tokens_broken.set(i64::from(is_broken));
+    }
+
+    /// The text, with the state of each scope as it is now.
+    pub fn text(&self, service: &Service) -> String {
+        for family in [&self.scopes, &self.index_bytes, &self.tables] {
+            family.clear();
+        }
+        for scope in service.registry.discover().scopes {
+            let labels = ScopeLabels {
+                scope: scope.name.clone(),
+            };
+            let is_readable = scope.problem.is_none() && scope.store.file_state().is_ok();
+            let bytes = i64::try_from(service.index_bytes(&scope)).unwrap_or(i64::MAX);
+            let set = |family: &Family<ScopeLabels, Gauge>, value: i64| {
+                family.get_or_create(&labels).set(value);
+            };
+            set(&self.scopes, i64::from(is_readable));
+            set(&self.index_bytes, bytes);
+            set(&self.tables, i64::from(service.uses_table(&scope)));
+        }
+        self.resident.set(resident_bytes());
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+/// A request that is not answered yet.
+#[derive(Debug)]
+pub struct RequestUnderWay(Gauge);
+
+impl Drop for RequestUnderWay {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// The resident memory of this process in bytes.
+fn resident_bytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kib.unwrap_or_default() * 1024.0
+}

@@ -1,0 +1,74 @@
+//! Whether the server can answer questions: at least one scope can be read, and the indexes that were
+//! to be made first are there.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::service::Service;
+
+/// How long an answer is used again: anybody may ask.
+const KEPT_FOR: Duration = Duration::from_secs(1);
+
+type State = Result<(), &'static str>;
+
+/// What tells whether the server is ready.
+pub struct Readiness {
+    service: &'static Service,
+    is_warm: Arc<AtomicBool>,
+    last: Mutex<Option<(Instant, State)>>,
+}
+
+impl Readiness {
+    /// Begins to make the indexes of all shared scopes, if `warm` says so.
+    pub fn new(service: &'static Service, warm: bool) -> Self {
+        let is_warm = Arc::new(AtomicBool::new(!warm));
+        if warm {
+            let is_warm = Arc::clone(&is_warm);
+            std::thread::spawn(move || {
+                service.warm();
+                is_warm.store(true, Ordering::Release);
+            });
+        }
+        Self {
+            service,
+            is_warm,
+            last: Mutex::default(),
+        }
+    }
+
+    /// Whether the server is ready.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn check(&self) -> State {
+        if !self.is_warm.load(Ordering::Acquire) {
+            return Err("the indexes are being made");
+        }
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, state)) = last
+            && at.elapsed() < KEPT_FOR
+        {
+            return state;
+        }
+        let service = self.service;
+        let look = move || {
+            let scopes = service.registry.discover().scopes;
+            let is_readable = |scope: &Arc<crate::scope::Scope>| {
+                scope.problem.is_none() && scope.store.file_state().is_ok()
+            };
+            if scopes.iter().any(is_readable) {
+                Ok(())
+            } else if scopes.is_empty() {
+                Err("there is no scope")
+            } else {
+                Err("no scope can be read")
+            }
+        };
+        let state = tokio::task::spawn_blocking(look)
+            .await
+            .unwrap_or(Err("the check failed"));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), state));
+        state
+    }
+}

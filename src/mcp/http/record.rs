@@ -1,0 +1,162 @@
+//! What is known of a request when it is answered, for the metrics and the log. No text of a memory
+//! or a question is in it.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::Instant;
+
+use hyper::StatusCode;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::toolset::Toolset;
+
+/// The protocol's methods that clients call.
+const METHODS: [&str; 16] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "notifications/cancelled",
+    "notifications/initialized",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+    "notifications/progress",
+];
+/// Stands for a method or a tool that is none of ours: others could choose any number of names.
+const OTHER: &str = "other";
+
+/// A request and how it ended.
+#[derive(Debug)]
+pub struct Record {
+    /// When it came.
+    pub begun: Instant,
+    /// Where from.
+    pub address: IpAddr,
+    /// The name of the client, if tokens have names.
+    pub client: Option<String>,
+    /// The method of the protocol; empty if the request came to no message.
+    pub method: &'static str,
+    /// The tool that it calls; empty if it calls none.
+    pub tool: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// HTTP's status.
+    pub status: StatusCode,
+    /// The length of the answer in bytes.
+    pub bytes: usize,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was answered.
+    Answered,
+    /// It was answered with an error of the tool or the protocol.
+    Failed,
+    /// It was refused before it came to that.
+    Refused,
+}
+
+impl Outcome {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "ok",
+            Self::Failed => "error",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// The parts of a message that are looked at.
+#[derive(Default, Deserialize)]
+struct Message<'a> {
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    params: Option<Params<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(default, borrow)]
+    name: Option<Cow<'a, str>>,
+}
+
+/// The parts of an answer that are looked at.
+#[derive(Deserialize)]
+struct Reply {
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(default)]
+    result: Option<ToolResult>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolResult {
+    #[serde(default)]
+    is_error: bool,
+}
+
+impl Record {
+    /// A request that begins now.
+    pub fn begin(address: IpAddr) -> Self {
+        Self {
+            begun: Instant::now(),
+            address,
+            client: None,
+            method: "",
+            tool: String::new(),
+            outcome: Outcome::Answered,
+            status: StatusCode::OK,
+            bytes: 0,
+        }
+    }
+
+    /// Keeps the method and the tool of a message.
+    pub fn see_message(&mut self, body: &[u8], offered: &Toolset) {
+        // The parameters of other methods may have another form.
+        let message: Message<'_> = serde_json::from_slice(body).unwrap_or_default();
+        let method = message.method.unwrap_or_default();
+        let known = METHODS.into_iter().find(|known| *known == method);
+        self.method = known.unwrap_or(OTHER);
+        if self.method == "tools/call" {
+            let name = message.params.and_then(|params| params.name);
+            let tool = name.and_then(|name| offered.find(&name));
+            self.tool = tool.map_or_else(|| OTHER.to_owned(), |tool| tool.name.clone());
+        }
+    }
+
+    /// Keeps how a message was answered.
+    pub fn see_answer(&mut self, body: &[u8]) {
+        let failed = serde_json::from_slice(body).is_ok_and(|reply: Reply| {
+            reply.error.is_some() || reply.result.is_some_and(|result| result.is_error)
+        });
+        if failed {
+            self.outcome = Outcome::Failed;
+        }
+    }
+
+    /// Keeps what HTTP answers.
+    pub fn end(&mut self, status: StatusCode, bytes: usize) {
+        self.status = status;
+        self.bytes = bytes;
+        if status.is_client_error() || status.is_server_error() {
+            self.outcome = Outcome::Refused;
+        }
+    }
+
+    /// How long it took until now, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+}

@@ -1,0 +1,506 @@
+//! Several clients with a token each: the file that names them, read again when it changes, and how
+//! often each may ask.
+//!
+//! The file holds a table for each client, with the hash of its token, not the token:
+//!
+//! ```toml
+//! [mei]
+//! hash = "sha256:…"
+//! scopes = ["platform"]
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::config::MaxStatus;
+use ack_sys::files;
+
+/// How often it is checked whether the file changed.
+const CHECK_AFTER: Duration = Duration::from_secs(1);
+/// The largest file in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// What a hash begins with.
+const HASH_PREFIX: &str = "sha256:";
+/// Requests that one client may have under way, where its table does not say.
+const AT_ONCE: u32 = 32;
+
+/// A client's table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientEntry {
+    /// `sha256:` and the SHA-256 of the token in hexadecimal digits.
+    pub hash: String,
+    /// The scopes that the client can see (default: all).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<BTreeSet<String>>,
+    /// Which memories it may ask for: `approved` or `all` (default: `max_status` of config.toml).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_status: Option<MaxStatus>,
+    /// How often it may ask (default: any number).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_minute: Option<u32>,
+    /// How many requests it may have under way (default: 32).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
+    /// Whether it can call the tools of upstream servers (default: no).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upstreams: bool,
+    /// Whether it can read `/metrics` (default: no).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metrics: bool,
+    /// The last day of the token, as in `2027-01-31`, in UTC (default: it does not end).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_day: Option<String>,
+}
+
+/// A client of the file.
+#[derive(Debug)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// Its table.
+    pub entry: ClientEntry,
+    hash: [u8; 32],
+    last_day: Option<Date>,
+    usage: Arc<Usage>,
+}
+
+/// What a client used. It stays when the file is read again.
+#[derive(Debug)]
+struct Usage {
+    under_way: AtomicU32,
+    /// How many requests it may make now, and since when that is known.
+    allowance: Mutex<(f64, Instant)>,
+}
+
+/// A request of a client that is under way.
+#[derive(Debug)]
+pub struct UnderWay(Arc<Usage>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A client asks too often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooOften {
+    /// Seconds after which it may try again.
+    pub retry_after: u64,
+    /// What it exceeds.
+    pub limit: Limit,
+}
+
+/// A bound of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// `requests_per_minute`.
+    PerMinute(u32),
+    /// `at_once`.
+    AtOnce(u32),
+}
+
+/// The clients of a file.
+#[derive(Debug)]
+pub struct TokenFile {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    checked: Instant,
+    stamp: Stamp,
+    clients: Arc<Vec<Arc<Client>>>,
+    /// Why the file cannot be used as it is now. The clients are those from before.
+    problem: Option<String>,
+}
+
+/// What shows that the file changed.
+type Stamp = Option<(u64, SystemTime, u64)>;
+
+/// Why a file of tokens cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TokensError {
+    /// It cannot be read.
+    #[error("cannot read the tokens in `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
+    /// Something in it is wrong.
+    #[error("the tokens in `{}` cannot be used: {reason}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl TokenFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is wrong.
+    pub fn open(path: &Path) -> Result<Self, TokensError> {
+        let stamp = stamp(path);
+        let clients = read(path, &[])?;
+        Ok(Self {
+            path: path.to_owned(),
+            state: Mutex::new(State {
+                checked: Instant::now(),
+                stamp,
+                clients: Arc::new(clients),
+                problem: None,
+            }),
+        })
+    }
+
+    /// The client with this token.
+    pub fn client(&self, token: &[u8]) -> Option<Arc<Client>> {
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        let clients = self.clients();
+        let mut found = None;
+        // All are compared, so that the time tells nothing.
+        for client in clients.iter() {
+            if bool::from(client.hash.ct_eq(&hash)) {
+                found = Some(client);
+            }
+        }
+        let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+        found
+            .filter(|client| client.last_day.is_none_or(|last| today <= last))
+            .cloned()
+    }
+
+    /// How many clients there are.
+    pub fn count(&self) -> usize {
+        self.lock().clients.len()
+    }
+
+    /// Reads the file again if it changed. Returns what is to be reported: that it was read, or why
+    /// it cannot be used, in which case the clients stay as they were.
+    pub fn refresh(&self) -> Option<String> {
+        let mut state = self.lock();
+        if state.checked.elapsed() < CHECK_AFTER {
+            return None;
+        }
+        state.checked = Instant::now();
+        let stamp = stamp(&self.path);
+        if stamp == state.stamp {
+            return None;
+        }
+        state.stamp = stamp;
+        match read(&self.path, &state.clients) {
+            Ok(clients) => {
+                let count = clients.len();
+                state.clients = Arc::new(clients);
+                state.problem = None;
+                let clients = if count == 1 { "client" } else { "clients" };
+                Some(format!(
+                    "the tokens in `{}` were read again: {count} {clients}",
+                    self.path.display()
+                ))
+            }
+            Err(error) => {
+                let problem = format!("{error}; those from before still count");
+                let is_new = state.problem.as_ref() != Some(&problem);
+                state.problem = Some(problem.clone());
+                is_new.then_some(problem)
+            }
+        }
+    }
+
+    /// Whether the file cannot be used as it is now.
+    pub fn is_broken(&self) -> bool {
+        self.lock().problem.is_some()
+    }
+
+    fn clients(&self) -> Arc<Vec<Arc<Client>>> {
+        Arc::clone(&self.lock().clients)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Client {
+    /// Counts a request, if the client may make one now.
+    ///
+    /// # Errors
+    /// It asks too often.
+    pub fn begin(&self) -> Result<UnderWay, TooOften> {
+        self.begin_at(Instant::now())
+    }
+
+    fn begin_at(&self, now: Instant) -> Result<UnderWay, TooOften> {
+        let at_once = self.entry.at_once.unwrap_or(AT_ONCE);
+        if self.usage.under_way.fetch_add(1, Ordering::Relaxed) >= at_once {
+            self.usage.under_way.fetch_sub(1, Ordering::Relaxed);
+            return Err(TooOften {
+                retry_after: 1,
+                limit: Limit::AtOnce(at_once),
+            });
+        }
+        let under_way = UnderWay(Arc::clone(&self.usage));
+        let Some(per_minute) = self.entry.requests_per_minute else {
+            return Ok(under_way);
+        };
+        let most = f64::from(per_minute);
+        let mut allowance = self
+            .usage
+            .allowance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (left, since) = *allowance;
+        let earned = now.saturating_duration_since(since).as_secs_f64() * most / 60.0;
+        let left = (left + earned).min(most);
+        if left < 1.0 {
+            *allowance = (left, now);
+            let wait = (1.0 - left) * 60.0 / most;
+            return Err(TooOften {
+                retry_after: (wait.ceil() as u64).max(1),
+                limit: Limit::PerMinute(per_minute),
+            });
+        }
+        *allowance = (left - 1.0, now);
+        drop(allowance);
+        Ok(under_way)
+    }
+}
+
+/// The hash of a token as the file has it.
+pub fn hash(token: &str) -> String {
+    let digest = Sha256::digest(token.as_bytes());
+    let mut text = HASH_PREFIX.to_owned();
+    for byte in digest {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Whether a client can have this name.
+pub fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=64).contains(&name.len()) && name.bytes().all(plain)
+}
+
+fn stamp(path: &Path) -> Stamp {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(path).ok()?;
+    let modified = metadata.modified().ok()?;
+    Some((metadata.len(), modified, metadata.ino()))
+}
+
+/// Reads the clients of a file. What those of `before` used still counts.
+fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensError> {
+    let text = files::read_text(path, MAX_BYTES).map_err(|source| TokensError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let wrong = |reason: String| TokensError::Wrong {
+        path: path.to_owned(),
+        reason,
+    };
+    let entries: BTreeMap<String, ClientEntry> =
+        toml::from_str(&text).map_err(|error| wrong(without_source(&error)))?;
+    if entries.is_empty() {
+        return Err(wrong("it names no client".to_owned()));
+    }
+    let mut clients: Vec<Arc<Client>> = Vec::with_capacity(entries.len());
+    for (name, entry) in entries {
+        let known = before.iter().find(|client| client.name == name);
+        let client = client(&name, entry, known).map_err(&wrong)?;
+        if let Some(twin) = clients.iter().find(|other| other.hash == client.hash) {
+            return Err(wrong(format!(
+                "`{}` and `{name}` have the same hash; give each a token of its own",
+                twin.name
+            )));
+        }
+        clients.push(Arc::new(client));
+    }
+    Ok(clients)
+}
+
+/// What is wrong in a file of TOML, without a line of it: hashes are not printed.
+fn without_source(error: &toml::de::Error) -> String {
+    let place = error.span().map_or_else(String::new, |span| {
+        format!(" (at byte {} of the file)", span.start)
+    });
+    format!("{}{place}", error.message())
+}
+
+fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result<Client, String> {
+    if !is_name(name) {
+        return Err(format!(
+            "`{}` is no name for a client: use letters, digits, `-`, `_` and `.`, at most 64",
+            ack_api::text::line(name, 80)
+        ));
+    }
+    let digits = entry.hash.strip_prefix(HASH_PREFIX).unwrap_or_default();
+    let hash = parse(digits).ok_or_else(|| {
+        format!(
+            "`hash` of `{name}` must be `{HASH_PREFIX}` and 64 hexadecimal digits; \
+             `ack-memory token {name}` makes a token with its hash"
+        )
+    })?;
+    let last_day =
+        match &entry.last_day {
+            Some(day) => Some(day.parse().map_err(|_| {
+                format!("`last_day` of `{name}` must be a day such as \"2027-01-31\"")
+            })?),
+            None => None,
+        };
+    for (key, value) in [
+        ("requests_per_minute", entry.requests_per_minute),
+        ("at_once", entry.at_once),
+    ] {
+        if value == Some(0) {
+            return Err(format!("`{key}` of `{name}` must be at least 1"));
+        }
+    }
+    let usage = known.map_or_else(
+        || {
+            let most = f64::from(entry.requests_per_minute.unwrap_or_default());
+            Arc::new(Usage {
+                under_way: AtomicU32::new(0),
+                allowance: Mutex::new((most, Instant::now())),
+            })
+        },
+        |known| Arc::clone(&known.usage),
+    );
+    Ok(Client {
+        name: name.to_owned(),
+        entry,
+        hash,
+        last_day,
+        usage,
+    })
+}
+
+/// Reads 64 hexadecimal digits.
+fn parse(digits: &str) -> Option<[u8; 32]> {
+    let digits = digits.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        // `+f` would be a number too.
+        *byte = pair
+            .bytes()
+            .all(|digit| digit.is_ascii_hexdigit())
+            .then(|| u8::from_str_radix(pair, 16).ok())??;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::NamedTempFile, Result<TokenFile, TokensError>) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let tokens = TokenFile::open(file.path());
+        (file, tokens)
+    }
+
+    #[test]
+    fn each_client_is_found_by_its_own_token_alone() {
+        let text = format!(
+            "[mei]\nhash = \"{}\"\nscopes = [\"platform\"]\n\n[ci]\nhash = \"{}\"\n\
+             last_day = \"2020-01-01\"\n",
+            hash("token-of-mei-0123456789"),
+            hash("token-of-ci-0123456789"),
+        );
+        let (_file, tokens) = file(&text);
+        let tokens = tokens.unwrap();
+        let found = |token: &str| tokens.client(token.as_bytes()).map(|it| it.name.clone());
+        assert_eq!(found("token-of-mei-0123456789").as_deref(), Some("mei"));
+        assert_eq!(found("token-of-mei-012345678"), None);
+        assert_eq!(found(&hash("token-of-mei-0123456789")), None);
+        assert_eq!(found("token-of-ci-0123456789"), None, "its day is over");
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_said_without_its_hashes() {
+        let good = hash("a-token-0123456789");
+        for (text, part) in [
+            (String::new(), "names no client"),
+            ("[mei]\n".to_owned(), "missing field `hash`"),
+            ("[mei]\nhash = \"secret\"\n".to_owned(), "64 hexadecimal"),
+            (format!("[\"m e\"]\nhash = \"{good}\"\n"), "no name"),
+            (
+                format!("[a]\nhash = \"{good}\"\n[b]\nhash = \"{good}\"\n"),
+                "same hash",
+            ),
+            (
+                format!("[a]\nhash = \"{good}\"\nscope = []\n"),
+                "unknown field `scope`",
+            ),
+            (
+                format!("[a]\nhash = \"{good}\"\nat_once = 0\n"),
+                "at least 1",
+            ),
+            (
+                format!("[a]\nhash = \"{good}\"\nlast_day = \"soon\"\n"),
+                "2027-01-31",
+            ),
+            (
+                format!("[a]\nhash = \"{good}\"\nmax_status = \"some\"\n"),
+                "approved",
+            ),
+        ] {
+            let (_file, tokens) = file(&text);
+            let error = tokens.unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+            assert!(
+                !error.contains("secret") && !error.contains(&good),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_that_asks_too_often_is_told_when_to_come_back() {
+        let text = format!(
+            "[mei]\nhash = \"{}\"\nrequests_per_minute = 6\nat_once = 2\n",
+            hash("token-of-mei-0123456789")
+        );
+        let (_file, tokens) = file(&text);
+        let client = tokens.unwrap().client(b"token-of-mei-0123456789").unwrap();
+        let now = Instant::now() + Duration::from_secs(600);
+        let first = client.begin_at(now).unwrap();
+        let second = client.begin_at(now).unwrap();
+        let refused = client.begin_at(now).unwrap_err();
+        assert_eq!(refused.limit, Limit::AtOnce(2));
+        drop((first, second));
+        for _ in 0..4 {
+            client.begin_at(now).unwrap();
+        }
+        let refused = client.begin_at(now).unwrap_err();
+        assert_eq!(refused.limit, Limit::PerMinute(6));
+        assert_eq!(refused.retry_after, 10);
+        let later = now + Duration::from_secs(10);
+        client.begin_at(later).unwrap();
+        client.begin_at(later).unwrap_err();
+    }
+}

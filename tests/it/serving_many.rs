@@ -1,0 +1,453 @@
+//! `serve --http` for several people: a token for each, limits, metrics, the access log, readiness.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::http::{Http, post, refused};
+use crate::support::{Root, memory};
+
+/// Two scopes, each with an approved memory and one that waits.
+fn root() -> Root {
+    let root = Root::new();
+    for scope in ["platform", "secretlab"] {
+        root.store(
+            scope,
+            &[
+                memory(
+                    &format!("{scope}-1"),
+                    &format!("Deploy of {scope} on Tuesday"),
+                    json!({ "project": scope }),
+                ),
+                memory(
+                    &format!("{scope}-2"),
+                    &format!("Deploy of {scope} waits"),
+                    json!({ "project": scope, "status": "staging" }),
+                ),
+            ],
+        );
+    }
+    root
+}
+
+/// Adds a client to the file of tokens; its token.
+fn add(file: &Path, name: &str, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+        .args(["token", name, "--file"])
+        .arg(file)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    let token = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    assert!(!fs::read_to_string(file).unwrap().contains(&token));
+    assert!(!errors.contains(&token), "standard error is often a log");
+    token
+}
+
+fn serve(root: &Root, tokens: &Path, more: &[&str]) -> Http {
+    let mut arguments = vec![
+        "--http",
+        "127.0.0.1:0",
+        "--tokens",
+        tokens.to_str().unwrap(),
+    ];
+    arguments.extend(more);
+    Http::with(root.path(), &arguments, |_| {})
+}
+
+/// Sends a request as a client; the status and the body of the answer.
+fn ask(server: &Http, token: &str, method: &str, params: Value) -> (u16, String) {
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let body = message.to_string();
+    post(
+        &server.agent,
+        &server.url,
+        Some(token),
+        body.as_bytes(),
+        &[],
+    )
+}
+
+fn query(server: &Http, token: &str, arguments: Value) -> (u16, String) {
+    let params = json!({ "name": "query_memories", "arguments": arguments });
+    ask(server, token, "tools/call", params)
+}
+
+/// A page beside the protocol's; its status and body.
+fn get(server: &Http, path: &str, token: Option<&str>) -> (u16, String) {
+    let url = server.url.replace("/mcp", path);
+    let mut request = server.agent.get(url);
+    if let Some(token) = token {
+        request = request.header("Authorization", format!("Bearer {token}"));
+    }
+    let mut answer = request.call().unwrap();
+    let body = answer.body_mut().read_to_string().unwrap();
+    (answer.status().as_u16(), body)
+}
+
+/// Waits until something holds.
+#[track_caller]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_client_sees_its_scopes_alone_at_every_door() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let mei = add(&tokens, "mei", &["--scopes", "platform"]);
+    let all = add(&tokens, "ops", &[]);
+    let server = serve(&root, &tokens, &[]);
+    let call = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        ("tools/call", params)
+    };
+    let recall = json!({ "name": "recall", "arguments": { "question": "deploy" } });
+    let complete = json!({
+        "ref": { "type": "ref/resource", "uri": "memory://{scope}" },
+        "argument": { "name": "scope", "value": "" },
+    });
+    let requests = [
+        (
+            "initialize",
+            json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": { "name": "test", "version": "0" },
+            }),
+        ),
+        ("tools/list", json!({})),
+        call("query_memories", json!({ "query": "deploy" })),
+        call(
+            "query_memories",
+            json!({ "query": "deploy", "status": "all" }),
+        ),
+        call("query_memories", json!({})),
+        call(
+            "get_memory",
+            json!({ "ids": ["secretlab-1", "platform-1"] }),
+        ),
+        call(
+            "get_memory",
+            json!({ "ids": ["memory://secretlab/secretlab-1", "platform-1"] }),
+        ),
+        call("list_scopes", json!({})),
+        call(
+            "get_context",
+            json!({ "project_path": "/home/me/secretlab" }),
+        ),
+        call(
+            "get_context",
+            json!({ "project_path": "/home/me/platform", "focus": "deploy" }),
+        ),
+        ("resources/list", json!({})),
+        ("resources/read", json!({ "uri": "memory://scopes" })),
+        ("prompts/get", recall),
+        ("completion/complete", complete),
+    ];
+    let mut seen_by_ops = 0;
+    for (method, params) in requests {
+        let (status, body) = ask(&server, &mei, method, params.clone());
+        assert_eq!(status, 200, "{method}: {body}");
+        // What the client itself said may be repeated.
+        let asked = params.to_string();
+        let told = |text: &str| body.contains(text) && !asked.contains(text);
+        assert!(!told("secretlab"), "{method} {asked}: {body}");
+        assert!(
+            !body.contains("Deploy of secretlab"),
+            "{method} {asked}: {body}"
+        );
+        let (_, body) = ask(&server, &all, method, params);
+        seen_by_ops += usize::from(body.contains("Deploy of secretlab") || told("secretlab"));
+    }
+    assert!(seen_by_ops >= 3, "the requests find nothing");
+    for uri in ["memory://secretlab", "memory://secretlab/secretlab-1"] {
+        let (_, body) = ask(&server, &mei, "resources/read", json!({ "uri": uri }));
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        assert!(answer["error"].is_object(), "{uri}: {body}");
+        let (_, body) = ask(&server, &all, "resources/read", json!({ "uri": uri }));
+        assert!(body.contains("secretlab"), "{uri}: {body}");
+    }
+    let (_, body) = query(
+        &server,
+        &mei,
+        json!({ "query": "deploy", "scope": "secretlab" }),
+    );
+    assert!(
+        body.contains("isError\":true") && !body.contains("Deploy of"),
+        "{body}"
+    );
+    let (_, body) = query(&server, &mei, json!({ "query": "deploy" }));
+    assert!(body.contains("Deploy of platform on Tuesday"), "{body}");
+}
+
+#[test]
+fn each_client_may_ask_for_what_its_table_says() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let agent = add(&tokens, "agent", &[]);
+    let curator = add(&tokens, "curator", &["--max-status", "all"]);
+    let server = serve(&root, &tokens, &[]);
+    let waiting = |token: &str| {
+        let (_, body) = query(
+            &server,
+            token,
+            json!({ "query": "deploy", "status": "all" }),
+        );
+        body.contains("platform waits")
+    };
+    assert!(!waiting(&agent));
+    assert!(waiting(&curator));
+    assert!(
+        !waiting(&agent),
+        "the clients share their indexes, not their rights"
+    );
+}
+
+#[test]
+fn tokens_count_from_the_moment_they_are_in_the_file() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let mei = add(&tokens, "mei", &["--scopes", "platform"]);
+    let server = serve(&root, &tokens, &[]);
+    let status = |token: &str| query(&server, token, json!({ "query": "deploy" })).0;
+    assert_eq!(status(&mei), 200);
+    assert_eq!(status("not-a-token-of-anybody"), 401);
+    let ana = add(&tokens, "ana", &[]);
+    until("a new client is let in", || status(&ana) == 200);
+    // A file that cannot be used changes nothing.
+    let good = fs::read_to_string(&tokens).unwrap();
+    fs::write(&tokens, format!("{good}\n[broken")).unwrap();
+    std::thread::sleep(Duration::from_millis(1_200));
+    assert_eq!((status(&mei), status(&ana)), (200, 200));
+    // Its scopes change, then it goes.
+    let sees_both = |token: &str| {
+        let (_, body) = query(&server, token, json!({ "query": "deploy" }));
+        body.contains("secretlab-1")
+    };
+    assert!(!sees_both(&mei));
+    fs::write(&tokens, good.replace("scopes = [\"platform\"]\n", "")).unwrap();
+    until("it sees every scope", || sees_both(&mei));
+    let new = add(&tokens, "mei", &["--replace", "--scopes", "platform"]);
+    until("the old token ends", || status(&mei) == 401);
+    assert_eq!(status(&new), 200);
+    let (_, _, errors) = server.signal("TERM");
+    assert!(errors.contains("those from before still count"), "{errors}");
+    for token in [&mei, &ana, &new] {
+        assert!(!errors.contains(token.as_str()), "{errors}");
+    }
+}
+
+#[test]
+fn a_client_that_asks_too_often_waits_and_others_do_not() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let often = add(&tokens, "often", &["--requests-per-minute", "3"]);
+    let other = add(&tokens, "other", &[]);
+    let server = serve(&root, &tokens, &[]);
+    for _ in 0..3 {
+        assert_eq!(query(&server, &often, json!({})).0, 200);
+    }
+    let (status, body) = query(&server, &often, json!({}));
+    assert_eq!(status, 429, "{body}");
+    assert!(
+        body.contains("`often` may make 3 requests a minute"),
+        "{body}"
+    );
+    let head = server.raw(&format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {often}\r\n\
+         Content-Length: 2\r\n\r\n{{}}"
+    ));
+    assert!(head.to_lowercase().contains("retry-after: "), "{head}");
+    assert_eq!(query(&server, &other, json!({})).0, 200);
+}
+
+#[test]
+fn metrics_count_requests_and_hold_no_secret() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let mei = add(&tokens, "mei", &[]);
+    let prometheus = add(
+        &tokens,
+        "prometheus",
+        &["--metrics", "--scopes", "platform"],
+    );
+    let server = serve(&root, &tokens, &[]);
+    assert_eq!(get(&server, "/metrics", None).0, 401);
+    assert_eq!(get(&server, "/metrics", Some(&mei)).0, 403);
+    query(&server, &mei, json!({ "query": "Tuesday" }));
+    query(&server, &mei, json!({ "query": "Tuesday", "limit": 9999 }));
+    ask(
+        &server,
+        &mei,
+        "tools/call",
+        json!({ "name": "made_up_7", "arguments": {} }),
+    );
+    ask(&server, &mei, "made/up", json!({}));
+    ask(&server, "wrong-token-0123456789", "ping", json!({}));
+    let (status, text) = get(&server, "/metrics", Some(&prometheus));
+    assert_eq!(status, 200);
+    let value = |start: &str, parts: &[&str]| -> Option<f64> {
+        let mut lines = text.lines().filter(|line| line.starts_with(start));
+        let line = lines.find(|line| parts.iter().all(|part| line.contains(part)))?;
+        line.rsplit(' ').next()?.parse().ok()
+    };
+    let counted = |parts: &[&str]| value("ack_memory_requests_total{", parts);
+    let tool = "tool=\"query_memories\"";
+    assert_eq!(
+        counted(&["client=\"mei\"", tool, "\"ok\""]),
+        Some(1.0),
+        "{text}"
+    );
+    assert_eq!(
+        counted(&["client=\"mei\"", tool, "\"error\""]),
+        Some(1.0),
+        "{text}"
+    );
+    assert_eq!(counted(&["tool=\"other\""]), Some(1.0), "{text}");
+    assert_eq!(counted(&["method=\"other\""]), Some(1.0), "{text}");
+    assert_eq!(
+        counted(&["client=\"\"", "status=\"401\""]),
+        Some(2.0),
+        "{text}"
+    );
+    let time = "ack_memory_request_duration_seconds_count{";
+    assert_eq!(value(time, &[tool]), Some(2.0), "{text}");
+    assert_eq!(value("ack_memory_clients ", &[]), Some(2.0), "{text}");
+    assert!(
+        value("ack_memory_index_bytes{", &["platform"]) > Some(0.0),
+        "{text}"
+    );
+    assert_eq!(
+        value("ack_memory_scope_readable{", &["secretlab"]),
+        Some(1.0),
+        "{text}"
+    );
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    for secret in [mei.as_str(), &prometheus, "Tuesday", "made_up_7", "made/up"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+}
+
+#[test]
+fn the_access_log_has_a_line_for_each_request_and_no_text() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let log = root.path().join("access.jsonl");
+    let mei = add(&tokens, "mei", &[]);
+    let server = serve(&root, &tokens, &["--access-log", log.to_str().unwrap()]);
+    query(&server, &mei, json!({ "query": "Tuesday" }));
+    ask(&server, "wrong-token-0123456789", "ping", json!({}));
+    get(&server, "/health", None);
+    let lines = |path: &Path| -> Vec<Value> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.collect()
+    };
+    let written = lines(&log);
+    assert_eq!(written.len(), 2, "{written:?}");
+    assert_eq!(written[0]["client"], "mei");
+    assert_eq!(written[0]["tool"], "query_memories");
+    assert_eq!(written[0]["outcome"], "ok");
+    assert!(written[0]["bytes"].as_u64() > Some(100), "{written:?}");
+    assert_eq!(written[1]["status"], 401);
+    assert!(written[1].get("client").is_none());
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("Tuesday") && !text.contains(&mei), "{text}");
+    assert_eq!(
+        fs::metadata(&log).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    // As logrotate does it.
+    let old = root.path().join("access.jsonl.1");
+    fs::rename(&log, &old).unwrap();
+    until("the log begins again", || {
+        query(&server, &mei, json!({}));
+        !lines(&log).is_empty()
+    });
+}
+
+#[test]
+fn the_server_says_when_it_can_answer() {
+    let empty = Root::new();
+    let server = Http::with(
+        empty.path(),
+        &["--http", "127.0.0.1:0", "--no-token"],
+        |_| {},
+    );
+    assert_eq!(get(&server, "/health", None).0, 200);
+    let (status, body) = get(&server, "/ready", None);
+    assert_eq!(status, 503, "{body}");
+    assert!(body.contains("there is no scope"), "{body}");
+    empty.store("late", &[memory("late-1", "It came later", json!({}))]);
+    until("the scope is seen", || {
+        get(&server, "/ready", None).0 == 200
+    });
+    let root = root();
+    let arguments = ["--http", "127.0.0.1:0", "--no-token", "--warm"];
+    let server = Http::with(root.path(), &arguments, |_| {});
+    until("the indexes are made", || {
+        get(&server, "/ready", None).0 == 200
+    });
+    let (status, body) = get(&server, "/ready", None);
+    assert!(status == 200 && !body.contains("platform"), "{body}");
+}
+
+#[test]
+fn a_file_of_tokens_is_kept_whole_and_private() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    add(
+        &tokens,
+        "mei",
+        &["--scopes", "platform,secretlab", "--last-day", "2031-01-31"],
+    );
+    let mode = fs::metadata(&tokens).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let before = format!("# Who may ask\n{}", fs::read_to_string(&tokens).unwrap());
+    fs::write(&tokens, &before).unwrap();
+    let add_again = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+        .args(["token", "mei", "--file"])
+        .arg(&tokens)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&add_again.stderr);
+    assert!(
+        !add_again.status.success() && errors.contains("--replace"),
+        "{errors}"
+    );
+    assert_eq!(fs::read_to_string(&tokens).unwrap(), before);
+    add(&tokens, "ana", &[]);
+    let after = fs::read_to_string(&tokens).unwrap();
+    assert!(after.starts_with(&before), "{after}");
+    fs::write(&tokens, "[mei]\nhash = 3\n").unwrap();
+    let output = refused(
+        root.path(),
+        &[
+            "--http",
+            "127.0.0.1:0",
+            "--tokens",
+            tokens.to_str().unwrap(),
+        ],
+        None,
+    );
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && errors.contains("cannot be used"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("ack-memory token NAME --file FILE"),
+        "{errors}"
+    );
+}
