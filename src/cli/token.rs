@@ -21,7 +21,7 @@ use ack_sys::files;
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Runs `token`.
-pub fn run(args: TokenArgs) -> Result<(), CliError> {
+pub fn run(args: &TokenArgs) -> Result<(), CliError> {
     let token = new_token().map_err(|source| CliError::Io {
         action: "make",
         path: "a token".into(),

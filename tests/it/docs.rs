@@ -1,7 +1,7 @@
 //! The README and `docs/` name everything there is, their commands can be typed, their links resolve, and what is
 //! generated in them is up to date. `UPDATE_DOCS=1` writes the generated parts again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +9,7 @@ use std::process::Command;
 use ack_api::{ErrorCode, NoteKind, settings};
 use ack_memory::cli::args::Cli;
 use ack_memory::config::{ConfigFile, ENVIRONMENT};
+use ack_memory::mcp::http::tokens::ClientEntry;
 use ack_memory::scope::manifest::Manifest;
 use clap::{CommandFactory, Parser};
 use serde_json::Value;
@@ -229,6 +230,10 @@ fn the_docs_name_every_environment_variable() {
 fn the_docs_name_every_key_of_the_config_file_and_of_a_manifest() {
     check("these keys of config.toml", settings::keys::<ConfigFile>());
     check("these keys of scope.toml", settings::keys::<Manifest>());
+    check(
+        "these keys of a file of tokens",
+        settings::keys::<ClientEntry>(),
+    );
 }
 
 #[test]
@@ -399,7 +404,8 @@ fn the_toml_in_the_docs_is_a_config_file_or_a_manifest_or_a_clients() {
             let value: toml::Table = toml::from_str(&text)
                 .unwrap_or_else(|error| panic!("{}: {error}\n{text}", page.path.display()));
             let fits = toml::from_str::<ConfigFile>(&text).is_ok()
-                || toml::from_str::<Manifest>(&text).is_ok();
+                || toml::from_str::<Manifest>(&text).is_ok()
+                || toml::from_str::<BTreeMap<String, ClientEntry>>(&text).is_ok();
             assert!(
                 fits || value.contains_key("mcp_servers"),
                 "{}:\n{text}",

@@ -2,13 +2,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde::Serialize;
 
 use super::record::Record;
 
@@ -28,6 +29,22 @@ struct State {
     file: Option<File>,
     checked: Instant,
     has_failed: bool,
+}
+
+/// The line of a request.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    address: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    method: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    tool: &'a str,
+    status: u16,
+    outcome: &'static str,
+    ms: f64,
+    bytes: usize,
 }
 
 impl AccessLog {
@@ -52,22 +69,20 @@ impl AccessLog {
     /// Writes the line of a request. Returns what is to be reported where that fails for the first
     /// time.
     pub fn write(&self, record: &Record) -> Option<String> {
-        let mut line = json!({
-            "time": format!("{:.3}", Timestamp::now()),
-            "address": record.address.to_string(),
-            "method": record.method,
-            "status": record.status.as_u16(),
-            "outcome": record.outcome.as_str(),
-            "ms": (record.seconds() * 1e5).round() / 1e2,
-            "bytes": record.bytes,
-        });
-        if let Some(client) = &record.client {
-            line["client"] = client.as_str().into();
-        }
-        if !record.tool.is_empty() {
-            line["tool"] = record.tool.as_str().into();
-        }
-        let line = format!("{line}\n");
+        let line = Line {
+            time: format!("{:.3}", Timestamp::now()),
+            address: record.address,
+            client: record.client.as_deref(),
+            method: record.method,
+            tool: &record.tool,
+            status: record.status.as_u16(),
+            outcome: record.outcome.as_str(),
+            ms: (record.seconds() * 1e5).round() / 1e2,
+            bytes: record.bytes,
+        };
+        // Strings and numbers can always be written as JSON.
+        let mut line = serde_json::to_string(&line).unwrap_or_default();
+        line.push('\n');
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let written = match &self.path {
             None => io::stderr().write_all(line.as_bytes()),

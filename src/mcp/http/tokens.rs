@@ -273,9 +273,9 @@ impl Client {
         let left = (left + earned).min(most);
         if left < 1.0 {
             *allowance = (left, now);
-            let wait = (1.0 - left) * 60.0 / most;
+            let wait = Duration::from_secs_f64((1.0 - left) * 60.0 / most);
             return Err(TooOften {
-                retry_after: (wait.ceil() as u64).max(1),
+                retry_after: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
                 limit: Limit::PerMinute(per_minute),
             });
         }
