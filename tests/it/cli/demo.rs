@@ -1,0 +1,67 @@
+//! `demo`: a first look.
+
+use tempfile::TempDir;
+
+use super::{ack, binary, run};
+use crate::support::fingerprint;
+
+#[test]
+fn the_demo_shows_every_tool_and_leaves_nothing() {
+    let temporary = TempDir::new().unwrap();
+    let home = TempDir::new().unwrap();
+    let out = run(binary()
+        .env("TMPDIR", temporary.path())
+        .env("HOME", home.path())
+        .arg("demo"))
+    .ok();
+    for part in [
+        "137",
+        "ERR_PNPM_OUTDATED_LOCKFILE",
+        "staging",
+        "links:",
+        "ledger-api",
+        "ack-memory demo ./demo-root",
+    ] {
+        assert!(out.contains(part), "{part} is not in {out}");
+    }
+    for folder in [temporary.path(), home.path()] {
+        let left: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn the_demo_keeps_its_scopes_in_a_folder_that_is_named() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("new/demo-root");
+    let out = run(binary()
+        .current_dir(folder.path())
+        .args(["demo", "new/demo-root"]))
+    .ok();
+    assert!(
+        out.contains(root.to_str().unwrap()),
+        "the folder is named in full: {out}"
+    );
+    let answer = ack(&root, &["query", "ERR_PNPM_OUTDATED_LOCKFILE", "--json"]).json();
+    assert!(answer["total"].as_u64().unwrap() > 0);
+    let before = fingerprint(&root);
+    let again = run(binary().arg("demo").arg(&root)).fails(2);
+    assert!(
+        again.contains("demo-root") && again.contains("empty folder"),
+        "{again}"
+    );
+    assert_eq!(
+        fingerprint(&root),
+        before,
+        "a folder that is not empty is left alone"
+    );
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    run(binary().arg("demo").arg(&file)).fails(2);
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    run(binary().arg("demo").arg(&empty)).ok();
+}

@@ -1,0 +1,172 @@
+//! What an answer carries: structured content, the same as Markdown, and less where a client shows
+//! its model both.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::Server;
+use crate::support::Root;
+
+/// What an answer's structure says and its text must say too: ids, titles, names, numbers, notes and the cursor.
+fn told_by(structured: &Value) -> Vec<String> {
+    let mut told = Vec::new();
+    match structured {
+        Value::Array(entries) => told.extend(entries.iter().flat_map(told_by)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                let is_told = [
+                    "id",
+                    "title",
+                    "name",
+                    "message",
+                    "next_cursor",
+                    "total",
+                    "current_scope",
+                    "to_id",
+                    "action",
+                    "reason",
+                    "narrative",
+                ]
+                .contains(&name.as_str());
+                match value {
+                    Value::String(text) if is_told => told.extend(text.lines().map(str::to_owned)),
+                    Value::Number(number) if is_told && number.as_u64() != Some(0) => {
+                        told.push(number.to_string());
+                    }
+                    _ => told.extend(told_by(value)),
+                }
+            }
+        }
+        _ => {}
+    }
+    told
+}
+
+#[test]
+fn an_answer_is_structured_content_that_keeps_to_the_listed_schema_and_the_same_as_markdown() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let tools = server.request("tools/list", json!({}));
+    let schemas: HashMap<String, jsonschema::Validator> = tools["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| {
+            let validator = jsonschema::draft202012::new(&tool["outputSchema"]).unwrap();
+            (tool["name"].as_str().unwrap().to_owned(), validator)
+        })
+        .collect();
+    for (tool, arguments) in [
+        (
+            "query_memories",
+            json!({ "query": "container killed exit code 137", "explain": true }),
+        ),
+        ("query_memories", json!({ "query": "zzzzqqqq" })),
+        (
+            "query_memories",
+            json!({ "status": "all", "limit": 50, "detail": "full" }),
+        ),
+        (
+            "get_memory",
+            json!({ "id": "ack_a41f0c_2025-11-24_001", "include": ["timeline", "links", "history"] }),
+        ),
+        (
+            "get_memory",
+            json!({ "ids": ["ack_a41f0c_2025-11-24_001", "nothing"] }),
+        ),
+        ("list_scopes", json!({})),
+        ("list_scopes", json!({ "scope": "platform" })),
+        (
+            "get_context",
+            json!({ "project_path": "/nowhere/ledger-api" }),
+        ),
+    ] {
+        let result = server.call(tool, arguments.clone());
+        assert_ne!(result["isError"], true, "{tool} {arguments}: {result}");
+        let structured = &result["structuredContent"];
+        let [content] = result["content"].as_array().unwrap().as_slice() else {
+            panic!("{result}")
+        };
+        assert_eq!(content["type"], "text");
+        let text = content["text"].as_str().unwrap();
+        for told in told_by(structured) {
+            assert!(text.contains(&told), "{tool} {arguments}: {told} in {text}");
+        }
+        assert!(text.len() < structured.to_string().len() + 200, "{text}");
+        let errors: Vec<String> = schemas[tool]
+            .iter_errors(structured)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{tool} {arguments}: {errors:?}");
+    }
+    // Clients that leave `arguments` out mean none.
+    let answer = server.request("tools/call", json!({ "name": "list_scopes" }));
+    assert!(
+        answer["result"]["structuredContent"]["scopes"].is_array(),
+        "{answer}"
+    );
+    let answer = server.request(
+        "tools/call",
+        json!({ "name": "list_scopes", "arguments": null }),
+    );
+    assert!(
+        answer["result"]["structuredContent"]["scopes"].is_array(),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
+    let root = Root::samples();
+    let as_client = |name: &str| {
+        let mut server = Server::start(root.path());
+        let client = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": name, "version": "0" } });
+        server.request("initialize", client);
+        server
+            .write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        server
+    };
+    let calls = [
+        ("query_memories", json!({ "query": "deadlock" })),
+        ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
+        ("list_scopes", json!({})),
+        (
+            "get_context",
+            json!({ "project_path": "/nowhere/ledger-api" }),
+        ),
+    ];
+    for (name, short) in [
+        ("codex-mcp-client", true),
+        ("Cline", true),
+        ("claude-code", false),
+        ("gemini-cli-mcp-client", false),
+    ] {
+        let mut server = as_client(name);
+        let mut stateless = Server::stateless(root.path());
+        stateless.name(name);
+        for (tool, arguments) in &calls {
+            for server in [&mut server, &mut stateless] {
+                let result = server.call(tool, arguments.clone());
+                let text = result["content"][0]["text"].as_str().unwrap();
+                let whole = result["structuredContent"].to_string();
+                if short {
+                    assert!(
+                        text.ends_with("see the structured content") && text.len() < 120,
+                        "{name} {tool}: {text}"
+                    );
+                    assert!(whole.len() > 500, "{name} {tool}: {whole}");
+                } else {
+                    for told in told_by(&result["structuredContent"]) {
+                        assert!(text.contains(&told), "{name} {tool}: {told} in {text}");
+                    }
+                }
+            }
+        }
+        // What is wrong is said in text, which is all that an error has.
+        assert_eq!(
+            server.fail("get_memory", json!({ "id": "nothing" })).code,
+            "memory_not_found"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! How a server ends: with its input, by a signal, with a client that stops reading.
+
+use std::io::{Read, Write};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Server, command, large};
+use crate::support::Root;
+
+#[test]
+fn the_process_ends_when_standard_input_does() {
+    let root = Root::samples();
+    let mut worst = Duration::ZERO;
+    for asked in [false, true, true] {
+        let mut server = Server::initialized(root.path());
+        if asked {
+            server.call("query_memories", json!({ "query": "deadlock" }));
+        }
+        let (took, status, said) = server.close();
+        assert_eq!(status.code(), Some(0));
+        assert!(said.is_empty(), "{said:?}");
+        worst = worst.max(took);
+    }
+    let (took, status, _) = Server::start(root.path()).close();
+    assert_eq!(status.code(), Some(0), "closed before the handshake");
+    println!("exit after standard input is closed: {worst:?}, before the handshake {took:?}");
+    assert!(
+        worst.max(took) < Duration::from_secs(1),
+        "{worst:?} {took:?}"
+    );
+}
+
+#[test]
+fn the_process_ends_in_the_middle_of_a_request() {
+    let root = Root::new();
+    large(&root, "load", 30_000);
+    let mut server = Server::initialized(root.path());
+    for _ in 0..12 {
+        server.send(
+            "tools/call",
+            json!({ "name": "query_memories", "arguments": { "query": "lock5 word77" } }),
+        );
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    let (took, status, said) = server.close();
+    println!(
+        "exit in the middle of building an index: {took:?}, {} answers",
+        said.len()
+    );
+    assert_eq!(status.code(), Some(0));
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+#[test]
+fn requests_that_are_piped_in_are_answered_though_input_ends_at_once() {
+    let root = Root::samples();
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "printf", "version": "0" } } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }),
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "query_memories", "arguments": { "query": "deadlock" } } }),
+        json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" }),
+    ];
+    let text = lines.map(|line| line.to_string()).join("\n");
+    assert!(!text.ends_with('\n'), "the last line has no line end");
+    // Answers have some tens of milliseconds from the end of input: on a busy machine that may not be enough every time.
+    let mut seen = Vec::new();
+    for _ in 0..15 {
+        let mut server = Server::start(root.path());
+        server.raw(text.as_bytes());
+        let (_, status, said) = server.close();
+        assert_eq!(status.code(), Some(0));
+        let mut ids: Vec<i64> = said
+            .iter()
+            .filter_map(|message| message["id"].as_i64())
+            .collect();
+        ids.sort_unstable();
+        seen.push(ids);
+    }
+    println!("piped requests answered: {seen:?}");
+    assert!(
+        seen.contains(&vec![1, 2, 3, 4]),
+        "piped requests were never all answered: {seen:?}"
+    );
+}
+
+#[test]
+fn a_stateless_request_that_is_piped_in_is_answered() {
+    let root = Root::samples();
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+    let mut server = Server::start(root.path());
+    server.raw(
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta } })
+            .to_string()
+            .as_bytes(),
+    );
+    let (_, status, said) = server.close();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0]["result"]["tools"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_terminate_signal_ends_the_process() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let started = Instant::now();
+    let status = Command::new("kill")
+        .args(["-TERM", &server.child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    server.child.wait().unwrap();
+    assert!(
+        started.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn a_client_that_stops_reading_does_not_keep_the_process() {
+    let root = Root::samples();
+    let mut child = command(root.path()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    drop(child.stdout.take());
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } } });
+    let _ = writeln!(input, "{hello}");
+    let _ = writeln!(
+        input,
+        "{}",
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" })
+    );
+    drop(input);
+    let started = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(1));
+    println!("without a reader: {status:?}");
+    let mut errors = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut errors)
+        .unwrap();
+    assert!(
+        !errors.contains("panicked") && !errors.contains("internal error ("),
+        "{errors}"
+    );
+}

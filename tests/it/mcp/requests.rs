@@ -1,0 +1,168 @@
+//! Wrong messages, many requests at once, and cancelled ones.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+
+use super::{Server, large};
+use crate::support::Root;
+
+#[test]
+fn the_server_lives_on_after_every_kind_of_wrong_message() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let deep = "[".repeat(20_000);
+    let long_id = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}",
+        "x".repeat(100_000)
+    );
+    let many = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1000000,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"query\":\"{}\"}}}}}}",
+        "word ".repeat(200_000)
+    );
+    let messages: Vec<&str> = vec![
+        "not json",
+        "",
+        "   ",
+        "{",
+        "{\"jsonrpc\":\"2.0\",\"id\":5000,\"method\":",
+        "null",
+        "42",
+        "\"text\"",
+        "[]",
+        "[{\"jsonrpc\":\"2.0\",\"id\":5001,\"method\":\"ping\"},{\"jsonrpc\":\"2.0\",\"id\":5002,\"method\":\"ping\"}]",
+        "{}",
+        "{\"jsonrpc\":\"1.0\",\"id\":5003,\"method\":\"ping\"}",
+        "{\"id\":5004,\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5005}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5006,\"method\":7}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5007,\"method\":\"ping\",\"params\":\"x\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5008,\"method\":\"tools/call\",\"params\":[1]}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5009,\"method\":\"tools/call\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5010,\"method\":\"tools/call\",\"params\":{\"name\":5}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5011,\"result\":{}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5012,\"error\":{\"code\":1,\"message\":\"x\"}}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nobody/knows\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":99999999999999999999999999,\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":-1,\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5013,\"method\":\"initialize\",\"params\":{}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5014,\"method\":\"ping\"}\r",
+        "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":5015,\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5016,\"method\":\"tools/call\",\"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"\\ud800\"}}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":5017,\"method\":\"tools/call\",\"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"\\u0000\\u001b[31m\"}}}",
+        &deep,
+        &long_id,
+        &many,
+    ];
+    for message in messages {
+        server.write(message);
+        let shown: String = message.chars().take(80).collect();
+        let id = server.send("ping", json!({}));
+        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.answer(id)));
+        assert!(
+            answer.is_ok(),
+            "after {shown:?} the server does not answer any more"
+        );
+    }
+    server.raw(b"{\"jsonrpc\":\"2.0\",\"id\":6000,\"method\":\"p\xff\xfeing\"}\n\x00\x01\x02\n");
+    server.ping();
+    let (_, status, _) = server.close();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_line_of_seventeen_megabytes_is_passed_over() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let start = "{\"jsonrpc\":\"2.0\",\"id\":7000,\"method\":\"tools/call\",\
+                 \"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"";
+    server.raw(start.as_bytes());
+    for _ in 0..17 {
+        server.raw(&vec![b'a'; 1 << 20]);
+    }
+    server.raw(b"\"}}}\n");
+    server.ping();
+    let result = server.call("query_memories", json!({ "query": "deadlock" }));
+    assert!(
+        !result["structuredContent"]["results"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn two_hundred_calls_at_once_are_each_answered_once() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let ids: Vec<i64> = (0..200)
+        .map(|number| {
+            let (tool, arguments) = match number % 4 {
+                0 => ("query_memories", json!({ "query": "deadlock", "limit": 3 })),
+                1 => ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
+                2 => ("list_scopes", json!({})),
+                _ => (
+                    "get_context",
+                    json!({ "project_path": "/nowhere/ledger-api" }),
+                ),
+            };
+            server.send(
+                "tools/call",
+                json!({ "name": tool, "arguments": arguments }),
+            )
+        })
+        .collect();
+    let mut first: HashMap<i64, String> = HashMap::new();
+    for id in ids {
+        let answer = server.answer(id);
+        assert_ne!(answer["result"]["isError"], true, "{answer}");
+        let text = answer["result"]["structuredContent"].to_string();
+        let known = first.entry((id - 2) % 4).or_insert_with(|| text.clone());
+        assert_eq!(*known, text, "equal calls, different answers");
+    }
+    server.ping();
+    let (_, _, said) = server.close();
+    assert!(said.is_empty(), "{said:?}");
+}
+
+#[test]
+fn cancelled_calls_do_not_break_the_others() {
+    let root = Root::new();
+    large(&root, "load", 5_000);
+    let mut server = Server::initialized(root.path());
+    let call = json!({ "name": "query_memories", "arguments": { "query": "lock5 word77" } });
+    let cancelled: Vec<i64> = (0..20)
+        .map(|_| {
+            let id = server.send("tools/call", call.clone());
+            server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id, "reason": "no longer needed" } }).to_string());
+            id
+        })
+        .collect();
+    let kept = server.send("tools/call", call.clone());
+    // Taken back before it was sent, and after it was answered.
+    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 424_242 } }).to_string());
+    let answer = server.answer(kept);
+    assert!(
+        !answer["result"]["structuredContent"]["results"]
+            .as_array()
+            .unwrap()
+            .is_empty(),
+        "{answer}"
+    );
+    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": kept } }).to_string());
+    let again = server.send("tools/call", call);
+    assert_ne!(server.answer(again)["result"]["isError"], true);
+    server.ping();
+    let answered = cancelled
+        .iter()
+        .filter(|id| server.waiting.contains_key(&id.to_string()))
+        .count();
+    println!(
+        "{answered} of {} cancelled calls were answered all the same",
+        cancelled.len()
+    );
+}
