@@ -42,8 +42,8 @@ pub enum PublishError {
     },
     /// Nobody reviewed its memories.
     #[error(
-        "{count} memories of scope `{scope}` count as approved because of `unreviewed = \"approved\"`; \
-         nobody reviewed them"
+        "{count} memories of scope `{scope}` count as approved because of \
+         `unreviewed = \"approved\"`; nobody reviewed them"
     )]
     Assumed {
         /// The scope.
@@ -51,8 +51,11 @@ pub enum PublishError {
         /// How many.
         count: usize,
     },
-    /// The folder is the scope's own store.
-    #[error("`{}` is the store of scope `{scope}` itself", folder.display())]
+    /// The folder is the scope's own store, is in it, or holds it.
+    #[error(
+        "`{}` and the store of scope `{scope}` are one folder, or one is in the other",
+        folder.display()
+    )]
     OwnStore {
         /// The scope.
         scope: String,
@@ -117,7 +120,8 @@ impl Diagnostic for PublishError {
                 "its files are there already: commit them with git, or name another folder".into()
             }
             Self::Held { .. } => {
-                "edit or reject them (`ack-memory review`), or publish the others with `--skip-held`"
+                "edit or reject them (`ack-memory review`), or publish the others with \
+                 `--skip-held`"
                     .into()
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
@@ -216,7 +220,9 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
         });
     }
     let folder = files::real_path(folder)?;
-    if scope.store.path().canonicalize().ok().as_ref() == Some(&folder) {
+    let store = scope.store.path().canonicalize();
+    let store = store.ok().filter(|store| store.is_dir());
+    if store.is_some_and(|store| folder.starts_with(&store) || store.starts_with(&folder)) {
         return Err(PublishError::OwnStore {
             scope: scope.name.clone(),
             folder,
@@ -228,12 +234,12 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
         ..Plan::default()
     };
     let memories = plan.checked(approved(scope)?);
-    if !plan.held.is_empty() && !options.skip_held {
-        return Err(PublishError::Held { held: plan.held });
-    }
     match options.format {
         Format::Md => files::plan(&mut plan, scope, &memories, options)?,
         Format::Jsonl => lines::plan(&mut plan, &memories, options)?,
+    }
+    if !plan.held.is_empty() && !options.skip_held {
+        return Err(PublishError::Held { held: plan.held });
     }
     Ok(plan)
 }
@@ -310,6 +316,26 @@ impl Plan {
             checked.push(memory);
         }
         checked
+    }
+
+    /// Holds a memory back if the text of its file must not be published: the file may come from a
+    /// note that has more keys than a memory, and people may have edited it.
+    fn holds(&mut self, memory: &Memory, text: &str) -> bool {
+        let problems = text::problems(text);
+        let errors: Vec<String> = problems
+            .iter()
+            .filter(|problem| problem.is_error())
+            .map(|problem| format!("{} (in its file)", problem.told()))
+            .collect();
+        let is_held = !errors.is_empty();
+        if is_held {
+            self.held.push(LeftAlone {
+                id: memory.id.clone(),
+                title: memory.title.clone(),
+                reasons: errors,
+            });
+        }
+        is_held
     }
 
     /// Writes what is planned, one file after the other, each at once or not at all.

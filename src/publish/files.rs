@@ -107,6 +107,10 @@ pub(super) fn plan(
         };
         let id = memory.id.clone();
         let Some((path, text, published)) = present.ours.remove(&id) else {
+            let after = origin.render(None);
+            if plan.holds(memory, &after) {
+                continue;
+            }
             let path = PathBuf::from(free_name(&origin, &mut present.names));
             plan.added.push(Item {
                 path: path.clone(),
@@ -115,7 +119,7 @@ pub(super) fn plan(
             plan.steps.push(Step {
                 path,
                 before: None,
-                after: Some(origin.render(None)),
+                after: Some(after),
             });
             continue;
         };
@@ -129,6 +133,9 @@ pub(super) fn plan(
         };
         if after == text {
             plan.unchanged += 1;
+            continue;
+        }
+        if plan.holds(memory, &after) {
             continue;
         }
         plan.changed.push(Item {

@@ -1,5 +1,5 @@
-//! docs/teams.md: its ten commands are run as they stand there, by an author and a colleague with two clones, and the
-//! command of its workflow is run on what they made.
+//! docs/teams.md: its ten commands are run as they stand there, by an author and a colleague with
+//! two clones, and the command of its workflow is run on what they made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -141,7 +141,8 @@ fn ten_commands_lead_from_the_first_memory_to_everybodys_agents() {
     );
     // Withdrawn by its author, merged, gone for everybody.
     ana.runs("git checkout -q -- docs && ack-memory reject ci-137 --scope mine");
-    ana.runs("ack-memory publish mine --to-folder docs/memory --yes && git commit -qam withdrawn && git push -q");
+    ana.runs("ack-memory publish mine --to-folder docs/memory --yes");
+    ana.runs("git commit -qam withdrawn && git push -q");
     ben.runs("ack-memory query 'exit code 137' --exit-code");
     git(
         &remote,

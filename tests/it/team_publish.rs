@@ -1,4 +1,5 @@
-//! `publish --to-folder`: approved memories as files. Run as a person runs it, with real stores and folders.
+//! `publish --to-folder`: approved memories as files. Run as a person runs it, with real stores and
+//! folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -334,7 +335,8 @@ fn what_must_not_be_published_is_refused_with_what_to_do() {
         &folder,
         &["nobody reviewed", "ack-memory review --scope assumed"],
     );
-    refused("assumed", plain.path(), &["is the store of scope"]);
+    refused("assumed", plain.path(), &["are one folder"]);
+    refused("assumed", &plain.path().join("in/it"), &["are one folder"]);
     root.manifest("broken", "visibility = 'everybody'");
     let outcome = publish_scope(&root, "broken", &folder, &["--yes"]);
     assert_eq!(outcome.code, Some(2), "{}", outcome.err);
@@ -471,6 +473,23 @@ fn a_note_goes_from_folder_to_folder_with_its_other_keys_in_order() {
         })
         .collect();
     assert_eq!(kept, text.lines().collect::<Vec<_>>(), "{published}");
+    // A secret in a key that no memory has.
+    let secret = text.replace("x-rank: 7", "api_key: a1b2c3d4e5f6");
+    fs::write(from.path().join("rounding.md"), secret).unwrap();
+    git(from.path(), &["commit", "-qam", "secret"]);
+    let outcome = publish(&root, to.path(), &["--yes"]);
+    assert_eq!(outcome.code, Some(1), "{}", outcome.out);
+    assert!(
+        outcome.err.contains("`rounding` looks like"),
+        "{}",
+        outcome.err
+    );
+    assert_eq!(notes(to.path()).remove(0).1, published);
+    fs::write(
+        from.path().join("rounding.md"),
+        text.replace("x-rank: 7", "x-rank: 8 unapproved"),
+    )
+    .unwrap();
     // A key that changes where it comes from changes here, in its place.
     git(from.path(), &["add", "-A"]);
     git(from.path(), &["commit", "-q", "-m", "rank"]);

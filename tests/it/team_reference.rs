@@ -1,5 +1,5 @@
-//! `ref` in `scope.toml`: what is committed on a reference is approved, what is only in the working tree waits for
-//! review. Real repositories, made by git in each of its forms.
+//! `ref` in `scope.toml`: what is committed on a reference is approved, what is only in the working
+//! tree waits for review. Real repositories, made by git in each of its forms.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -310,7 +310,8 @@ fn without_a_reference_nothing_is_approved_by_a_commit() {
     assert_eq!(ids(&service, "staging"), ["monday"]);
 }
 
-/// A repository in one of git's forms, with the folder of its notes, the reference and what must be kept.
+/// A repository in one of git's forms: its name, what must be kept, the folder of its notes, the
+/// reference.
 type Form = (&'static str, TempDir, PathBuf, &'static str);
 
 fn forms() -> Vec<Form> {

@@ -191,8 +191,8 @@ impl Notes {
         reference::real_path(path)
     }
 
-    /// Reads what changed, and passes the present state to `read`. The folder is not listed again if
-    /// that was done less than `same_request` ago, or if it is watched and nothing changed in it.
+    /// Reads what changed, and passes the present state to `read`. The folder is not listed again
+    /// if that was done less than `same_request` ago, or if it is watched and nothing changed in it.
     ///
     /// # Errors
     /// The folder cannot be listed or holds no notes, or `read` failed.
@@ -443,7 +443,8 @@ impl Loaded {
                     .filter(|content| note::unreadable(content).is_none());
                 if content.is_none() {
                     missing.push(format!(
-                        "`{}` is committed, and its text cannot be read from git's objects; a                          clone without them needs `git fetch`",
+                        "`{}` is committed, and its text cannot be read from git's objects; a \
+                         clone without them needs `git fetch`",
                         shown(&wanted.key.relative)
                     ));
                 }

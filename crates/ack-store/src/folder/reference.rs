@@ -134,7 +134,8 @@ impl Reference {
     pub fn problem(&self) -> Option<String> {
         match &self.known {
             Some(known) if known.committed.files.is_empty() => Some(format!(
-                "`ref = \"{}\"`: no note is committed there in this folder; every note waits for review",
+                "`ref = \"{}\"`: no note is committed there in this folder; every note waits for \
+                 review",
                 ack_api::text::line(&self.name, 120)
             )),
             Some(_) => None,

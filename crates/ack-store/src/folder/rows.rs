@@ -13,8 +13,8 @@ use super::note::{Note, Standing};
 const SCHEMA: &str = "
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
-CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT, facts TEXT,
-  concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, source_file TEXT);
+CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
+  facts TEXT,  concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, source_file TEXT);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -36,7 +36,8 @@ ALTER TABLE memories ADD COLUMN reviewed_by TEXT;
 /// Finds the notes that links name. A name may have become another note's.
 const RESOLVE_LINKS: &str = "
 DELETE FROM memory_links;
-INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind FROM note_links l JOIN note_names n ON n.name = l.name
+INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind
+  FROM note_links l JOIN note_names n ON n.name = l.name
   WHERE n.id <> l.from_id;
 ";
 /// What the id of a note ends with that was edited here and is committed otherwise.
@@ -240,7 +241,8 @@ impl Rows {
             if self.has_status {
                 self.connection
                     .prepare_cached(
-                        "UPDATE memories SET status = ?2, reviewed_at = ?3, reviewed_by = ?4 WHERE slot = ?1 AND id = ?5",
+                        "UPDATE memories SET status = ?2, reviewed_at = ?3, reviewed_by = ?4
+                         WHERE slot = ?1 AND id = ?5",
                     )?
                     .execute(params![
                         slot,
@@ -362,8 +364,8 @@ fn add(
     let list = |values: &[String]| serde_json::to_string(values).unwrap_or_default();
     connection
         .prepare_cached(
-            "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts, concepts, files, narrative,
-               created_at, updated_at, source_file)
+            "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
+               concepts, files, narrative, created_at, updated_at, source_file)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?
         .execute(params![
