@@ -43,6 +43,8 @@ pub enum Client {
     Qwen,
     /// Cline.
     Cline,
+    /// Cline's extension for VS Code, before it shared the files of the command line.
+    ClineVsCode,
     /// Roo Code.
     Roo,
     /// Windsurf.

@@ -47,6 +47,7 @@ pub fn run(global: &Global, args: &HookArgs) {
         HostArg::Gemini => Host::Gemini,
         HostArg::Cursor => Host::Cursor,
         HostArg::Copilot => Host::Copilot,
+        HostArg::Qwen => Host::Qwen,
     });
     let mut event = Event::unknown(host, moment);
     let mut trouble = None;

@@ -17,7 +17,7 @@ const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 
 impl Client {
     /// Every client.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
         Self::Codex,
@@ -28,6 +28,7 @@ impl Client {
         Self::OpenCode,
         Self::Qwen,
         Self::Cline,
+        Self::ClineVsCode,
         Self::Roo,
         Self::Windsurf,
         Self::Zed,
@@ -50,6 +51,7 @@ impl Client {
             Self::OpenCode => "opencode",
             Self::Qwen => "qwen",
             Self::Cline => "cline",
+            Self::ClineVsCode => "cline-vscode",
             Self::Roo => "roo",
             Self::Windsurf => "windsurf",
             Self::Zed => "zed",
@@ -77,7 +79,10 @@ impl Client {
 
     /// Whether it reads settings of a project's own.
     pub const fn has_project_settings(self) -> bool {
-        !matches!(self, Self::ClaudeDesktop | Self::Cline | Self::Windsurf)
+        !matches!(
+            self,
+            Self::ClaudeDesktop | Self::Cline | Self::ClineVsCode | Self::Windsurf
+        )
     }
 
     /// Programs that start it, as they are called on the PATH.
@@ -98,7 +103,7 @@ impl Client {
             Self::Kiro => &["kiro", "kiro-cli"],
             Self::Junie => &["junie"],
             Self::Droid => &["droid"],
-            Self::ClaudeDesktop | Self::Roo => &[],
+            Self::ClaudeDesktop | Self::ClineVsCode | Self::Roo => &[],
         }
     }
 
@@ -116,7 +121,9 @@ impl Client {
             Self::ClaudeCode if places.claude.is_none() => {
                 return server.is_file() || places.home.join(".claude").is_dir();
             }
-            Self::Kiro | Self::Junie | Self::Roo => server.parent().and_then(Path::parent),
+            Self::Kiro | Self::Junie | Self::ClineVsCode | Self::Roo => {
+                server.parent().and_then(Path::parent)
+            }
             Self::Cline => return places.home.join(".cline").is_dir(),
             _ => server.parent(),
         };
@@ -128,7 +135,8 @@ impl Client {
     pub const fn hooks(self) -> Hooks {
         let (session_start, user_prompt) = match self {
             Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot => (true, true),
-            Self::Cursor => (true, false),
+            // Qwen Code's hook on prompts is called where nobody wrote one, too.
+            Self::Cursor | Self::Qwen => (true, false),
             _ => (false, false),
         };
         Hooks {
@@ -171,7 +179,7 @@ impl Client {
             Self::ClaudeDesktop => {
                 Some("Claude Desktop may write to this file while it runs: end it first.")
             }
-            Self::Cline | Self::Roo if !here => Some(
+            Self::Cline | Self::ClineVsCode | Self::Roo if !here => Some(
                 "Its editor extension may write to this file while it runs: end the editor first.",
             ),
             _ => None,
@@ -394,8 +402,8 @@ impl Client {
                 };
                 json!({ "type": "command", "bash": command, "powershell": powershell, "timeoutSec": HOOK_SECONDS })
             }
-            // Gemini CLI counts milliseconds.
-            Self::Gemini => {
+            // These count milliseconds.
+            Self::Gemini | Self::Qwen => {
                 json!({ "hooks": [{ "type": "command", "name": NAME, "command": command, "timeout": HOOK_SECONDS * 1_000 }] })
             }
             _ => {
@@ -474,13 +482,22 @@ impl Client {
                     None,
                 )
             }
-            (Self::Qwen, project) => (inside(project, ".qwen/settings.json"), None),
+            (Self::Qwen, project) => {
+                let file = inside(project, ".qwen/settings.json");
+                (file.clone(), Some(file))
+            }
             (Self::Kiro, project) => (inside(project, ".kiro/settings/mcp.json"), None),
             (Self::Junie, project) => (inside(project, ".junie/mcp/mcp.json"), None),
             (Self::Droid, project) => (inside(project, ".factory/mcp.json"), None),
             (Self::Cline, None) => (home(".cline/data/settings/cline_mcp_settings.json"), None),
             (Self::Windsurf, None) => (home(".codeium/windsurf/mcp_config.json"), None),
-            (Self::Cline | Self::Windsurf, Some(_)) => return None,
+            (Self::ClineVsCode, None) => (
+                places.settings.join(
+                    "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+                ),
+                None,
+            ),
+            (Self::Cline | Self::ClineVsCode | Self::Windsurf, Some(_)) => return None,
             (Self::Roo, Some(project)) => (project.join(".roo/mcp.json"), None),
             (Self::Roo, None) => (
                 places.settings.join(

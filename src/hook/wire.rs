@@ -31,6 +31,8 @@ pub enum Host {
     Cursor,
     /// GitHub's Copilot CLI.
     Copilot,
+    /// Qwen Code, which sends and reads what Gemini CLI does.
+    Qwen,
 }
 
 impl Host {
@@ -204,9 +206,9 @@ impl Event {
 
     /// The output with a line for the person, who sees it instead of the model; `None` if the host
     /// has no place for one. Read in the published packages: Claude Code 2.1.330, Codex 0.169,
-    /// Gemini CLI 0.61.
+    /// Gemini CLI 0.61; in its documentation: Qwen Code.
     pub fn with_message(&self, output: Option<Output>, message: &str) -> Option<Output> {
-        if !matches!(self.host, Host::ClaudeCode | Host::Codex | Host::Gemini) {
+        if matches!(self.host, Host::Cursor | Host::Copilot) {
             return output;
         }
         let mut value = output.map_or_else(|| json!({}), |output| output.0);

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use super::{Tool, Toolset};
 use crate::service::standing::{ReviewState, Standing};
+use ack_api::number::verb;
 use ack_api::text;
 
 /// Most bytes before the last sentences.
@@ -90,8 +91,10 @@ fn first_line(search: Option<&str>, standing: &Standing) -> String {
     };
     match (search, standing.waiting) {
         (Some(tool), Some(count)) => format!(
-            "No memory is approved yet: {count} wait until a person reviews them, and {tool} \
-             finds none until then. They are from past coding sessions {place}. Read-only."
+            "No memory is approved yet: {count} {} until a person reviews {}, and {tool} finds none \
+             until then. Memories here are from past coding sessions {place}. Read-only.",
+            verb(count, "waits", "wait"),
+            verb(count, "it", "them")
         ),
         (Some(tool), None) => format!(
             "Search with {tool} before you debug an error, choose a tool or a pattern, or do what \

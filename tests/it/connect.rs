@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::cli::{Outcome, binary, run};
 use crate::support::fingerprint;
 
-pub const CLIENTS: [&str; 17] = [
+pub const CLIENTS: [&str; 18] = [
     "claude-code",
     "claude-desktop",
     "codex",
@@ -20,6 +20,7 @@ pub const CLIENTS: [&str; 17] = [
     "opencode",
     "qwen",
     "cline",
+    "cline-vscode",
     "roo",
     "windsurf",
     "zed",
@@ -99,6 +100,14 @@ impl Home {
             "opencode" => ".config/opencode/opencode.json",
             "qwen" => ".qwen/settings.json",
             "cline" => ".cline/data/settings/cline_mcp_settings.json",
+            "cline-vscode" if mac => {
+                "Library/Application Support/Code/User/globalStorage/\
+                 saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+            }
+            "cline-vscode" => {
+                ".config/Code/User/globalStorage/\
+                 saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+            }
             "roo" if mac => {
                 "Library/Application Support/Code/User/globalStorage/\
                  rooveterinaryinc.roo-cline/settings/mcp_settings.json"
@@ -247,6 +256,15 @@ fn what_clients_are_told_is_what_they_understand() {
             assert_eq!(entry["timeout"], seconds, "{client}");
         }
     }
+    let qwen = home.json(".qwen/settings.json");
+    let command = hook("session-start", "qwen");
+    let entry =
+        json!({ "type": "command", "name": "ack-memory", "command": command, "timeout": 10_000 });
+    assert_eq!(
+        qwen["hooks"],
+        json!({ "SessionStart": [{ "hooks": [entry] }] }),
+        "its hook on prompts is called where nobody wrote one"
+    );
     let copilot = home.json(".copilot/hooks/ack-memory.json");
     assert_eq!(copilot["version"], 1);
     for (event, name) in [
@@ -414,6 +432,7 @@ fn a_project_can_be_connected_alone() {
         ("cursor", ".cursor/mcp.json"),
         ("vscode", ".vscode/mcp.json"),
         ("gemini", ".gemini/settings.json"),
+        ("qwen", ".qwen/settings.json"),
         ("copilot", ".mcp.json"),
     ] {
         home.run(&["-C", there, "connect", client, "--here", "--yes"])
@@ -544,6 +563,7 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
         ("cursor", &[".cursor/mcp.json", ".cursor/hooks.json"]),
         ("codex", &[".codex/config.toml", ".codex/hooks.json"]),
         ("gemini", &[".gemini/settings.json"]),
+        ("qwen", &[".qwen/settings.json"]),
         ("copilot", &[".mcp.json", ".github/hooks/ack-memory.json"]),
     ] {
         let home = Home::new();

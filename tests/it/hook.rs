@@ -300,7 +300,12 @@ fn a_host_that_forgets_the_first_text_is_told_all_again() {
             sent.as_bytes(),
         ))
     };
-    for (client, again) in [("claude-code", false), ("codex", false), ("gemini", true)] {
+    for (client, again) in [
+        ("claude-code", false),
+        ("codex", false),
+        ("gemini", true),
+        ("qwen", true),
+    ] {
         assert_eq!(
             told(client, "resume") == told(client, "startup"),
             again,

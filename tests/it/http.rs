@@ -46,7 +46,7 @@ pub struct Http {
 
 impl Http {
     /// A server that takes [`SECRET`] as its token.
-    fn start(root: &Path) -> Self {
+    pub fn start(root: &Path) -> Self {
         Self::with(root, &["--http", "127.0.0.1:0"], |command| {
             command.env("ACK_MEM_TOKEN", SECRET);
         })
@@ -100,7 +100,7 @@ impl Http {
     }
 
     #[track_caller]
-    fn request(&self, method: &str, params: Value) -> Value {
+    pub fn request(&self, method: &str, params: Value) -> Value {
         let (status, body) = self.post(
             &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }),
             &[],

@@ -70,6 +70,7 @@ mod serving_many;
 mod sessions;
 mod setup;
 mod soak;
+mod standing;
 mod store_live_writer;
 mod store_opening;
 mod store_profiles;

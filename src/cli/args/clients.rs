@@ -150,6 +150,7 @@ pub enum HostArg {
     Gemini,
     Cursor,
     Copilot,
+    Qwen,
 }
 
 /// Arguments of `print-config`.

@@ -1,0 +1,44 @@
+//! What a server promises about its memories when a client connects, over HTTP, where each client
+//! asks anew and what was found out is kept for a moment.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::http::Http;
+use crate::support::{Root, memory};
+
+fn instructions(http: &Http) -> String {
+    let client = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "0" },
+    });
+    let hello = http.request("initialize", client);
+    hello["result"]["instructions"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn instructions_over_http_are_found_out_once_in_five_seconds_and_then_anew() {
+    let root = Root::new();
+    let store = root.store(
+        "alpha",
+        &[memory("a-1", "Waits", json!({ "status": "staging" }))],
+    );
+    let http = Http::start(root.path());
+    let asked = Instant::now();
+    let first = instructions(&http);
+    let waits = "No memory is approved yet: 1 waits until a person reviews it";
+    assert!(first.contains(waits), "{first}");
+    let connection = Connection::open(&store).unwrap();
+    let approve = "UPDATE memories SET status = 'approved'";
+    connection.execute(approve, []).unwrap();
+    drop(connection);
+    // A burst of clients costs one look at the stores.
+    let soon = instructions(&http);
+    let early = asked.elapsed() < Duration::from_secs(5);
+    assert!(!early || soon == first, "{soon}");
+    std::thread::sleep(Duration::from_millis(5_100));
+    let later = instructions(&http);
+    assert!(!later.contains("No memory is approved yet"), "{later}");
+}
