@@ -1,11 +1,18 @@
 //! The approved memories beside one that waits, as all faces show them.
 
 use ack_api::RelationKind;
+use ack_compare::diff::{DiffPart, DiffSide};
 use serde::Serialize;
 
 use super::card::age_in_days;
 use crate::curate::{Candidate, nearest};
 use crate::service::Service;
+
+/// Texts that have at least this share of the shorter one in common are compared word by word.
+const READABLE: f64 = 0.5;
+/// What both texts say between two changes and is no longer than this, in characters, is read as a
+/// part of the change.
+const SHORT: usize = 3;
 
 /// An approved memory beside one that waits.
 #[derive(Debug, Clone, Serialize)]
@@ -21,8 +28,12 @@ pub struct Near {
     /// What one says and the other denies, if they contradict each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// From its text to the other one's, word by word.
-    pub diff: Vec<Part>,
+    /// From its text to the other one's, word by word, where they have enough in common to read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Vec<Part>>,
+    /// Its own text, where they have not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// Two statements that cannot both be true.
@@ -54,24 +65,116 @@ impl Near {
 /// cannot be read.
 pub fn beside(service: &Service, candidate: &Candidate, now: jiff::Timestamp) -> Vec<Near> {
     let found = nearest::nearest(service, candidate).unwrap_or_default();
-    let near = found.into_iter().map(|neighbour| Near {
-        age_days: age_in_days(&neighbour.memory, now),
-        id: neighbour.memory.id,
-        title: neighbour.memory.title,
-        relation: neighbour.relation.kind,
-        conflict: neighbour.relation.conflict.map(|conflict| Conflict {
-            newer: conflict.newer,
-            older: conflict.older,
-        }),
-        diff: parts(neighbour.diff),
+    let near = found.into_iter().map(|neighbour| {
+        let diff = parts(&neighbour.diff);
+        let is_readable = share_of_both(&diff) >= READABLE;
+        let text = (!is_readable).then(|| nearest::shown(&neighbour.memory));
+        Near {
+            text,
+            diff: is_readable.then_some(diff),
+            age_days: age_in_days(&neighbour.memory, now),
+            id: neighbour.memory.id,
+            title: neighbour.memory.title,
+            relation: neighbour.relation.kind,
+            conflict: neighbour.relation.conflict.map(|conflict| Conflict {
+                newer: conflict.newer,
+                older: conflict.older,
+            }),
+        }
     });
     near.collect()
 }
 
-fn parts(diff: Vec<ack_compare::diff::DiffPart>) -> Vec<Part> {
-    let parts = diff.into_iter().map(|part| Part {
-        side: part.side.as_str(),
-        text: part.text,
-    });
-    parts.collect()
+/// The parts for reading: what changes side at nearly every word is one change.
+fn parts(diff: &[DiffPart]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let (mut older, mut newer) = (String::new(), String::new());
+    let mut rest = diff.iter().peekable();
+    while let Some(part) = rest.next() {
+        match part.side {
+            DiffSide::Older => older.push_str(&part.text),
+            DiffSide::Newer => newer.push_str(&part.text),
+            DiffSide::Both => {
+                let is_between = !(older.is_empty() && newer.is_empty()) && rest.peek().is_some();
+                if is_between && part.text.trim().chars().count() <= SHORT {
+                    older.push_str(&part.text);
+                    newer.push_str(&part.text);
+                    continue;
+                }
+                flush(&mut parts, &mut older, &mut newer);
+                parts.push(Part {
+                    side: DiffSide::Both.as_str(),
+                    text: part.text.clone(),
+                });
+            }
+        }
+    }
+    flush(&mut parts, &mut older, &mut newer);
+    parts
+}
+
+fn flush(parts: &mut Vec<Part>, older: &mut String, newer: &mut String) {
+    for (side, text) in [(DiffSide::Older, older), (DiffSide::Newer, newer)] {
+        if !text.is_empty() {
+            parts.push(Part {
+                side: side.as_str(),
+                text: std::mem::take(text),
+            });
+        }
+    }
+}
+
+/// How much of the shorter text is in both.
+fn share_of_both(parts: &[Part]) -> f64 {
+    let length = |side: DiffSide| -> u32 {
+        let of_side = parts.iter().filter(|part| part.side == side.as_str());
+        let length: usize = of_side.map(|part| part.text.len()).sum();
+        u32::try_from(length).unwrap_or(u32::MAX)
+    };
+    let both = f64::from(length(DiffSide::Both));
+    let own = f64::from(length(DiffSide::Older).min(length(DiffSide::Newer)));
+    both / (both + own).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(older: &str, newer: &str) -> Vec<(&'static str, String)> {
+        let parts = parts(&ack_compare::diff::words(older, newer)).into_iter();
+        parts.map(|part| (part.side, part.text)).collect()
+    }
+
+    #[test]
+    fn changes_at_nearly_every_word_are_read_as_one() {
+        let parts = told(
+            "the limit of the worker is 512 Mi and it was raised once",
+            "the limit of the worker was not 768 Mi and it was raised once",
+        );
+        let sides: Vec<&str> = parts.iter().map(|(side, _)| *side).collect();
+        assert_eq!(sides, ["both", "older", "newer", "both"], "{parts:?}");
+        let older: String = parts
+            .iter()
+            .filter(|(side, _)| *side != "newer")
+            .map(|(_, text)| text.as_str())
+            .collect();
+        assert_eq!(
+            older,
+            "the limit of the worker is 512 Mi and it was raised once"
+        );
+    }
+
+    #[test]
+    fn texts_without_much_in_common_are_not_compared_word_by_word() {
+        let share = |older: &str, newer: &str| {
+            share_of_both(&parts(&ack_compare::diff::words(older, newer)))
+        };
+        assert!(share("retries need jitter", "retries need jitter and a limit") > READABLE);
+        assert!(
+            share(
+                "fonts come from the disk of the kiosk",
+                "the lock is held by two"
+            ) < READABLE
+        );
+    }
 }

@@ -17,7 +17,14 @@ const from = (name) => createRequire(join(INTO, name, "node_modules", "x.js"));
 
 /** A memory as a line for `import`; one that waits unless `rest` says otherwise. */
 export function memory(id, title, rest = {}) {
-  return { id, title, status: "staging", project: "shop", created_at: "2026-10-01T00:00:00Z", ...rest };
+  return {
+    id,
+    title,
+    status: "staging",
+    project: "shop",
+    created_at: "2026-10-01T00:00:00Z",
+    ...rest,
+  };
 }
 
 /** A root with one scope. */
@@ -25,11 +32,11 @@ export class Root {
   constructor(memories) {
     this.path = mkdtempSync(join(HOME, "root-"));
     this.scope = "notes";
-    writeFileSync(join(this.path, "curator-token"), `${TOKEN}\n`);
     this.import(memories);
   }
 
   run(...words) {
+    writeFileSync(join(this.path, "curator-token"), `${TOKEN}\n`);
     return execFileSync(BINARY, ["--root", this.path, ...words], {
       encoding: "utf8",
       env: { ...process.env, ACK_MEM_CURATOR_TOKEN: TOKEN, USER: "ana" },
@@ -47,7 +54,10 @@ export class Root {
   log() {
     const path = join(this.path, "scopes", this.scope, "decisions.jsonl");
     try {
-      return readFileSync(path, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+      return readFileSync(path, "utf8")
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
     } catch (error) {
       assert.equal(error.code, "ENOENT", String(error));
       return [];
@@ -67,7 +77,9 @@ export class Root {
       stdio: ["ignore", "pipe", "pipe"],
     });
     server.said = "";
-    server.ended = new Promise((resolve) => server.on("exit", (code, signal) => resolve(code ?? signal)));
+    server.ended = new Promise((resolve) =>
+      server.on("exit", (code, signal) => resolve(code ?? signal)),
+    );
     server.stdout.on("data", (text) => (server.said += text));
     const address = await new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`no address: ${server.said}`)), PATIENCE);
@@ -104,7 +116,7 @@ export async function open(address, { width = 1280, height = 900, ...more } = {}
   browser ??= await chromium.launch({
     executablePath: CHROMIUM,
     // A container has neither namespaces for the sandbox nor much shared memory.
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-lcd-text"],
   });
   const context = await browser.newContext({ viewport: { width, height }, ...more });
   const page = await context.newPage();
@@ -124,28 +136,45 @@ export async function open(address, { width = 1280, height = 900, ...more } = {}
 const FAULTS = {
   none: async () => undefined,
   // Memory text becomes markup.
-  markup: (page) => script(page, "made.append(", "made.innerHTML = children.filter((x) => typeof x === 'string').join(''); made.append("),
+  markup: (page) =>
+    script(
+      page,
+      "made.append(",
+      "made.innerHTML = children.filter((x) => typeof x === 'string').join(''); made.append(",
+    ),
   // What is pressed acts on another memory than the one that is shown.
-  "another-memory": (page) => script(page, "numbers = [state.shown.number]", "numbers = [state.shown.behind ?? state.shown.number]"),
+  "another-memory": (page) =>
+    script(
+      page,
+      "numbers = [state.shown.number]",
+      "numbers = [state.shown.behind ?? state.shown.number]",
+    ),
   // Focus goes nowhere after a decision.
-  "focus-lost": (page) => script(page, 'by("title").focus({ preventScroll: true });\n  window', "document.activeElement.blur();\n  window"),
+  "focus-lost": (page) =>
+    script(
+      page,
+      'by("title").focus({ preventScroll: true });\n  window',
+      "document.activeElement.blur();\n  window",
+    ),
   // The whole queue is put into the page.
   "whole-queue": (page) => script(page, "const WINDOW = 60;", "const WINDOW = 200;"),
   // Text that can hardly be read.
   faint: (page) => script(page, "--quiet: #5a5750;", "--quiet: #b5b2ab;"),
   // The page is wider than a narrow window.
-  wide: (page) => script(page, "#card { padding: 1rem 1.25rem; }", "#card { padding: 1rem 1.25rem; min-width: 60rem; }"),
+  wide: (page) => script(page, "padding: 1rem 1.25rem;\n}", "min-width: 60rem;\n}"),
   // Undo says that it undid, and does not.
-  "not-undone": (page) => page.route("**/back", async (route) => {
-    const answer = await route.fetch({ url: route.request().url().replace("back", "standing") });
-    const standing = await answer.json();
-    await route.fulfill({ json: { numbers: [0], standing } });
-  }),
+  "not-undone": (page) =>
+    page.route("**/back", async (route) => {
+      const answer = await route.fetch({ url: route.request().url().replace("back", "standing") });
+      const standing = await answer.json();
+      await route.fulfill({ json: { numbers: [0], standing } });
+    }),
   // What was put back is not told.
-  "change-hidden": (page) => page.route("**/write", async (route) => {
-    const answer = await (await route.fetch()).json();
-    await route.fulfill({ json: { ...answer, changed: [] } });
-  }),
+  "change-hidden": (page) =>
+    page.route("**/write", async (route) => {
+      const answer = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...answer, changed: [] } });
+    }),
   // The page does not notice that its server is gone.
   "end-hidden": (page) => script(page, "lost();\n    throw error;", "throw error;"),
 };
@@ -155,7 +184,10 @@ function script(page, before, after) {
   return page.route("**/", async (route) => {
     const answer = await route.fetch();
     const text = await answer.text();
-    assert.ok(text.includes(before), `the page has changed, and the fault ${FAULT} cannot be planted`);
+    assert.ok(
+      text.includes(before),
+      `the page has changed, and the fault ${FAULT} cannot be planted`,
+    );
     const headers = { ...answer.headers() };
     delete headers["content-security-policy"];
     await route.fulfill({ response: answer, headers, body: text.replaceAll(before, after) });
@@ -187,6 +219,12 @@ export async function violations(page) {
   const { source } = from("axe-core")("axe-core");
   await page.evaluate(source);
   const { violations: found } = await page.evaluate(() =>
-    globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(" | ")}`);
+    globalThis.axe.run(document, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    }),
+  );
+  return found.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(" | ")}`,
+  );
 }

@@ -67,7 +67,10 @@ const CHECKS = {
     assert.deepEqual(verdicts(root), expected, "the log is not what was pressed");
     const approved = Object.keys(expected).filter((id) => expected[id] !== "reject");
     assert.deepEqual(root.seen(), approved.sort(), "agents see something else");
-    const reasons = root.log().map((line) => line.reason).filter(Boolean);
+    const reasons = root
+      .log()
+      .map((line) => line.reason)
+      .filter(Boolean);
     assert.deepEqual([...new Set(reasons)].sort(), ["no longer true", "too vague to help"]);
     await press(page, "q");
     assert.equal(await server.ended, 0);
@@ -121,7 +124,11 @@ const CHECKS = {
     await press(page, "a", "a", "a");
     root.import([{ ...lines[1], title: "Lesson 1 says something else now" }], "--update");
     await press(page, "c");
-    assert.match(await page.textContent("#alarm"), /changed since you read it: w00001/, "the change is not told");
+    assert.match(
+      await page.textContent("#alarm"),
+      /changed since you read it: w00001/,
+      "the change is not told",
+    );
     assert.deepEqual(verdicts(root), { w00000: "approve", w00002: "approve" });
     assert.deepEqual(root.seen(), ["w00000", "w00002"]);
     assert.equal(await title(page), "Lesson 1 says something else now");
@@ -150,7 +157,9 @@ const CHECKS = {
     await press(page, "a");
     await second.bringToFront();
     await second.evaluate(() => window.dispatchEvent(new Event("focus")));
-    await second.waitForFunction(() => /^3 memories wait/.test(document.getElementById("head").textContent));
+    await second.waitForFunction(() =>
+      /^3 memories wait/.test(document.getElementById("head").textContent),
+    );
     // Another desk decides first: what this one says about it is put back.
     const other = await root.review();
     const elsewhere = await open(other.address);
@@ -171,9 +180,15 @@ const CHECKS = {
     server.kill("SIGKILL");
     await server.ended;
     await page.keyboard.press("a");
-    await page.waitForFunction(() => document.getElementById("alarm").textContent !== "", null, { timeout: 5000 })
+    await page
+      .waitForFunction(() => document.getElementById("alarm").textContent !== "", null, {
+        timeout: 5000,
+      })
       .catch(() => assert.fail("the page does not say that the desk has ended"));
-    assert.match(await page.textContent("#alarm"), /The desk has ended\. 1 decision was not written/);
+    assert.match(
+      await page.textContent("#alarm"),
+      /The desk has ended\. 1 decision was not written/,
+    );
     assert.equal(await page.locator("button:enabled").count(), 0, "buttons that do nothing");
     assert.deepEqual(verdicts(root), { w00000: "approve" });
     assert.deepEqual(root.seen(), ["w00000"]);
@@ -181,12 +196,20 @@ const CHECKS = {
 
   /** Memories that would like to be more than text. */
   async hostile() {
-    const markup = "<script>window.owned = 1</script></style></script><img src=x onerror='window.owned = 2'>"
-      + "<a href='javascript:window.owned=3'>x</a>&lt;b&gt;";
+    const markup =
+      "<script>window.owned = 1</script></style></script><img src=x onerror='window.owned = 2'>" +
+      "<a href='javascript:window.owned=3'>x</a>&lt;b&gt;";
     const bidi = "abc\u202Egnp.exe\u2066x\u2069 zero\u200Bwidth \u001b[31mred\u0007";
     const long = "wordy ".repeat(20_000);
     const root = new Root([
-      memory("h1", markup, { subtitle: markup, facts: [markup], concepts: [markup], files: [markup], project: markup, narrative: markup }),
+      memory("h1", markup, {
+        subtitle: markup,
+        facts: [markup],
+        concepts: [markup],
+        files: [markup],
+        project: markup,
+        narrative: markup,
+      }),
       memory("h2", bidi, { narrative: bidi, facts: [bidi] }),
       memory("h3", "x".repeat(5_000), { narrative: long, facts: ["y".repeat(50_000)] }),
       memory("near", `${markup} approved`, { status: "approved", facts: [markup] }),
@@ -195,21 +218,34 @@ const CHECKS = {
     const page = await open(address);
     for (const key of ["j", "j", "k", "k"]) {
       const text = await page.textContent("body");
-      assert.doesNotMatch(text, /[\u202A-\u202E\u2066-\u2069\u200B\u001B\u0007]/, "hidden characters are shown");
+      assert.doesNotMatch(
+        text,
+        /[\u202A-\u202E\u2066-\u2069\u200B\u001B\u0007]/,
+        "hidden characters are shown",
+      );
       await press(page, key);
     }
     assert.equal(await shown(page), "h1");
-    assert.ok((await title(page)).startsWith("<script>window.owned = 1</script>"), await title(page));
+    assert.ok(
+      (await title(page)).startsWith("<script>window.owned = 1</script>"),
+      `memory text is markup: ${await title(page)}`,
+    );
     assert.equal(await page.evaluate(() => window.owned), undefined, "memory text ran");
-    assert.equal(await page.locator("img, #card script, #card style, #card a, aside a").count(), 0, "memory text is markup");
+    assert.equal(
+      await page.locator("img, #card script, #card style, #card a, aside a").count(),
+      0,
+      "memory text is markup",
+    );
     await press(page, "j");
     assert.match(await page.textContent(".marks"), /removed/);
     await press(page, "j");
     const length = async () => (await page.textContent("#narrative")).length;
-    assert.ok(await length() < 2_000, "a long text is folded");
+    assert.ok((await length()) < 2_000, "a long text is folded");
     await press(page, "n");
-    assert.ok(await length() > 110_000, "all of a long text can be read");
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok((await length()) > 110_000, "all of a long text can be read");
+    const wide = await page.evaluate(
+      () => document.documentElement.scrollWidth - window.innerWidth,
+    );
     assert.ok(wide <= 0, `long words make the page ${wide} pixels too wide`);
     await press(page, "k", "k", "a", "c");
     assert.deepEqual(verdicts(root), { h1: "approve" });
@@ -230,9 +266,13 @@ const CHECKS = {
     assert.match(await page.textContent("#head"), /^9998 memories wait/);
     await press(page, "/");
     await page.keyboard.type("tag:none lesson 777");
-    await page.waitForFunction(() => /Nothing that waits fits/.test(document.getElementById("title").textContent));
+    await page.waitForFunction(() =>
+      /Nothing that waits fits/.test(document.getElementById("title").textContent),
+    );
     await page.fill("#filter", "lesson 7777");
-    await page.waitForFunction(() => /Lesson 7777 /.test(document.getElementById("title").textContent));
+    await page.waitForFunction(() =>
+      /Lesson 7777 /.test(document.getElementById("title").textContent),
+    );
     assert.equal(await focused(page), "filter", "typing goes on");
     await press(page, "Escape", "a", "c");
     assert.deepEqual(Object.values(verdicts(root)).sort(), ["approve", "approve", "reject"]);
@@ -243,7 +283,11 @@ const CHECKS = {
   /** A narrow window, dark and light, zoom 200 %, and what axe-core finds. */
   async look() {
     const root = new Root([
-      ...lessons(30, (n) => ({ narrative: `Line ${n}\n`.repeat(30), files: ["src/main.rs"], session: `s${n % 3}` })),
+      ...lessons(30, (n) => ({
+        narrative: `Line ${n}\n`.repeat(30),
+        files: ["src/main.rs"],
+        session: `s${n % 3}`,
+      })),
       memory("near", "A lesson about retries that was approved", { status: "approved" }),
     ]);
     const { address } = await root.review();
@@ -261,7 +305,9 @@ const CHECKS = {
       for (const size of windows) {
         await page.setViewportSize(size);
         const name = `${colorScheme}, ${size.width} by ${size.height}`;
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        const wide = await page.evaluate(
+          () => document.documentElement.scrollWidth - window.innerWidth,
+        );
         assert.ok(wide <= 0, `${name}: ${wide} pixels too wide`);
         assert.deepEqual(await violations(page), [], name);
         for (const key of ["?", "e", "r", "h"]) {
@@ -283,11 +329,15 @@ const CHECKS = {
     const reached = new Set();
     for (let n = 0; n < 90; n += 1) {
       await page.keyboard.press("Tab");
-      reached.add(await page.evaluate(() => {
-        const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
-        const visible = outlineStyle !== "none" && outlineWidth !== "0px";
-        return visible || document.activeElement === document.body ? document.activeElement.textContent : "unseen";
-      }));
+      reached.add(
+        await page.evaluate(() => {
+          const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+          const visible = outlineStyle !== "none" && outlineWidth !== "0px";
+          return visible || document.activeElement === document.body
+            ? document.activeElement.textContent
+            : "unseen";
+        }),
+      );
     }
     assert.ok(!reached.has("unseen"), "focus cannot be seen");
     for (const label of ["Approvea", "Rejectr", "Finish", "Keys ?"]) {

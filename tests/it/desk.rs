@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A desk over a root, and the address that it printed.
 pub struct Desk {
-    child: Child,
+    child: Option<Child>,
     /// `127.0.0.1:PORT`.
     host: String,
     word: String,
@@ -42,9 +42,17 @@ impl Desk {
             .map_while(Result::ok)
             .find_map(|line| Some(line.trim().strip_prefix("http://")?.to_owned()))
             .expect("an address");
+        let mut desk = Self::at(&address);
+        desk.child = Some(child);
+        desk
+    }
+
+    /// A desk that somebody else started.
+    pub fn at(address: &str) -> Self {
+        let address = address.trim().trim_start_matches("http://");
         let (host, word) = address.split_once("/#").unwrap();
         Self {
-            child,
+            child: None,
             host: host.to_owned(),
             word: word.to_owned(),
         }
@@ -106,7 +114,7 @@ impl Desk {
     fn ended(&mut self) -> Option<i32> {
         let since = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
                 return status.code();
             }
             assert!(since.elapsed() < PATIENCE, "the desk does not end");
@@ -117,8 +125,10 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -141,7 +151,7 @@ impl Answer {
 }
 
 /// A root with memories that wait, and a secret word in each.
-fn waiting(count: usize) -> Root {
+pub fn waiting(count: usize) -> Root {
     let root = Root::new();
     let memories: Vec<Value> = (0..count)
         .map(|n| {
@@ -385,6 +395,8 @@ fn nothing_is_decided_until_it_is_written_and_the_store_never_changes() {
     assert_eq!(desk.ended(), Some(0));
     let mut said = String::new();
     desk.child
+        .as_mut()
+        .unwrap()
         .stdout
         .take()
         .unwrap()
@@ -400,7 +412,7 @@ fn an_interrupt_ends_the_desk_and_writes_nothing() {
     let session = desk.enter();
     let choice = json!({ "numbers": [0], "choice": { "do": "approve" } });
     assert_eq!(desk.ask(&session, "/choose", choice).status, 200);
-    let pid = nix::unistd::Pid::from_raw(desk.child.id().try_into().unwrap());
+    let pid = nix::unistd::Pid::from_raw(desk.child.as_ref().unwrap().id().try_into().unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     assert_eq!(desk.ended(), Some(0));
     assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());

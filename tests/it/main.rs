@@ -25,6 +25,7 @@ mod curation;
 mod decisions;
 mod desk;
 mod desk_choices;
+mod desk_terminal;
 mod detection;
 mod docs;
 mod doctor;

@@ -194,6 +194,13 @@ impl Session {
         self
     }
 
+    /// Interrupts it, as Ctrl+C does.
+    pub fn interrupt(&mut self) -> &mut Self {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        self
+    }
+
     /// Waits for the end: the exit code, and all that stood on the screen.
     pub fn end(mut self) -> (Option<i32>, String) {
         let mut since = Instant::now();

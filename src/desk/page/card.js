@@ -9,7 +9,10 @@ function showHead() {
   const { head } = state.standing;
   by("head").textContent = head.text;
   const write = by("write");
-  const written = head.chosen === 0 ? "Nothing to write" : `Write ${counted(head.chosen, "decision", "decisions")}`;
+  const written =
+    head.chosen === 0
+      ? "Nothing to write"
+      : `Write ${counted(head.chosen, "decision", "decisions")}`;
   write.replaceChildren(written, element("kbd", { "aria-hidden": "true" }, "c"));
   write.disabled = head.chosen === 0;
   document.title = `(${head.waiting}) Review`;
@@ -25,17 +28,21 @@ function showQueue() {
   const rows = entries.map((entry) => {
     const about = [entry.place, entry.type, days(entry.age_days)].filter(Boolean).join(" · ");
     const mark = entry.marked ? element("span", { class: "marked" }, " · look twice") : null;
-    return element("li", {}, element(
-      "button",
-      {
-        type: "button",
-        "aria-current": entry.number === shown ? "true" : null,
-        "aria-pressed": state.selected.has(entry.number) ? "true" : null,
-        onclick: () => inTurn(() => show(entry.number)),
-      },
-      element("span", { class: "title" }, entry.title),
-      element("span", { class: "of" }, about, mark),
-    ));
+    return element(
+      "li",
+      {},
+      element(
+        "button",
+        {
+          type: "button",
+          "aria-current": entry.number === shown ? "true" : null,
+          "aria-pressed": state.selected.has(entry.number) ? "true" : null,
+          onclick: () => inTurn(() => show(entry.number)),
+        },
+        element("span", { class: "title" }, entry.title),
+        element("span", { class: "of" }, about, mark),
+      ),
+    );
   });
   const list = by("queue");
   const held = list.contains(document.activeElement);
@@ -74,7 +81,8 @@ function narrative(text) {
   const start = folded(text);
   const parts = [element("p", { class: "narrative", id: "narrative" }, start)];
   if (start.length < text.length || state.whole) {
-    const more = `Show all of it (${(text.length - start.length).toLocaleString("en")} more characters)`;
+    const rest = (text.length - start.length).toLocaleString("en");
+    const more = `Show all of it (${rest} more characters)`;
     const label = state.whole ? "Show less" : more;
     parts.push(button(label, "n", () => inTurn(unfold), { "aria-expanded": String(state.whole) }));
   }
@@ -85,7 +93,8 @@ function showCard() {
   const { card, position, total, chosen } = state.shown;
   const place = position ? `${position} of ${total}` : "decided";
   const meta = [card.id, card.type, card.age_days === null ? null : `${days(card.age_days)} old`];
-  const confidence = card.confidence === undefined ? null : `${Math.round(card.confidence * 100)} %`;
+  const confidence =
+    card.confidence === undefined ? null : `${Math.round(card.confidence * 100)} %`;
   const parts = [
     element(
       "p",
@@ -99,37 +108,54 @@ function showCard() {
     parts.push(element("p", { class: "choice" }, `You ${chosen} it; not written yet.`));
   }
   if (card.marks.length > 0) {
-    parts.push(element("ul", { class: "marks" }, ...card.marks.map((mark) => element("li", {}, mark))));
+    parts.push(
+      element("ul", { class: "marks" }, ...card.marks.map((mark) => element("li", {}, mark))),
+    );
   }
   if (card.subtitle) {
     parts.push(element("p", { class: "subtitle" }, card.subtitle));
   }
   if (card.facts.length > 0) {
-    parts.push(element("ul", { class: "facts" }, ...card.facts.map((fact) => element("li", {}, fact))));
+    parts.push(
+      element("ul", { class: "facts" }, ...card.facts.map((fact) => element("li", {}, fact))),
+    );
   }
   if (card.narrative) {
     parts.push(...narrative(card.narrative));
   }
-  parts.push(rows([
-    ["tags", card.concepts],
-    ["files", card.files],
-    ["project", card.project],
-    ["scope", card.scope],
-    ["session", card.session],
-    ["confidence", confidence],
-    ["served", card.served],
-  ]));
+  parts.push(
+    rows([
+      ["tags", card.concepts],
+      ["files", card.files],
+      ["project", card.project],
+      ["scope", card.scope],
+      ["session", card.session],
+      ["confidence", confidence],
+      ["served", card.served],
+    ]),
+  );
   parts.push(element("dl", { id: "evidence", hidden: true }));
   by("card").replaceChildren(...parts);
   showEvidence(state.evidence);
   showOthers();
 }
 
-const links = (entries) => element("ul", {}, ...entries.map((entry) => element("li", {}, element(
-  "button",
-  { type: "button", class: "plain", onclick: () => inTurn(() => show(entry.number)) },
-  entry.title,
-))));
+const links = (entries) =>
+  element(
+    "ul",
+    {},
+    ...entries.map((entry) =>
+      element(
+        "li",
+        {},
+        element(
+          "button",
+          { type: "button", class: "plain", onclick: () => inTurn(() => show(entry.number)) },
+          entry.title,
+        ),
+      ),
+    ),
+  );
 
 /** Others that wait: those that say nearly the same, and those of the same session. */
 function showOthers() {
@@ -149,7 +175,10 @@ function showOthers() {
   );
   const section = by("others");
   section.hidden = session.length === 0;
-  section.replaceChildren(element("h2", { id: "others-name" }, "Of the same session"), links(session));
+  section.replaceChildren(
+    element("h2", { id: "others-name" }, "Of the same session"),
+    links(session),
+  );
 }
 
 /** What the working tree says. */
@@ -158,7 +187,11 @@ function showEvidence(lines) {
   if (place && lines) {
     place.replaceChildren(
       element("dt", {}, "in the project"),
-      element("dd", {}, element("ul", { class: "lines" }, ...lines.map((line) => element("li", {}, line)))),
+      element(
+        "dd",
+        {},
+        element("ul", { class: "lines" }, ...lines.map((line) => element("li", {}, line))),
+      ),
     );
     place.hidden = false;
   }
@@ -205,22 +238,30 @@ function nearEntry(near, position) {
     near.relation.replaceAll("_", " "),
   );
   const actions = (near.actions ?? []).map((action) =>
-    button(action.label, position === state.current ? action.key : null, () => inTurn(() => choose(action.choice)), {
-      title: action.effects.join("\n"),
-    }));
+    button(
+      action.label,
+      position === state.current ? action.key : null,
+      () => inTurn(() => choose(action.choice)),
+      {
+        title: action.effects.join("\n"),
+      },
+    ),
+  );
   return element(
     "li",
     { class: "near", "aria-current": position === state.current ? "true" : null },
     element("h3", {}, near.title),
     element("p", { class: "small" }, relation, ` · ${about.filter(Boolean).join(" · ")}`),
+    element("div", { class: "buttons" }, ...actions),
     near.conflict ? contradiction(near.conflict) : null,
     element(
       "details",
       { open: position === state.current },
-      element("summary", {}, "word by word"),
-      difference(near.diff),
+      element("summary", {}, near.diff ? "word by word" : "its text"),
+      near.diff
+        ? difference(near.diff)
+        : element("p", { class: "diff" }, near.text.slice(0, FOLDED_CHARACTERS)),
     ),
-    element("div", { class: "buttons" }, ...actions),
   );
 }
 
@@ -250,9 +291,15 @@ function showRecent() {
         "div",
         { class: "buttons" },
         made.numbers.length === 1
-          ? button("Change", null, () => inTurn(() => show(first)), { class: "plain", "aria-label": `Change: ${made.about}` })
+          ? button("Change", null, () => inTurn(() => show(first)), {
+              class: "plain",
+              "aria-label": `Change: ${made.about}`,
+            })
           : null,
-        button("Take back", null, () => inTurn(() => takeBack(made.key)), { class: "plain", "aria-label": `Take back: ${made.about}` }),
+        button("Take back", null, () => inTurn(() => takeBack(made.key)), {
+          class: "plain",
+          "aria-label": `Take back: ${made.about}`,
+        }),
       ),
     );
   });
@@ -268,25 +315,34 @@ function showActions() {
   const { actions } = state.shown;
   const find = (key) => actions.find((action) => action.key === key);
   const approve = find("a");
-  const act = (action, attributes) => button(
-    action.label,
-    action.key,
-    () => inTurn(() => (action.key === "r" ? askReason() : choose(action.choice))),
-    { title: action.effects.join("\n"), ...attributes },
-  );
+  const act = (action, attributes) =>
+    button(
+      action.label,
+      action.key,
+      () => inTurn(() => (action.key === "r" ? askReason() : choose(action.choice))),
+      { title: action.effects.join("\n"), ...attributes },
+    );
   const many = state.selected.size;
-  by("actions").replaceChildren(...[
-    act(approve, { class: "good" }),
-    act(find("r"), { class: "bad" }),
-    button("Edit and approve", "e", () => inTurn(askEdit)),
-    act(find("p"), {}),
-    button("Put off", "h", () => inTurn(askDay)),
-    button("Skip", "s", () => inTurn(() => move(1))),
-    button("Undo", "z", () => inTurn(() => takeBack())),
-    button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () => inTurn(select)),
-    many > 0 ? button(`Approve ${many} selected`, "A", () => inTurn(() => askMany("approve"))) : null,
-    many > 0 ? button(`Reject ${many} selected`, "R", () => inTurn(() => askMany("reject"))) : null,
-  ].filter(Boolean));
+  by("actions").replaceChildren(
+    ...[
+      act(approve, { class: "good" }),
+      act(find("r"), { class: "bad" }),
+      button("Edit and approve", "e", () => inTurn(askEdit)),
+      act(find("p"), {}),
+      button("Put off", "h", () => inTurn(askDay)),
+      button("Skip", "s", () => inTurn(() => move(1))),
+      button("Undo", "z", () => inTurn(() => takeBack())),
+      button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () =>
+        inTurn(select),
+      ),
+      many > 0
+        ? button(`Approve ${many} selected`, "A", () => inTurn(() => askMany("approve")))
+        : null,
+      many > 0
+        ? button(`Reject ${many} selected`, "R", () => inTurn(() => askMany("reject")))
+        : null,
+    ].filter(Boolean),
+  );
 }
 
 /** Nothing waits, or nothing fits the filter. */
@@ -294,12 +350,19 @@ function showEnd() {
   state.shown = null;
   state.near = [];
   const { head } = state.standing;
-  const left = state.view.filter && head.waiting > 0
-    ? "Nothing that waits fits the filter."
-    : "Nothing waits any more.";
-  const write = head.chosen > 0
-    ? button(`Write ${counted(head.chosen, "decision", "decisions")}`, "c", () => inTurn(write_), { class: "main" })
-    : null;
+  const left =
+    state.view.filter && head.waiting > 0
+      ? "Nothing that waits fits the filter."
+      : "Nothing waits any more.";
+  const write =
+    head.chosen > 0
+      ? button(
+          `Write ${counted(head.chosen, "decision", "decisions")}`,
+          "c",
+          () => inTurn(write_),
+          { class: "main" },
+        )
+      : null;
   by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write ?? "");
   by("others").hidden = true;
   by("group").hidden = true;

@@ -2,7 +2,7 @@
 
 let opener = null;
 
-/** Opens the dialog with a name and what is in it. The first field, or else button, has the focus. */
+/** Opens the dialog with a name and what is in it. The first field or button has the focus. */
 function open(name, ...content) {
   const dialog = by("dialog");
   opener = document.activeElement;
@@ -24,7 +24,8 @@ by("dialog").addEventListener("close", () => {
   back?.focus();
 });
 
-const effects = (list) => element("ul", { class: "effects" }, ...list.map((effect) => element("li", {}, effect)));
+const effects = (list) =>
+  element("ul", { class: "effects" }, ...list.map((effect) => element("li", {}, effect)));
 
 /** Why it is rejected: a digit, own words, or nothing. */
 function askReason(numbers) {
@@ -33,7 +34,12 @@ function askReason(numbers) {
     close();
     return inTurn(() => choose({ do: "reject" }, { numbers: about, reason }));
   };
-  const input = element("input", { id: "reason", autocomplete: "off", autofocus: true, maxlength: "500" });
+  const input = element("input", {
+    id: "reason",
+    autocomplete: "off",
+    autofocus: true,
+    maxlength: "500",
+  });
   input.addEventListener("keydown", (event) => {
     const common = input.value === "" ? state.reasons[Number(event.key) - 1] : undefined;
     if (event.key === "Enter") {
@@ -45,7 +51,8 @@ function askReason(numbers) {
     }
   });
   const common = state.reasons.map((reason, position) =>
-    button(reason, String(position + 1), () => done(reason)));
+    button(reason, String(position + 1), () => done(reason)),
+  );
   open(
     about.length === 1 ? "Reject: why?" : `Reject ${about.length} memories: why?`,
     element("label", { for: "reason" }, "A digit, your own words, or Enter without a reason"),
@@ -68,20 +75,34 @@ function askDay() {
     close();
     return inTurn(() => choose({ do: "put_off", until }, { numbers: [number] }));
   };
-  const input = element("input", { id: "until", type: "date", min: day(1), value: day(7), autofocus: true });
+  const input = element("input", {
+    id: "until",
+    type: "date",
+    min: day(1),
+    value: day(7),
+    autofocus: true,
+  });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       event.preventDefault();
       done(input.value);
     }
   });
-  const common = [["tomorrow", 1], ["in a week", 7], ["in two weeks", 14], ["in a month", 30]];
+  const common = [
+    ["tomorrow", 1],
+    ["in a week", 7],
+    ["in two weeks", 14],
+    ["in a month", 30],
+  ];
   open(
     "Put off until when?",
     element("label", { for: "until" }, "It waits again from this day on"),
     input,
-    element("div", { class: "buttons" }, ...common.map(([name, count]) =>
-      button(name, null, () => done(day(count))))),
+    element(
+      "div",
+      { class: "buttons" },
+      ...common.map(([name, count]) => button(name, null, () => done(day(count)))),
+    ),
     element(
       "div",
       { class: "buttons" },
@@ -110,7 +131,10 @@ function askEdit() {
   const inputs = new Map();
   const parts = FIELDS.map(([field, label]) => {
     const long = LISTS.has(field) || field === "narrative";
-    const input = element(long ? "textarea" : "input", { id: `edit-${field}`, autocomplete: "off" });
+    const input = element(long ? "textarea" : "input", {
+      id: `edit-${field}`,
+      autocomplete: "off",
+    });
     input.value = text(field);
     inputs.set(field, input);
     return element("div", {}, element("label", { for: `edit-${field}` }, label), input);
@@ -120,7 +144,10 @@ function askEdit() {
     for (const [field, input] of inputs) {
       const before = text(field);
       if (input.value !== before) {
-        const lines = input.value.split("\n").map((line) => line.trim()).filter(Boolean);
+        const lines = input.value
+          .split("\n")
+          .map((line) => line.trim())
+          .filter(Boolean);
         edit[field] = LISTS.has(field) ? lines : input.value;
       }
     }
@@ -196,12 +223,21 @@ function askFinish() {
     element(
       "div",
       { class: "buttons" },
-      button("Write and finish", "Enter", act(async () => {
-        if (await write_()) {
-          await finish(false);
-        }
-      }), { class: "main", autofocus: true }),
-      button("Finish without writing", null, act(() => finish(true))),
+      button(
+        "Write and finish",
+        "Enter",
+        act(async () => {
+          if (await write_()) {
+            await finish(false);
+          }
+        }),
+        { class: "main", autofocus: true },
+      ),
+      button(
+        "Finish without writing",
+        null,
+        act(() => finish(true)),
+      ),
       button("Go on", "Esc", close),
     ),
   );
@@ -233,9 +269,21 @@ const KEYS = [
 
 function showKeys() {
   const lines = KEYS.map(([key, what]) =>
-    element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, what)));
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, element("kbd", {}, key)),
+      element("td", {}, what),
+    ),
+  );
   const reasons = state.reasons.map((reason, position) =>
-    element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, String(position + 1))), element("td", {}, `reject: ${reason}`)));
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, element("kbd", {}, String(position + 1))),
+      element("td", {}, `reject: ${reason}`),
+    ),
+  );
   const single = element("input", { type: "checkbox", id: "single" });
   single.checked = state.single;
   single.addEventListener("change", () => {

@@ -146,7 +146,11 @@ function other() {
 function nearAction(key) {
   const action = state.near?.[state.current]?.actions?.find((action) => action.key === key);
   if (!action) {
-    say(state.near === null ? "The approved memories are still looked for." : "No approved memory is shown.");
+    say(
+      state.near === null
+        ? "The approved memories are still looked for."
+        : "No approved memory is shown.",
+    );
     return undefined;
   }
   return choose(action.choice);
@@ -157,15 +161,20 @@ async function write_() {
   const answer = await ask("write");
   stand(answer.standing);
   const undo = answer.written > 0 ? ` \`ack-memory undo ${answer.batch}\` takes it back.` : "";
-  const changed = answer.changed.length > 0
-    ? ` Put back, because it changed since you read it: ${answer.changed.join(", ")}.`
-    : "";
+  const changed =
+    answer.changed.length > 0
+      ? ` Put back, because it changed since you read it: ${answer.changed.join(", ")}.`
+      : "";
   say(`Wrote ${counted(answer.written, "decision", "decisions")}.${undo}${changed}`);
   if (changed) {
     complain(`Not written, because it changed since you read it: ${answer.changed.join(", ")}.`);
   }
   ahead.clear();
-  const first = await ask("queue", { view: state.view, around: state.shown?.number ?? null, count: 1 });
+  const first = await ask("queue", {
+    view: state.view,
+    around: state.shown?.number ?? null,
+    count: 1,
+  });
   await show(first.entries[0]?.number ?? null, { heard: true });
   return !changed;
 }
@@ -249,8 +258,8 @@ function pressed(event) {
     return;
   }
   const reason = state.reasons[Number(event.key) - 1];
-  const act = ALWAYS[event.key]
-    ?? (reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key]);
+  const act =
+    ALWAYS[event.key] ?? (reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key]);
   if (!act) {
     return;
   }

@@ -43,7 +43,8 @@ function button(label, key, onclick, attributes = {}) {
 }
 
 const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
-const days = (count) => (count === null || count === undefined ? "" : counted(count, "day", "days"));
+const days = (count) =>
+  count === null || count === undefined ? "" : counted(count, "day", "days");
 
 /** Says what happened, to those who see and to those who hear. */
 function say(text) {
@@ -59,8 +60,10 @@ function lost() {
   const chosen = state.standing?.head.chosen ?? 0;
   state.over = true;
   const left = counted(chosen, "decision was", "decisions were");
-  complain(`The desk has ended.${chosen > 0 ? ` ${left} not written.` : ""} `
-    + "Run `ack-memory review` to go on.");
+  complain(
+    `The desk has ended.${chosen > 0 ? ` ${left} not written.` : ""} ` +
+      "Run `ack-memory review` to go on.",
+  );
   document.body.classList.add("over");
   for (const control of document.querySelectorAll("button, input, select")) {
     control.disabled = true;
@@ -114,11 +117,14 @@ function inTurn(act) {
   const page = document.documentElement;
   turns += 1;
   page.dataset.busy = "";
-  turn = turn.then(act).catch(() => undefined).finally(() => {
-    turns -= 1;
-    if (turns === 0) {
-      delete page.dataset.busy;
-    }
-  });
+  turn = turn
+    .then(act)
+    .catch(() => undefined)
+    .finally(() => {
+      turns -= 1;
+      if (turns === 0) {
+        delete page.dataset.busy;
+      }
+    });
   return turn;
 }

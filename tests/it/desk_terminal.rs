@@ -1,0 +1,99 @@
+//! The desk's page, started from a terminal: where a browser is opened, and what is asked at the end.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::Instant;
+
+use ack_memory::api::decision::{Decision, Verdict};
+use serde_json::json;
+
+use crate::cli::binary;
+use crate::desk::{Desk, PATIENCE, waiting};
+use crate::support::Root;
+use crate::terminal::Session;
+
+/// `review` of a person who sits before a display, or elsewhere. What is opened there goes to a
+/// file.
+fn review(root: &Root, display: &[(&str, &str)]) -> Command {
+    let browser = root.path().join("browser");
+    let opened = root.path().join("opened");
+    fs::write(
+        &browser,
+        format!("#!/bin/sh\nprintf %s \"$1\" > {}\n", opened.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = binary();
+    for variable in ["DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"] {
+        command.env_remove(variable);
+    }
+    command
+        .envs(display.iter().copied())
+        .env("BROWSER", browser)
+        .env("USER", "ana")
+        .arg("--root")
+        .arg(root.path())
+        .arg("review");
+    command
+}
+
+/// What was opened last, once it is another address than `before`.
+fn opened(root: &Root, before: &str) -> String {
+    let since = Instant::now();
+    loop {
+        let address = fs::read_to_string(root.path().join("opened")).unwrap_or_default();
+        if address.len() > 64 && address != before {
+            return address;
+        }
+        assert!(since.elapsed() < PATIENCE, "nothing was opened");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn before_a_display_the_page_opens_and_the_end_asks_about_what_is_not_written() {
+    let root = waiting(2);
+    let mut terminal = Session::start(review(&root, &[("DISPLAY", ":99")]));
+    terminal.expect("the desk is open in your browser");
+    let address = opened(&root, "");
+    let desk = Desk::at(&address);
+    let session = desk.enter();
+    let approve = json!({ "numbers": [0], "choice": { "do": "approve" } });
+    assert_eq!(desk.ask(&session, "/choose", approve).status, 200);
+    // The page was closed by accident: Enter gives another address, and nothing is lost.
+    terminal.press("\n").expect("http://127.0.0.1:");
+    let again = Desk::at(&opened(&root, &address));
+    let standing = again.ask(&again.enter(), "/standing", json!({})).json();
+    assert_eq!(standing["head"]["chosen"], 1, "{standing}");
+    terminal
+        .interrupt()
+        .expect("1 decision: write? [y/n]")
+        .press("y\n");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    let log = fs::read_to_string(root.scope_folder("alpha").join("decisions.jsonl")).unwrap();
+    let decision = Decision::parse(log.trim()).unwrap();
+    assert_eq!(decision.verdict, Verdict::Approve);
+    assert_eq!(decision.actor, "human:ana");
+}
+
+#[test]
+fn elsewhere_review_stays_in_the_terminal() {
+    let root = waiting(2);
+    let remote = [
+        ("DISPLAY", ":99"),
+        ("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 22"),
+    ];
+    for display in [&[][..], &remote] {
+        if cfg!(target_os = "macos") && display.is_empty() {
+            continue;
+        }
+        let mut terminal = Session::start(review(&root, display));
+        terminal.expect("1/2").press("q\n");
+        let (code, shown) = terminal.end();
+        assert_eq!(code, Some(0), "{shown}");
+        assert!(!shown.contains("http://"), "{shown}");
+    }
+    assert!(!root.path().join("opened").exists());
+}
