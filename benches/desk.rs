@@ -3,6 +3,7 @@
 //!
 //! Starts the real binary and asks as the page does, over HTTP. Opening ends with the first card;
 //! a decision ends with the card of the next memory, nothing of which was fetched before.
+//! `ACK_BENCH_BINARY` names another binary to measure.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -23,7 +24,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Memories that wait, of every eleven.
 const APPROVED: usize = 100_000;
 const WAITING: usize = 10_000;
 const DECISIONS: usize = 500;
@@ -38,7 +38,9 @@ struct Desk {
 
 impl Desk {
     fn open(root: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+        let built = env!("CARGO_BIN_EXE_ack-memory").into();
+        let binary = std::env::var_os("ACK_BENCH_BINARY").unwrap_or(built);
+        let mut child = Command::new(binary)
             .env("ACK_MEM_CURATOR_TOKEN", OWNER)
             .arg("--root")
             .arg(root)

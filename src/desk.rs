@@ -149,6 +149,15 @@ impl Desk {
         group.into_iter().flatten().filter(waits).copied().collect()
     }
 
+    /// The ids of the others of its scope that wait and say nearly the same as a memory.
+    pub fn ids_of_group(&self, number: usize) -> Vec<String> {
+        let items = self.group(number).into_iter();
+        let items = items.filter_map(|number| self.items.get(number));
+        items
+            .map(|item| item.candidate.memory().id.clone())
+            .collect()
+    }
+
     /// When the desk was opened.
     pub const fn now(&self) -> jiff::Timestamp {
         self.now

@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use ack_api::text;
+use serde::Serialize;
 use serde_json::json;
 
 use super::args::ReviewArgs;
@@ -46,9 +47,9 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         session: None,
     };
     let open = || Desk::open(&scopes, &filter, service, caller.now);
-    let desk = progress::while_reading(open)?;
+    let mut desk = progress::while_reading(open)?;
     if args.list || caller.json {
-        return list(caller, &desk);
+        return list(caller, &mut desk);
     }
     if desk.items().is_empty() {
         return write_plain("nothing waits for review\n");
@@ -61,12 +62,28 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     }
 }
 
+/// A memory that waits, for scripts.
+#[derive(Serialize)]
+struct Entry {
+    #[serde(flatten)]
+    card: Card,
+    /// The ids of the others that wait and say nearly the same.
+    alike: Vec<String>,
+}
+
 /// Prints what waits.
-fn list(caller: Caller<'_>, desk: &Desk) -> Result<(), CliError> {
+fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
+    if caller.json {
+        desk.find_groups();
+    }
     let cards = (0..desk.items().len()).filter_map(|number| desk.card(number));
     if caller.json {
-        let cards: Vec<Card> = cards.collect();
-        return print_json(&json!({ "total": cards.len(), "waiting": cards }));
+        let entries = cards.enumerate().map(|(number, card)| Entry {
+            alike: desk.ids_of_group(number),
+            card,
+        });
+        let entries: Vec<Entry> = entries.collect();
+        return print_json(&json!({ "total": entries.len(), "waiting": entries }));
     }
     if desk.items().is_empty() {
         return write_plain("nothing waits for review\n");

@@ -169,6 +169,8 @@ const FAULTS = {
       const standing = await answer.json();
       await route.fulfill({ json: { numbers: [0], standing } });
     }),
+  // What differs from an approved memory is not marked.
+  "no-difference": (page) => script(page, 'side === "both"', "true"),
   // What was put back is not told.
   "change-hidden": (page) =>
     page.route("**/write", async (route) => {

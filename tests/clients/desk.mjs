@@ -280,6 +280,94 @@ const CHECKS = {
     sound(page, address);
   },
 
+  /** The nearest approved memories: relation, difference, and the three keys for both. */
+  async beside() {
+    const about = (limit, more = []) => ({
+      subtitle: "The worker restarts under load",
+      facts: [`The memory limit of the worker is ${limit} Mi`, "The OOM killer ends it", ...more],
+      narrative: "The worker restarts every few hours and its log ends in the middle of a line.",
+    });
+    const title_ = "Worker restarts: the memory limit is too low";
+    const root = new Root([
+      memory("keep", title_, { status: "approved", ...about(512), concepts: ["oom"] }),
+      memory("w0", title_, { ...about(768), created_at: "2026-10-02T00:00:00Z" }),
+      memory("w1", title_, {
+        ...about(512, ["It needs 900 Mi"]),
+        created_at: "2026-10-03T00:00:00Z",
+      }),
+      memory("w2", title_, {
+        ...about(512),
+        concepts: ["kubernetes"],
+        created_at: "2026-10-04T00:00:00Z",
+      }),
+    ]);
+    const { address } = await root.review();
+    const page = await open(address);
+    const near = page.locator("#near .near");
+    await near.first().waitFor();
+    assert.match(await near.first().textContent(), /contradicts/, "the relation is not told");
+    assert.match(await page.textContent("#near ins"), /768/, "the difference is not marked");
+    assert.match(await page.textContent("#near del"), /512/, "the difference is not marked");
+    const label = await page
+      .locator("#near button", { hasText: "Approve in its place" })
+      .textContent();
+    assert.match(label, /hides 1 older/);
+    // It needs the approved memories to be there, which come after the card.
+    const beside = async (key) => {
+      await near.first().waitFor();
+      await press(page, key);
+    };
+    await beside("u");
+    assert.equal(await shown(page), "w1");
+    await beside("m");
+    assert.equal(await shown(page), "w2");
+    await beside("d");
+    await press(page, "z", "z", "z");
+    assert.match(await page.textContent("#head"), /^3 memories wait/);
+    await press(page, "s");
+    await beside("m");
+    await beside("d");
+    await press(page, "c");
+    const log = root.log();
+    assert.deepEqual(log.map((line) => [line.id, line.verdict, line.into]).sort(), [
+      ["keep", "edit", undefined],
+      ["w1", "merge", "keep"],
+      ["w2", "merge", "keep"],
+    ]);
+    const edit = log.find((line) => line.id === "keep").edit;
+    assert.deepEqual(edit.facts.at(-1), "It needs 900 Mi");
+    assert.deepEqual(edit.concepts, ["oom", "kubernetes"]);
+    sound(page, address);
+  },
+
+  /** Memories that say nearly the same are decided about together. */
+  async group() {
+    const alike = Array.from({ length: 4 }, (_, n) =>
+      memory(`g${n}`, "Leases of thirty seconds restart the worker", {
+        created_at: `2026-09-0${n + 1}T00:00:00Z`,
+        facts: ["The lease of its lock runs out after thirty seconds"],
+        concepts: [`tag${n}`],
+      }),
+    );
+    const root = new Root([...alike, ...lessons(3)]);
+    const { address } = await root.review();
+    const page = await open(address);
+    // Groups are looked for while the page is used.
+    for (let n = 0; n < 50 && (await page.locator("#group").isHidden()); n += 1) {
+      await page.waitForTimeout(100);
+      await press(page, "j", "k");
+    }
+    assert.match(await page.textContent("#group"), /3 more say nearly the same/, "no group");
+    await press(page, "A");
+    assert.match(await page.textContent("#dialog h2"), /^Approve 4 memories\?$/);
+    await press(page, "Escape", "g");
+    assert.match(await page.textContent("#head"), /^3 memories wait/);
+    await press(page, "c");
+    assert.deepEqual(verdicts(root), { g0: "edit", g1: "merge", g2: "merge", g3: "merge" });
+    assert.deepEqual(root.seen(), ["g0"]);
+    sound(page, address);
+  },
+
   /** A narrow window, dark and light, zoom 200 %, and what axe-core finds. */
   async look() {
     const root = new Root([

@@ -410,7 +410,7 @@ every_check() {
     check "typescript-2-$transport-discover" 60 typescript-2
   done
   check http-guarded 60 nothing
-  for page in keys undo changed two killed hostile many look; do
+  for page in keys undo beside group changed two killed hostile many look; do
     check "desk-$page" 120 browser
   done
   check conformance-2025-06-18 120 conformance
@@ -473,6 +473,7 @@ every_fault() {
   plant focus-lost "focus is on the memory" desk-keys
   plant not-undone "undo goes back|nothing was taken back" desk-undo
   plant change-hidden "the change is not told" desk-changed
+  plant no-difference "difference is not marked" desk-beside
   plant end-hidden "does not say that the desk has ended" desk-killed
   plant whole-queue "memories are in the page" desk-many
   plant faint "color-contrast" desk-look

@@ -172,11 +172,7 @@ fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
     for mark in &memory.marks {
         let _ = writeln!(card, "  ! {mark}");
     }
-    let ids = desk.group(position).into_iter().filter_map(|number| {
-        let item = desk.items().get(number)?;
-        Some(item.candidate.memory().id.clone())
-    });
-    let ids: Vec<String> = ids.collect();
+    let ids = desk.ids_of_group(position);
     if !ids.is_empty() {
         let line = format!("nearly the same waits too: {}", ids.join(" "));
         let _ = writeln!(card, "{}", wrapped(&line, "  "));
