@@ -239,7 +239,8 @@ function nearEntry(near, position) {
   );
   const actions = (near.actions ?? []).map((action) =>
     button(
-      action.label,
+      // Its id stands above.
+      action.label.replace(near.id, "it"),
       position === state.current ? action.key : null,
       () => inTurn(() => choose(action.choice)),
       {
