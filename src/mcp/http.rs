@@ -43,9 +43,9 @@ use ack_gateway::server::{Report, Upstreams};
 pub const PATH: &str = "/mcp";
 /// The path that says whether the server is running.
 pub const HEALTH: &str = "/health";
-/// Where it is said whether the server can answer questions.
+/// The path that says whether the server can answer questions.
 pub const READY: &str = "/ready";
-/// Where the server's counters are.
+/// The path of the server's counters.
 pub const METRICS: &str = "/metrics";
 
 /// How long running requests may still take once the server is stopped.
@@ -152,15 +152,15 @@ impl Diagnostic for ServeError {
     }
 }
 
-/// What a server for several people has besides.
+/// What a server for several people needs in addition.
 pub struct Extras {
     /// The clients, each with a token of its own.
     pub tokens: Option<TokenFile>,
-    /// Where each request gets a line.
+    /// The log with a line for each request.
     pub access_log: Option<AccessLog>,
-    /// Whether the indexes of shared scopes are made before somebody asks.
+    /// Whether to make the indexes of shared scopes before anybody asks.
     pub warm: bool,
-    /// Where problems and news are reported.
+    /// Takes the messages for the owner: problems and changes.
     pub report: Report,
 }
 

@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use super::record::Record;
 
-/// How often it is checked whether the file was moved away.
+/// How often to check whether the file was moved away.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// Where the lines go.
+/// The destination of the lines.
 #[derive(Debug)]
 pub struct AccessLog {
     /// The file, or standard error.
@@ -48,11 +48,11 @@ struct Line<'a> {
 }
 
 impl AccessLog {
-    /// Appends to a file, which only its owner can read if it is new, or writes to standard error
-    /// for `-`.
+    /// Appends to a file, or writes to standard error for `-`. A new file can be read only by its
+    /// owner.
     ///
     /// # Errors
-    /// The file cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = (path.as_os_str() != "-").then(|| path.to_owned());
         let file = path.as_deref().map(append).transpose()?;
@@ -66,8 +66,7 @@ impl AccessLog {
         })
     }
 
-    /// Writes the line of a request. Returns what is to be reported where that fails for the first
-    /// time.
+    /// Writes the line of a request. Returns what to report when that fails for the first time.
     pub fn write(&self, record: &Record) -> Option<String> {
         let line = Line {
             time: format!("{:.3}", Timestamp::now()),

@@ -62,7 +62,7 @@ struct ScopeLabels {
 }
 
 impl Metrics {
-    /// Counters at zero.
+    /// Counters that start at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("ack_memory");
         let requests = Family::default();
@@ -144,13 +144,13 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that begins, until what is returned is dropped.
+    /// Counts a request as running until the returned value is dropped.
     pub fn begin(&self) -> RequestUnderWay {
         self.under_way.inc();
         RequestUnderWay(self.under_way.clone())
     }
 
-    /// Counts a request that ended.
+    /// Counts a finished request.
     pub fn count(&self, record: &Record) {
         let labels = RequestLabels {
             client: record.client.clone().unwrap_or_default(),
@@ -172,13 +172,13 @@ impl Metrics {
             .observe(record.seconds());
     }
 
-    /// Keeps the state of the file of tokens.
+    /// Remembers the state of the file of tokens.
     pub fn set_tokens(&self, clients: usize, is_broken: bool) {
         self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
         self.tokens_broken.set(i64::from(is_broken));
     }
 
-    /// The text, with the state of each scope as it is now.
+    /// The metrics as text, with the present state of each scope.
     pub fn text(&self, service: &Service) -> String {
         for family in [&self.scopes, &self.index_bytes, &self.tables] {
             family.clear();

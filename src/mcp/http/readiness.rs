@@ -1,5 +1,5 @@
-//! Whether the server can answer questions: at least one scope can be read, and the indexes that were
-//! to be made first are there.
+//! Whether the server can answer questions: at least one scope can be read, and the indexes that
+//! had to be made first are ready.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::service::Service;
 
-/// How long an answer is used again: anybody may ask.
+/// How long an answer is reused: anybody may ask.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
 type State = Result<(), &'static str>;
 
-/// What tells whether the server is ready.
+/// Finds out whether the server is ready.
 pub struct Readiness {
     service: &'static Service,
     is_warm: Arc<AtomicBool>,
@@ -20,7 +20,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Begins to make the indexes of all shared scopes, if `warm` says so.
+    /// Starts making the indexes of all shared scopes, if `warm` is set.
     pub fn new(service: &'static Service, warm: bool) -> Self {
         let is_warm = Arc::new(AtomicBool::new(!warm));
         if warm {
@@ -40,7 +40,7 @@ impl Readiness {
     /// Whether the server is ready.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not.
     pub async fn check(&self) -> State {
         if !self.is_warm.load(Ordering::Acquire) {
             return Err("the indexes are being made");

@@ -1,5 +1,5 @@
-//! What is known of a request when it is answered, for the metrics and the log. No text of a memory
-//! or a question is in it.
+//! What is known about a request when it is answered, for the metrics and the log. It has no text
+//! of a memory or a question.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -30,25 +30,25 @@ const METHODS: [&str; 16] = [
     "tools/list",
     "notifications/progress",
 ];
-/// Stands for a method or a tool that is none of ours: others could choose any number of names.
+/// Stands for any other method or tool: clients could invent any number of names.
 const OTHER: &str = "other";
 
 /// A request and how it ended.
 #[derive(Debug)]
 pub struct Record {
-    /// When it came.
+    /// When it arrived.
     pub begun: Instant,
-    /// Where from.
+    /// Where it came from.
     pub address: IpAddr,
     /// The name of the client, if tokens have names.
     pub client: Option<String>,
-    /// The method of the protocol; empty if the request came to no message.
+    /// The protocol's method; empty if no message was read.
     pub method: &'static str,
     /// The tool that it calls; empty if it calls none.
     pub tool: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// HTTP's status.
+    /// The HTTP status.
     pub status: StatusCode,
     /// The length of the answer in bytes.
     pub bytes: usize,
@@ -61,7 +61,7 @@ pub enum Outcome {
     Answered,
     /// It was answered with an error of the tool or the protocol.
     Failed,
-    /// It was refused before it came to that.
+    /// It was refused before that.
     Refused,
 }
 
@@ -76,7 +76,7 @@ impl Outcome {
     }
 }
 
-/// The parts of a message that are looked at.
+/// The parts of a message that are read.
 #[derive(Default, Deserialize)]
 struct Message<'a> {
     #[serde(default, borrow)]
@@ -91,7 +91,7 @@ struct Params<'a> {
     name: Option<Cow<'a, str>>,
 }
 
-/// The parts of an answer that are looked at.
+/// The parts of an answer that are read.
 #[derive(Deserialize)]
 struct Reply {
     #[serde(default)]
@@ -108,7 +108,7 @@ struct ToolResult {
 }
 
 impl Record {
-    /// A request that begins now.
+    /// A request that starts now.
     pub fn begin(address: IpAddr) -> Self {
         Self {
             begun: Instant::now(),
@@ -122,7 +122,7 @@ impl Record {
         }
     }
 
-    /// Keeps the method and the tool of a message.
+    /// Records the method and the tool of a message.
     pub fn see_message(&mut self, body: &[u8], offered: &Toolset) {
         // The parameters of other methods may have another form.
         let message: Message<'_> = serde_json::from_slice(body).unwrap_or_default();
@@ -136,7 +136,7 @@ impl Record {
         }
     }
 
-    /// Keeps how a message was answered.
+    /// Records how a message was answered.
     pub fn see_answer(&mut self, body: &[u8]) {
         let failed = serde_json::from_slice(body).is_ok_and(|reply: Reply| {
             reply.error.is_some() || reply.result.is_some_and(|result| result.is_error)
@@ -146,7 +146,7 @@ impl Record {
         }
     }
 
-    /// Keeps what HTTP answers.
+    /// Records the answer of HTTP.
     pub fn end(&mut self, status: StatusCode, bytes: usize) {
         self.status = status;
         self.bytes = bytes;
@@ -155,7 +155,7 @@ impl Record {
         }
     }
 
-    /// How long it took until now, in seconds.
+    /// How long it has taken so far, in seconds.
     pub fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }

@@ -45,9 +45,9 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub(super) struct Site {
     gate: Gate,
     server: Server,
-    /// What every client sees that is not limited.
+    /// What clients without limits see.
     whole: Arc<View>,
-    /// What clients see that are limited, made when the first such client asks.
+    /// What clients with limits see, made when the first of them asks.
     limited: Mutex<Vec<(Bounds, Arc<View>)>>,
     limits: Limits,
     large: Semaphore,
@@ -59,11 +59,11 @@ pub(super) struct Site {
 /// What clients of one kind see.
 struct View {
     mcp: StreamableHttpService<Server, NeverSessionManager>,
-    /// Whether answers of other servers go out.
+    /// Whether there are upstream servers, whose results are passed on.
     passes_on: bool,
 }
 
-/// How far a client is limited.
+/// The limits of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Bounds {
     scopes: Option<BTreeSet<String>>,
@@ -100,7 +100,7 @@ impl Site {
         }
     }
 
-    /// Answers a request, counts it, and writes its line into the log.
+    /// Answers a request, counts it, and writes its line to the log.
     pub(super) async fn answer(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
         let mut record = Record::begin(visitor.address());
         let is_probe = [HEALTH, READY, METRICS].contains(&request.uri().path());
@@ -187,7 +187,7 @@ impl Site {
         }
     }
 
-    /// Who sends a request: a client of the file of tokens, or `None` where there is no such file.
+    /// Who sent a request: a client of the file of tokens, or `None` if there is no such file.
     fn caller(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
         let Some(tokens) = &self.extras.tokens else {
             return self.gate.token(headers).map(|()| None);
@@ -233,7 +233,7 @@ impl Site {
         if let Some(tokens) = &self.extras.tokens {
             self.metrics.set_tokens(tokens.count(), tokens.is_broken());
         }
-        // It looks at the store of each scope.
+        // It checks the store of each scope.
         let text = tokio::task::block_in_place(|| self.metrics.text(self.server.service));
         let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
         answer.headers_mut().insert(
@@ -390,7 +390,7 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
     closing(answer)
 }
 
-/// Tells a client that asks too often when to come back.
+/// Tells a client that asks too often when to try again.
 fn later(client: &str, too_often: TooOften) -> Answer {
     let TooOften { retry_after, limit } = too_often;
     let allowed = match limit {

@@ -26,13 +26,13 @@ use subtle::ConstantTimeEq;
 use crate::config::MaxStatus;
 use ack_sys::files;
 
-/// How often it is checked whether the file changed.
+/// How often to check whether the file changed.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 /// The largest file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 /// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
-/// Requests that one client may have under way, where its table does not say.
+/// Running requests that one client may have, if its table does not say.
 const AT_ONCE: u32 = 32;
 
 /// A client's table.
@@ -76,15 +76,15 @@ pub struct Client {
     usage: Arc<Usage>,
 }
 
-/// What a client used. It stays when the file is read again.
+/// What a client has used. It is kept when the file is read again.
 #[derive(Debug)]
 struct Usage {
     under_way: AtomicU32,
-    /// How many requests it may make now, and since when that is known.
+    /// How many requests it may make now, and when that was computed.
     allowance: Mutex<(f64, Instant)>,
 }
 
-/// A request of a client that is under way.
+/// A running request of a client.
 #[derive(Debug)]
 pub struct UnderWay(Arc<Usage>);
 
@@ -124,7 +124,7 @@ struct State {
     checked: Instant,
     stamp: Stamp,
     clients: Arc<Vec<Arc<Client>>>,
-    /// Why the file cannot be used as it is now. The clients are those from before.
+    /// Why the file cannot be used now. The clients are those from before.
     problem: Option<String>,
 }
 
@@ -176,7 +176,7 @@ impl TokenFile {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let clients = self.clients();
         let mut found = None;
-        // All are compared, so that the time tells nothing.
+        // All are compared, so that the time reveals nothing.
         for client in clients.iter() {
             if bool::from(client.hash.ct_eq(&hash)) {
                 found = Some(client);
@@ -193,8 +193,8 @@ impl TokenFile {
         self.lock().clients.len()
     }
 
-    /// Reads the file again if it changed. Returns what is to be reported: that it was read, or why
-    /// it cannot be used, in which case the clients stay as they were.
+    /// Reads the file again if it changed. Returns what to report: that it was read, or why it
+    /// cannot be used. In that case the clients stay as they were.
     pub fn refresh(&self) -> Option<String> {
         let mut state = self.lock();
         if state.checked.elapsed() < CHECK_AFTER {
@@ -226,7 +226,7 @@ impl TokenFile {
         }
     }
 
-    /// Whether the file cannot be used as it is now.
+    /// Whether the file cannot be used now.
     pub fn is_broken(&self) -> bool {
         self.lock().problem.is_some()
     }
@@ -308,7 +308,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.len(), modified, metadata.ino()))
 }
 
-/// Reads the clients of a file. What those of `before` used still counts.
+/// Reads the clients of a file. What clients of `before` have used still counts.
 fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensError> {
     let text = files::read_text(path, MAX_BYTES).map_err(|source| TokensError::Read {
         path: path.to_owned(),
@@ -338,7 +338,7 @@ fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensE
     Ok(clients)
 }
 
-/// What is wrong in a file of TOML, without a line of it: hashes are not printed.
+/// What is wrong in a TOML file, without quoting a line of it: hashes are not printed.
 fn without_source(error: &toml::de::Error) -> String {
     let place = error.span().map_or_else(String::new, |span| {
         format!(" (at byte {} of the file)", span.start)
