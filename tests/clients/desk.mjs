@@ -306,6 +306,8 @@ const CHECKS = {
     const near = page.locator("#near .near");
     await near.first().waitFor();
     assert.match(await near.first().textContent(), /contradicts/, "the relation is not told");
+    const marked = await page.locator("#near ins").count();
+    assert.ok(marked > 0, "the difference is not marked");
     assert.match(await page.textContent("#near ins"), /768/, "the difference is not marked");
     assert.match(await page.textContent("#near del"), /512/, "the difference is not marked");
     const label = await page
