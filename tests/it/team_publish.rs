@@ -415,7 +415,11 @@ fn json_lines_are_written_imported_and_kept_up_to_date() {
         .args(["--scope", "copy"]);
     let imported = run(&mut import);
     assert_eq!(imported.code, Some(0), "{}", imported.err);
-    assert!(imported.out.contains("added: 3"), "{}", imported.out);
+    assert!(
+        imported.out.contains("3 memories were added"),
+        "{}",
+        imported.out
+    );
     sql(
         &root,
         "UPDATE memories SET title = 'New' WHERE id = 'led-1'; DELETE FROM memories WHERE id = 'led-2'",
