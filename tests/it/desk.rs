@@ -25,6 +25,11 @@ pub struct Desk {
 
 impl Desk {
     pub fn open(root: &Root) -> Self {
+        Self::open_with(root, &[])
+    }
+
+    /// A desk with more arguments.
+    pub fn open_with(root: &Root, more: &[&str]) -> Self {
         fs::write(root.path().join("curator-token"), OWNER).unwrap();
         let mut child = binary()
             .env("ACK_MEM_CURATOR_TOKEN", OWNER)
@@ -32,6 +37,7 @@ impl Desk {
             .arg("--root")
             .arg(root.path())
             .args(["review", "--browser"])
+            .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -194,3 +194,42 @@ fn memories_that_say_nearly_the_same_are_grouped() {
     let card = desk.ask(&session, "/card", json!({ "number": 2 })).json();
     assert_eq!(card["group"], json!([]));
 }
+
+#[test]
+fn the_card_says_what_of_a_memory_is_still_in_the_project() {
+    let root = Root::new();
+    let folder = root.path().join("shop");
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    std::fs::write(folder.join("src/here.rs"), "fn retry_limit() {}\n").unwrap();
+    let path = folder.to_str().unwrap();
+    root.manifest(
+        "alpha",
+        &format!("projects = [\"shop\"]\npaths = [{path:?}]\n"),
+    );
+    let cites = |project: &str| {
+        json!({
+            "status": "staging", "project": project, "files": ["src/here.rs", "src/gone.rs"],
+            "facts": ["`retry_limit` calls `lost_helper_x`"],
+        })
+    };
+    root.store(
+        "alpha",
+        &[
+            memory("w0", "Retries are limited", cites("shop")),
+            memory("w1", "Retries are limited elsewhere", cites("kiosk")),
+        ],
+    );
+    let desk = Desk::open_with(&root, &["-C", path]);
+    let session = desk.enter();
+    let evidence = |number: usize| desk.ask(&session, "/evidence", json!({ "number": number }));
+    let told = evidence(0).json();
+    assert_eq!(
+        told,
+        json!([
+            "src/here.rs: there",
+            "src/gone.rs: gone",
+            "not in the project any more: `lost_helper_x`"
+        ])
+    );
+    assert_eq!(evidence(1).json(), Value::Null, "another project's files");
+}
