@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::mcp::command;
 use crate::support::{Process, Root, http_address, memory};
 
-const TOKEN: &str = "A-token-0f-these-doors_4711";
+pub const TOKEN: &str = "A-token-0f-these-doors_4711";
 const PATIENCE: Duration = Duration::from_secs(30);
 const MEMORIES: usize = 5;
 /// Of these memories, this one was rejected, and this one waits.
@@ -127,7 +127,7 @@ fn bodies() -> impl Strategy<Value = String> {
     ]
 }
 
-fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+pub fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let accept = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nConnection: close\r\n";

@@ -47,6 +47,7 @@ mod huge;
 mod import;
 #[cfg(feature = "table")]
 mod large;
+mod leaks;
 mod lexical;
 mod limits;
 mod locked;

@@ -1,0 +1,626 @@
+//! The large run over every door: no answer shows what the store and the decision log do not
+//! approve at that moment.
+//!
+//! A *case* is one triple: a generated state of the stores, a generated state of their decision
+//! logs, and one generated request at one door, whose whole answer is searched for the marks of
+//! every memory, session and overview that it may not show (`curation::inspect`). A plan goes
+//! through four states of stores and logs, and each state is asked many times:
+//!
+//! 1. as the stores were written, without a log;
+//! 2. with the first half of the log, whose lines two writers wrote in turn;
+//! 3. after other programs changed statuses and texts and removed rows;
+//! 4. with the rest of the log: lines about rows that changed, that are gone, and whose id exists
+//!    twice, torn lines, lines with unknown verdicts, a torn last line.
+//!
+//! The stores keep their files, and each new plan replaces what is in them, so that every server
+//! follows them while it runs. Tools of services in this process, for every current and pinned
+//! scope, are most of the cases; real servers over standard input and output (the four tools, and
+//! another program's set of tools), over HTTP, and the command line and hooks have their share.
+//! Scopes with a vector table are not among them: they are asked in `large` and `table`, which need
+//! the full build.
+//!
+//! `ACK_TEST_LEAK_CASES` says how many cases (a small piece without it), `ACK_TEST_LEAK_SECONDS` how
+//! long at most, and `ACK_TEST_LEAK_SEED` where to begin. The counts by door are printed.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use ack_memory::config::Setting;
+use ack_memory::service::Service;
+use ack_memory::service::context::about_files::FilesRequest;
+use ack_memory::service::context::brief::BriefRequest;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::cli::{ack_with_input, binary, run};
+use crate::curation::{
+    Held, Plan, SCOPES, STATUSES, decide, fill, id, inspect, marker, plans, project_folder, request,
+};
+use crate::doors::{TOKEN, http};
+use crate::mcp::{Server, command};
+use crate::support::{Process, Root, http_address};
+
+/// Requests to services of this process in each state.
+const IN_PROCESS: usize = 240;
+/// Requests to each real server in each state.
+const TO_SERVERS: usize = 8;
+/// One state in so many is asked on the command line and by hooks.
+const STATES_PER_PROCESS: usize = 4;
+/// Cases where nothing else is said.
+const PIECE: u64 = 4_000;
+/// The scope whose rows may share an id.
+const TWINS: usize = 1;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap())
+}
+
+/// A small generator: the plan says which states there are, this one what is asked.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).unwrap()
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        (0..10).map(|_| self.next().to_le_bytes()[2]).collect()
+    }
+}
+
+/// A service of this process, with what it is set to.
+struct Asked {
+    service: Service,
+    current: Option<usize>,
+    pinned: Option<usize>,
+}
+
+/// Every door of one root.
+struct Doors {
+    root: Root,
+    services: Vec<Asked>,
+    plain: Server,
+    other_tools: Server,
+    address: String,
+    _http: Process,
+    cases: BTreeMap<&'static str, u64>,
+}
+
+impl Doors {
+    fn open(root: Root) -> Self {
+        let currents = [None, Some(0), Some(1), Some(2), Some(3)];
+        let pins = [None, Some(0), Some(2)];
+        let mut services = Vec::new();
+        for current in currents {
+            for pinned in pins {
+                let service = root.service_with(|inputs| {
+                    if let Some(current) = current {
+                        let folder = project_folder(root.path(), current);
+                        inputs.project = Some(Setting::flag("-C", folder));
+                    }
+                    let name = pinned.map(|scope: usize| SCOPES[scope].to_owned());
+                    inputs.pinned = name.map(|name| Setting::flag("--pin", name));
+                });
+                services.push(Asked {
+                    service,
+                    current,
+                    pinned,
+                });
+            }
+        }
+        let mut plain = command(root.path());
+        plain.arg("-C").arg(project_folder(root.path(), 0));
+        let mut plain = Server::spawn(plain);
+        plain.initialize("2025-06-18");
+        let mut other_tools = command(root.path());
+        other_tools.args(["--surface", "siftcoder"]);
+        let mut other_tools = Server::spawn(other_tools);
+        other_tools.initialize("2025-06-18");
+        let mut server = command(root.path());
+        server
+            .args(["--http", "127.0.0.1:0"])
+            .env("ACK_MEM_TOKEN", TOKEN)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        let mut server = Process(server.spawn().unwrap());
+        let mut url = String::new();
+        BufReader::new(server.0.stdout.take().unwrap())
+            .read_line(&mut url)
+            .unwrap();
+        let address = url.trim().trim_start_matches("http://");
+        let address = address.trim_end_matches("/mcp").to_owned();
+        Self {
+            root,
+            services,
+            plain,
+            other_tools,
+            address,
+            _http: server,
+            cases: BTreeMap::new(),
+        }
+    }
+
+    fn count(&mut self, door: &'static str) {
+        *self.cases.entry(door).or_default() += 1;
+    }
+
+    fn total(&self) -> u64 {
+        self.cases.values().sum()
+    }
+
+    /// Asks at every door in one state.
+    fn ask(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws, with_processes: bool) {
+        for _ in 0..IN_PROCESS {
+            self.ask_service(plan, held, draws);
+        }
+        for _ in 0..TO_SERVERS {
+            self.ask_protocol(plan, held, draws);
+            self.ask_other_tools(plan, held, draws);
+            self.ask_http(plan, held, draws);
+        }
+        if with_processes {
+            self.ask_command_line(plan, held, draws);
+            self.ask_hooks(plan, held, draws);
+        }
+    }
+
+    fn ask_service(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+        let number = draws.below(self.services.len());
+        let asked = &self.services[number];
+        let seen = Plan {
+            current: asked.current,
+            pinned: asked.pinned,
+            ..plan.clone()
+        };
+        let service = &asked.service;
+        let root = &self.root;
+        let some_id = id(draws.below(plan.memories.len() + 2));
+        let scope = [None, Some("alpha"), Some("gamma-private")][draws.below(3)];
+        let named = match scope {
+            Some(scope) => json!({ "scope": scope }),
+            None => json!({}),
+        };
+        let (door, arguments, mut answer) = match draws.below(16) {
+            0 => {
+                let typed = &some_id[..draws.below(some_id.len())];
+                let ids = service.complete_ids(scope, typed);
+                ("completion", named, json!(format!("{ids:?}")))
+            }
+            1 => {
+                let name = SCOPES[draws.below(SCOPES.len())];
+                let told = service.scope_resource(name);
+                ("resources", json!({ "scope": name }), json!(told.ok()))
+            }
+            2 => (
+                "resources",
+                json!({}),
+                json!(service.scopes_resource().ok()),
+            ),
+            3 => {
+                let folder = project_folder(root.path(), draws.below(SCOPES.len()));
+                let wanted = BriefRequest {
+                    project_path: Some(folder.to_str().unwrap().to_owned()),
+                    own: 6,
+                    others: 3,
+                    sessions: true,
+                };
+                let told = service.session_brief(&wanted).ok();
+                let told = json!(told.map(|brief| brief.context));
+                ("session start", json!({ "project_path": folder }), told)
+            }
+            4 => {
+                let folder = project_folder(root.path(), draws.below(SCOPES.len()));
+                let mark = marker(draws.below(plan.memories.len()));
+                let wanted = FilesRequest {
+                    project_path: Some(folder.to_str().unwrap().to_owned()),
+                    files: vec![format!("src/{mark}.rs"), "src".to_owned()],
+                    max: 5,
+                };
+                let told = service.about_files(&wanted).ok();
+                let told = json!(told.map(|brief| brief.memories));
+                ("before an edit", json!({ "project_path": folder }), told)
+            }
+            _ => {
+                let (tool, arguments) = request(&draws.bytes(), plan, root);
+                let told = call(service, tool, arguments.clone());
+                let told = told.unwrap_or_else(|error| json!(error.body()));
+                let mut told = told;
+                inspect(&seen, root, held, tool, &arguments, &mut told);
+                self.count(tool_door(tool));
+                return;
+            }
+        };
+        inspect(&seen, root, held, "get_memory", &arguments, &mut answer);
+        self.count(door);
+    }
+
+    /// What an agent without special rights asks of a server.
+    fn agents_request(
+        &self,
+        plan: &Plan,
+        draws: &mut Draws,
+    ) -> (&'static str, &'static str, Value, &'static str, Value) {
+        let some_id = id(draws.below(plan.memories.len() + 2));
+        let scope = SCOPES[draws.below(SCOPES.len())];
+        match draws.below(10) {
+            0 => {
+                let uri = format!("memory://scope/{scope}/memory/{some_id}");
+                let told = json!({ "scope": scope, "id": some_id });
+                (
+                    "resources",
+                    "resources/read",
+                    json!({ "uri": uri }),
+                    "get_memory",
+                    told,
+                )
+            }
+            1 => {
+                let uri = format!("memory://scope/{scope}");
+                let told = json!({ "scope": scope });
+                (
+                    "resources",
+                    "resources/read",
+                    json!({ "uri": uri }),
+                    "get_memory",
+                    told,
+                )
+            }
+            2 => {
+                let query = ["certificate", "deployment nightly", &some_id][draws.below(3)];
+                let arguments = json!({ "query": query });
+                let params = json!({ "name": "recall", "arguments": arguments });
+                ("prompts", "prompts/get", params, "get_memory", arguments)
+            }
+            3 => {
+                let params = json!({ "name": "curate_pending", "arguments": {} });
+                ("prompts", "prompts/get", params, "get_memory", json!({}))
+            }
+            4 => {
+                let params = json!({
+                    "ref": { "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" },
+                    "argument": { "name": "id", "value": some_id[..draws.below(8)] },
+                    "context": { "arguments": { "name": scope } },
+                });
+                let told = json!({ "scope": scope });
+                (
+                    "completion",
+                    "completion/complete",
+                    params,
+                    "get_memory",
+                    told,
+                )
+            }
+            _ => {
+                let (tool, arguments) = request(&draws.bytes(), plan, &self.root);
+                let params = json!({ "name": tool, "arguments": arguments });
+                // Agents may not ask for what waits.
+                let mut told = arguments;
+                told.as_object_mut().unwrap().remove("status");
+                (tool_door(tool), "tools/call", params, tool, told)
+            }
+        }
+    }
+
+    fn ask_protocol(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+        let (door, method, params, tool, told) = self.agents_request(plan, draws);
+        let mut answer = self.plain.request(method, params);
+        let seen = seen_by(plan, Some(0));
+        inspect(&seen, &self.root, held, tool, &told, &mut answer);
+        self.count(match door {
+            "prompts" => "prompts of a server",
+            "resources" => "resources of a server",
+            "completion" => "completion of a server",
+            _ => "tools of a server",
+        });
+    }
+
+    fn ask_http(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+        let (_, method, params, tool, told) = self.agents_request(plan, draws);
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let token = format!("Authorization: Bearer {TOKEN}\r\n");
+        let (status, answer) = http(&self.address, "POST", "/mcp", &token, &body.to_string());
+        assert_eq!(status, 200, "{answer}");
+        let (_, answer) = answer.split_once("\r\n\r\n").unwrap();
+        let mut answer = json!(answer);
+        let seen = seen_by(plan, None);
+        inspect(&seen, &self.root, held, tool, &told, &mut answer);
+        self.count("HTTP");
+    }
+
+    fn ask_other_tools(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+        let some_id = id(draws.below(plan.memories.len() + 2));
+        let (tool, arguments) = match draws.below(5) {
+            0 => ("mem_get", json!({ "ids": [some_id, id(draws.below(24))] })),
+            1 => ("mem_timeline", json!({ "near_id": some_id, "window": 3 })),
+            2 => ("mem_why", json!({ "id": some_id, "depth": 4 })),
+            _ => {
+                let query = ["certificate", &some_id][draws.below(2)];
+                ("mem_search", json!({ "query": query }))
+            }
+        };
+        let params = json!({ "name": tool, "arguments": arguments });
+        let mut answer = self.other_tools.request("tools/call", params);
+        let seen = seen_by(plan, None);
+        inspect(
+            &seen,
+            &self.root,
+            held,
+            "get_memory",
+            &arguments,
+            &mut answer,
+        );
+        self.count("another program's tools");
+    }
+
+    fn ask_command_line(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+        let some_id = id(draws.below(plan.memories.len()));
+        let status = ["approved", "staging", "all"][draws.below(3)];
+        let (arguments, tool, told): (Vec<&str>, _, _) = match draws.below(4) {
+            0 => (
+                vec!["get", &some_id, "--include", "history"],
+                "get_memory",
+                json!({ "id": some_id }),
+            ),
+            1 => (vec!["scopes", "--json"], "list_scopes", json!({})),
+            2 => (
+                vec!["query", "certificate", "--long"],
+                "query_memories",
+                json!({}),
+            ),
+            _ => (
+                vec!["query", "certificate", "--status", status, "--json"],
+                "query_memories",
+                json!({ "status": status }),
+            ),
+        };
+        let folder = project_folder(self.root.path(), 2);
+        let mut command = binary();
+        command.arg("--root").arg(self.root.path());
+        let outcome = run(command.args(arguments).arg("-C").arg(folder));
+        let parsed = serde_json::from_str(&outcome.out);
+        let out = parsed.unwrap_or_else(|_| json!(outcome.out));
+        let mut answer = json!([out, outcome.err]);
+        let seen = seen_by(plan, Some(2));
+        inspect(&seen, &self.root, held, tool, &told, &mut answer);
+        self.count("command line");
+    }
+
+    fn ask_hooks(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+        let scope = draws.below(SCOPES.len());
+        let folder = project_folder(self.root.path(), scope);
+        let (hook, sent) = match draws.below(2) {
+            0 => (
+                "session-start",
+                json!({ "hook_event_name": "SessionStart", "source": "startup", "cwd": folder }),
+            ),
+            _ => (
+                "user-prompt",
+                json!({
+                    "hook_event_name": "UserPromptSubmit", "cwd": folder,
+                    "prompt": "why does the nightly deployment miss a certificate?",
+                }),
+            ),
+        };
+        let sent = sent.to_string();
+        let outcome = ack_with_input(self.root.path(), &["hook", hook], sent.as_bytes());
+        let mut answer = json!([outcome.out, outcome.err]);
+        let seen = seen_by(plan, Some(scope));
+        let told = json!({ "project_path": folder });
+        inspect(&seen, &self.root, held, "get_memory", &told, &mut answer);
+        self.count("hooks");
+    }
+}
+
+/// A plan as a process sees it that is in the folder of a scope's project, and pinned to none.
+fn seen_by(plan: &Plan, current: Option<usize>) -> Plan {
+    Plan {
+        current,
+        pinned: None,
+        ..plan.clone()
+    }
+}
+
+fn tool_door(tool: &str) -> &'static str {
+    match tool {
+        "query_memories" => "query_memories",
+        "get_memory" => "get_memory",
+        "list_scopes" => "list_scopes",
+        _ => "get_context",
+    }
+}
+
+/// A root whose second scope lets two rows have the same id.
+fn root(plan: &Plan) -> Root {
+    let root = Root::new();
+    let database = root.scope_folder(SCOPES[TWINS]).join("memory.db");
+    let key = "id            TEXT PRIMARY KEY NOT NULL";
+    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
+    assert_ne!(schema, ack_memory::import::write::SCHEMA);
+    Connection::open(database)
+        .unwrap()
+        .execute_batch(&schema)
+        .unwrap();
+    fill(&root, plan);
+    root
+}
+
+fn connection(root: &Root, scope: usize) -> Connection {
+    let path = root.scope_folder(SCOPES[scope]).join("memory.db");
+    let connection = Connection::open(path).unwrap();
+    connection
+        .execute_batch("PRAGMA synchronous = OFF")
+        .unwrap();
+    connection.busy_timeout(Duration::from_secs(20)).unwrap();
+    connection
+}
+
+/// Gives some rows a second one with the same id and another text: a memory of its own, to which no
+/// decision applies. Returns the numbers of the two.
+fn add_twins(
+    plan: &mut Plan,
+    held: &mut Vec<Held>,
+    root: &Root,
+    draws: &mut Draws,
+) -> Vec<(usize, usize)> {
+    let mut twins = Vec::new();
+    for number in 0..plan.memories.len() {
+        if plan.memories[number].scope != TWINS || draws.below(3) > 0 {
+            continue;
+        }
+        let mut twin = plan.memories[number].clone();
+        twin.status = draws.below(STATUSES.len());
+        let other = plan.memories.len();
+        let mark = marker(other);
+        connection(root, TWINS)
+            .execute(
+                "INSERT INTO memories (id, title, narrative, status) VALUES (?1, ?2, ?3, ?4)",
+                params![
+                    id(number),
+                    format!("Title {mark} certificate"),
+                    format!("Narrative {mark}"),
+                    STATUSES[twin.status].0
+                ],
+            )
+            .unwrap();
+        twin.session = None;
+        let mut own = Held::of(&twin);
+        own.content = 1_000;
+        held.push(own);
+        plan.memories.push(twin);
+        twins.push((number, other));
+    }
+    twins
+}
+
+/// Appends lines, and notes that they are about other content for rows of the same id.
+fn decided(
+    plan: &Plan,
+    root: &Root,
+    held: &mut [Held],
+    lines: &[crate::curation::Line],
+    twins: &[(usize, usize)],
+) {
+    decide(plan, root, held, lines);
+    for (number, twin) in twins {
+        held[*twin].line = held[*number].line.clone();
+    }
+}
+
+#[test]
+fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
+    let wanted = number("ACK_TEST_LEAK_CASES").unwrap_or(PIECE);
+    let seconds = number("ACK_TEST_LEAK_SECONDS").unwrap_or(u64::MAX >> 20);
+    let seed = number("ACK_TEST_LEAK_SEED").unwrap_or(0x5eed);
+    let mut bytes = [7; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let mut draws = Draws(seed | 1);
+    let strategy = plans();
+    let began = Instant::now();
+    let mut states: usize = 0;
+    let first = strategy.new_tree(&mut runner).unwrap().current();
+    let mut doors = Doors::open(root(&first));
+    let mut told = began;
+    while doors.total() < wanted && began.elapsed() < Duration::from_secs(seconds) {
+        let mut plan = strategy.new_tree(&mut runner).unwrap().current();
+        let numbers = plan.memories.len();
+        for scope in SCOPES {
+            let log = doors.root.scope_folder(scope).join("decisions.jsonl");
+            let _ = std::fs::remove_file(log);
+        }
+        fill(&doors.root, &plan);
+        let mut held: Vec<Held> = plan.memories.iter().map(Held::of).collect();
+        let twins = add_twins(&mut plan, &mut held, &doors.root, &mut draws);
+        plan.twins.clone_from(&twins);
+        let mut next = |doors: &mut Doors, plan: &Plan, held: &[Held], draws: &mut Draws| {
+            states += 1;
+            doors.ask(plan, held, draws, states % STATES_PER_PROCESS == 0);
+        };
+        next(&mut doors, &plan, &held, &mut draws);
+
+        // Two writers in turn.
+        let (before, after) = plan.lines.split_at(plan.lines.len() / 2);
+        let (one, other): (Vec<_>, Vec<_>) = before.iter().partition(|line| line.memory % 2 == 0);
+        for lines in [one, other] {
+            let lines: Vec<_> = lines.into_iter().cloned().collect();
+            decided(&plan, &doors.root, &mut held, &lines, &twins);
+        }
+        next(&mut doors, &plan, &held, &mut draws);
+
+        for (number, status) in plan.changes.iter().filter(|(number, _)| *number < numbers) {
+            let scope = plan.memories[*number].scope;
+            let changed = params![STATUSES[*status].0, id(*number)];
+            connection(&doors.root, scope)
+                .execute("UPDATE memories SET status = ?1 WHERE id = ?2", changed)
+                .unwrap();
+            for same in of_id(*number, &twins) {
+                held[same].stored = STATUSES[*status].1;
+            }
+        }
+        for number in plan.rewritten.iter().filter(|number| **number < numbers) {
+            let scope = plan.memories[*number].scope;
+            let sql = "UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1";
+            connection(&doors.root, scope)
+                .execute(sql, [id(*number)])
+                .unwrap();
+            for same in of_id(*number, &twins) {
+                held[same].content += 1;
+            }
+        }
+        let gone = draws.below(numbers);
+        connection(&doors.root, plan.memories[gone].scope)
+            .execute("DELETE FROM memories WHERE id = ?1", [id(gone)])
+            .unwrap();
+        for same in of_id(gone, &twins) {
+            held[same].is_gone = true;
+        }
+        next(&mut doors, &plan, &held, &mut draws);
+
+        decided(&plan, &doors.root, &mut held, after, &twins);
+        // The last line is still being written: nobody can tell which memory it is about.
+        let log = doors.root.scope_folder(SCOPES[0]).join("decisions.jsonl");
+        let mut log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .unwrap();
+        write!(log, "{{\"id\":\"ack_mk").unwrap();
+        next(&mut doors, &plan, &held, &mut draws);
+        if told.elapsed() > Duration::from_secs(60) {
+            told = Instant::now();
+            eprintln!("{} cases in {:?}", doors.total(), began.elapsed());
+        }
+    }
+    eprintln!(
+        "{} cases over {states} states in {:?}",
+        doors.total(),
+        began.elapsed()
+    );
+    for (door, count) in &doors.cases {
+        eprintln!("  {count:>9}  {door}");
+    }
+    let doors_asked = doors.cases.len();
+    assert!(doors_asked >= 16, "a door was not asked: {:?}", doors.cases);
+}
+
+/// The numbers of the rows with the id of one.
+fn of_id(number: usize, twins: &[(usize, usize)]) -> impl Iterator<Item = usize> {
+    let others = twins.iter().filter(move |(first, _)| *first == number);
+    let others: Vec<usize> = others.map(|(_, twin)| *twin).collect();
+    [number].into_iter().chain(others)
+}
