@@ -51,7 +51,9 @@ CREATE TABLE memories (
   superseded_by TEXT,
   -- When it was written, and when it was last changed.
   created_at    TEXT,
-  updated_at    TEXT
+  updated_at    TEXT,
+  -- The day after which its author expects it to be out of date, 'YYYY-MM-DD'. It is served all the same, with a mark.
+  stale_after   TEXT
 );
 
 CREATE INDEX memories_by_status  ON memories (status);

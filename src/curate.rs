@@ -9,6 +9,7 @@ pub mod find;
 pub mod groups;
 pub mod log;
 pub mod nearest;
+pub mod stale;
 pub mod undo;
 pub mod warnings;
 

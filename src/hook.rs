@@ -320,13 +320,21 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
         .as_ref()
         .filter(|why| level < 2 && *why != RECENT);
     let why = why.map_or_else(String::new, |why| format!(" ({})", text::line(why, 140)));
+    let stale = memory.stale.as_ref();
+    let stale = stale.map_or_else(String::new, |why| {
+        format!(" (stale: {})", text::line(why, 120))
+    });
     // Of an id alone that several scopes hold, another one's memory would come.
     let scope = if shared {
         format!(" in scope {}", text::line(&memory.scope, 100))
     } else {
         String::new()
     };
-    let _ = writeln!(out, ">   id {}{scope}{why}", text::line(&memory.id, 200));
+    let _ = writeln!(
+        out,
+        ">   id {}{scope}{why}{stale}",
+        text::line(&memory.id, 200)
+    );
 }
 
 fn tell_session(out: &mut String, session: &SessionEntry) {

@@ -20,6 +20,7 @@ mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
 pub(crate) mod short_id;
+pub(crate) mod stale;
 pub mod standing;
 pub(crate) mod validate;
 

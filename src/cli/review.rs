@@ -8,6 +8,7 @@ mod terminal;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use ack_api::text;
 use serde::Serialize;
@@ -18,10 +19,15 @@ use super::curate::{Caller, print_json, report};
 use super::{progress, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::find::Filter;
+use crate::curate::stale::stale;
 use crate::desk::Desk;
 use crate::desk::apply::Line;
 use crate::desk::card::Card;
+use crate::evidence::Bounds;
+use crate::scope::resolve::current;
+use crate::scope::{Registry, Scope};
 use crate::service::Service;
+use crate::service::stale::Staleness;
 
 /// How many memories `--list` prints for people.
 const LISTED: usize = 50;
@@ -46,6 +52,9 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         tag: args.tag,
         session: None,
     };
+    if args.stale {
+        return list_stale(caller, &scopes, &filter);
+    }
     let open = || Desk::open(&scopes, &filter, service, caller.now);
     let mut desk = progress::while_reading(open)?;
     if args.list || caller.json {
@@ -69,6 +78,41 @@ struct Entry {
     card: Card,
     /// The ids of the others that wait and say nearly the same.
     alike: Vec<String>,
+}
+
+/// Prints the approved memories that may be out of date.
+fn list_stale(caller: Caller<'_>, scopes: &[Arc<Scope>], filter: &Filter) -> Result<(), CliError> {
+    let all = Registry::new(caller.config).discover().scopes;
+    let folder = &caller.config.project.value;
+    let current = current(caller.config, &all, folder)?;
+    let staleness = Staleness::new(caller.now, &current, Bounds::REVIEW);
+    let found = stale(scopes, filter, &staleness)?;
+    let cards = found.iter().map(|stale| {
+        let mut card = Card::of(&stale.candidate, caller.now);
+        card.marks.insert(0, stale.reason.clone());
+        card
+    });
+    if caller.json {
+        let cards: Vec<Card> = cards.collect();
+        return print_json(&json!({ "total": cards.len(), "stale": cards }));
+    }
+    let mut out = match found.len() {
+        0 => return write_plain("no approved memory is known to be out of date\n"),
+        1 => "1 approved memory may be out of date\n".to_owned(),
+        many => format!("{many} approved memories may be out of date\n"),
+    };
+    for card in cards.take(LISTED) {
+        let _ = write!(out, "\n{}\n  {}\n", card.meta(), card.title);
+        for mark in &card.marks {
+            let _ = writeln!(out, "  ! {mark}");
+        }
+    }
+    if found.len() > LISTED {
+        let more = found.len() - LISTED;
+        let _ = writeln!(out, "\nand {more} more; --json prints all");
+    }
+    out.push_str("\n`approve ID` keeps one, `supersede`, `stage` and `reject` do not\n");
+    write_plain(&out)
 }
 
 /// Prints what waits.

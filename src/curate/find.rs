@@ -39,7 +39,8 @@ impl Filter {
             && self.session.is_none()
     }
 
-    fn allows(&self, curated: &Curated) -> bool {
+    /// Whether it lets a memory through.
+    pub fn allows(&self, curated: &Curated) -> bool {
         let memory = &curated.memory;
         let same = |wanted: &Option<String>, values: &[Option<&String>]| {
             wanted.as_ref().is_none_or(|wanted| {

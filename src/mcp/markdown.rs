@@ -364,6 +364,9 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     if !hit.contradicts.is_empty() {
         let _ = writeln!(out, "  ! contradicted by {}", hit.contradicts.join(", "));
     }
+    if let Some(why) = &hit.stale {
+        let _ = writeln!(out, "  ! stale: {}", inline(why));
+    }
     if let Some(newer) = &hit.superseded_by {
         let _ = writeln!(out, "  ! superseded by {newer}");
     }

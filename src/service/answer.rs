@@ -3,12 +3,15 @@
 use serde::Serialize;
 
 use super::bounds;
+use super::stale::Staleness;
+use crate::scope::Scope;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text;
 use ack_api::time;
 use ack_api::{Detail, MemoryHit, Note, NoteKind};
 use ack_search::inverted::Index;
 use ack_search::lexical::Matcher;
+use ack_store::links::Contradiction;
 
 /// Facts of a concise result.
 const FACTS: usize = 5;
@@ -66,6 +69,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         more_facts: (memory.facts.len() - facts.len()) as u64,
         facts,
         contradicts: Vec::new(),
+        stale: None,
         why: None,
         narrative: memory
             .narrative
@@ -117,6 +121,19 @@ pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
         }
         hit.more_facts += facts.count() as u64;
     }
+}
+
+/// Marks what is known to speak against a memory: those that contradict it, and why it may be out
+/// of date.
+pub fn doubt(
+    hit: &mut MemoryHit,
+    memory: &Memory,
+    scope: &Scope,
+    contradictions: Vec<Contradiction>,
+    staleness: &Staleness,
+) {
+    hit.stale = staleness.of(memory, scope, &contradictions);
+    hit.contradicts = contradictions.into_iter().map(|other| other.id).collect();
 }
 
 /// Takes the successor's id out of a result where that memory may not be served itself.

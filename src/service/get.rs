@@ -11,6 +11,7 @@ use super::open::OpenScope;
 use super::open::OpenScopes;
 use super::same_id::{self, address, holders};
 use super::search::Search;
+use super::stale::Staleness;
 use super::validate::{QuerySpec, number, short};
 use crate::config::MaxStatus;
 use crate::scope::Scope;
@@ -28,7 +29,7 @@ use ack_api::{
 use ack_search::inverted::Index;
 use ack_store::Snapshot;
 use ack_store::StoreError;
-use ack_store::links::{self, LinkQuery};
+use ack_store::links::{self, Contradiction, LinkQuery};
 
 /// Neighbours on each side of a timeline, where nothing else is said.
 const NEIGHBOURS: u32 = 3;
@@ -328,7 +329,13 @@ fn one(
             if !filter.allows(memory.status) {
                 return Ok(Some(Err((memory.status, memory.unknown_status))));
             }
-            Ok(Some(Ok(told(snapshot, index, &scope.name, memory, asked)?)))
+            Ok(Some(Ok(told(
+                snapshot,
+                index,
+                (scope, &opened.staleness),
+                memory,
+                asked,
+            )?)))
         }) {
             Ok(found) => found,
             Err(error) => {
@@ -483,14 +490,14 @@ fn like(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
 fn told(
     snapshot: &Snapshot<'_>,
     index: &Index,
-    scope: &str,
+    (scope, staleness): (&Scope, &Staleness),
     memory: Memory,
     asked: &Asked,
 ) -> Result<Told, StoreError> {
     let filter = asked.filter;
     let mut notes = Vec::new();
     let mut detail = MemoryDetail {
-        memory: answer::hit(&memory, scope, Detail::Full),
+        memory: answer::hit(&memory, &scope.name, Detail::Full),
         date: memory.date.clone(),
         session_id: memory.session_id.clone(),
         session_context: snapshot.session_context(&memory, filter)?,
@@ -504,10 +511,9 @@ fn told(
     };
     answer::hide_successor(&mut detail.memory, index, filter);
     let contradicted = snapshot.contradictions(std::iter::once(memory.id.as_str()), filter)?;
-    detail.memory.contradicts = contradicted
-        .into_iter()
-        .flat_map(|(_, others)| others)
-        .collect();
+    let others = contradicted.into_iter().flat_map(|(_, others)| others);
+    let others: Vec<Contradiction> = others.collect();
+    answer::doubt(&mut detail.memory, &memory, scope, others, staleness);
     if asked.timeline.is_some() {
         detail.timeline = timeline(snapshot, index, &memory.id, asked)?;
         let alone = detail
@@ -519,7 +525,7 @@ fn told(
         {
             notes.push(Note::about(
                 NoteKind::NotAvailable,
-                scope,
+                &scope.name,
                 nobody_else(&memory, within),
             ));
         }
@@ -540,7 +546,7 @@ fn told(
                 "only {links} links of `{id}` are shown, and there are more; `kind` or a smaller \
                  `depth` narrows them"
             );
-            notes.push(Note::about(NoteKind::Cut, scope, message));
+            notes.push(Note::about(NoteKind::Cut, &scope.name, message));
         }
         if walk.has_deeper_links {
             let further = if i64::from(depth) < MAX_DEPTH {
@@ -552,7 +558,7 @@ fn told(
                 "links of `{id}` are followed {}, and there are further ones; {further}",
                 count(u64::from(depth), "step")
             );
-            notes.push(Note::about(NoteKind::Cut, scope, message));
+            notes.push(Note::about(NoteKind::Cut, &scope.name, message));
         }
         detail.links = walk.links;
     }

@@ -10,11 +10,14 @@ use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
 use ack_api::{Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::{DocId, Index};
+use ack_store::links::Contradiction;
 use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::engine::Service;
 use super::error::Error;
 use super::scopes;
+use super::stale::Staleness;
+use crate::evidence::Bounds;
 use crate::live::{IndexGuard, LiveIndex, TableState};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
@@ -44,7 +47,11 @@ impl OpenScope {
 }
 
 /// The scopes of one request, in the order of their names.
-pub(crate) struct OpenScopes(Vec<OpenScope>);
+pub(crate) struct OpenScopes {
+    scopes: Vec<OpenScope>,
+    /// Why approved memories may be out of date.
+    pub staleness: Staleness,
+}
 
 /// A record to read: the number of its scope among the open ones, and its document.
 #[derive(Debug, Clone, Copy)]
@@ -61,8 +68,8 @@ pub(crate) struct Records {
     /// The records, by the number of their scope and their id. What is gone, or has a status that the filter does not allow
     /// now, is missing.
     pub found: HashMap<(usize, String), Memory>,
-    /// The ids of memories that contradict a record, by the same.
-    pub contradicted: HashMap<(usize, String), Vec<String>>,
+    /// The memories that contradict a record, by the same.
+    pub contradicted: HashMap<(usize, String), Vec<Contradiction>>,
     /// The scopes that could not be read.
     pub failed: Vec<(usize, StoreError)>,
 }
@@ -127,33 +134,40 @@ impl OpenScopes {
             .retain(|scope| !failed.contains(scope.name.as_str()));
         match first {
             Some(error) if open.is_empty() => Err(error.into()),
-            _ => Ok(Self(open)),
+            _ => Ok(Self {
+                scopes: open,
+                staleness: Staleness::new(
+                    (service.config.clock)(),
+                    &selection.current,
+                    Bounds::ANSWER,
+                ),
+            }),
         }
     }
 
     /// The scopes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {
-        self.0.iter()
+        self.scopes.iter()
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.scopes.len()
     }
 
     /// A scope by its number.
     pub fn get(&self, number: usize) -> Option<&OpenScope> {
-        self.0.get(number)
+        self.scopes.get(number)
     }
 
     /// A scope by its name.
     pub fn named(&self, name: &str) -> Option<&OpenScope> {
-        self.0.iter().find(|open| open.scope.name == name)
+        self.scopes.iter().find(|open| open.scope.name == name)
     }
 
     /// Reads records from their stores. The filter is applied to what each store says now.
     pub fn read(&self, wanted: impl IntoIterator<Item = Wanted>, filter: StatusFilter) -> Records {
-        let mut keys: Vec<Vec<(RowKey, &str)>> = vec![Vec::new(); self.0.len()];
+        let mut keys: Vec<Vec<(RowKey, &str)>> = vec![Vec::new(); self.scopes.len()];
         for Wanted { scope, doc } in wanted {
             let index = self.get(scope).and_then(OpenScope::index);
             let key = index.and_then(|index| Some((index.doc(doc)?.key, index.id(doc))));
@@ -163,7 +177,7 @@ impl OpenScopes {
         }
         let mut records = Records::default();
         for (number, (open, keys)) in self
-            .0
+            .scopes
             .iter()
             .zip(keys)
             .enumerate()

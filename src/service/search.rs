@@ -396,7 +396,11 @@ impl<'a> Search<'a> {
                 }
                 known.push(own);
                 let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
-                hit.contradicts = contradicted.remove(&key).unwrap_or_default();
+                let others = contradicted.remove(&key).unwrap_or_default();
+                if let Some(open) = self.opened.get(place.candidate.scope) {
+                    let staleness = &self.opened.staleness;
+                    answer::doubt(&mut hit, &memory, &open.scope, others, staleness);
+                }
                 page.hits.push(Hit {
                     hit,
                     memory,

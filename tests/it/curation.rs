@@ -591,7 +591,9 @@ pub fn inspect(
                 "{tool} {arguments} shows the session `{mark}`: {answer:#}"
             );
         }
-        let mut rows = plan.memories.iter().enumerate().filter(here);
+        // A row that is gone does not count any more.
+        let rows = plan.memories.iter().enumerate().filter(here);
+        let mut rows = rows.filter(|(number, _)| !held[*number].is_gone);
         if !rows.all(|(number, _)| {
             held[number]
                 .status()

@@ -365,6 +365,7 @@ fn record(document: &Value) -> Memory {
         superseded_by: None,
         created_at: None,
         updated_at: None,
+        stale_after: None,
         unknown_status: None,
         repaired: Vec::new(),
     }

@@ -24,7 +24,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -137,12 +137,7 @@ impl Doors {
             .stdin(Stdio::null())
             .stderr(Stdio::null());
         let mut server = Process(server.spawn().unwrap());
-        let mut url = String::new();
-        BufReader::new(server.0.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        let address = url.trim().trim_start_matches("http://");
-        let address = address.trim_end_matches("/mcp").to_owned();
+        let address = http_address(&mut server.0);
         Self {
             root,
             services,
@@ -549,7 +544,7 @@ fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
         plan.twins.clone_from(&twins);
         let mut next = |doors: &mut Doors, plan: &Plan, held: &[Held], draws: &mut Draws| {
             states += 1;
-            doors.ask(plan, held, draws, states % STATES_PER_PROCESS == 0);
+            doors.ask(plan, held, draws, states.is_multiple_of(STATES_PER_PROCESS));
         };
         next(&mut doors, &plan, &held, &mut draws);
 

@@ -72,6 +72,7 @@ mod serving_many;
 mod sessions;
 mod setup;
 mod soak;
+mod stale;
 mod standing;
 mod store_live_writer;
 mod store_opening;

@@ -56,6 +56,7 @@ fn empty() -> Memory {
         superseded_by: None,
         created_at: None,
         updated_at: None,
+        stale_after: None,
         unknown_status: None,
         repaired: Vec::new(),
     }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -173,6 +174,8 @@ pub struct Memory {
     pub created_at: Option<Timestamp>,
     /// When it was last changed.
     pub updated_at: Option<Timestamp>,
+    /// The day after which its author expects it to be out of date.
+    pub stale_after: Option<Date>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
     pub unknown_status: Option<String>,
     /// The columns whose value was broken and was read as far as possible.

@@ -148,6 +148,9 @@ pub struct MemoryHit {
     /// Ids of memories that are known to contradict this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicts: Vec<String>,
+    /// Why it may be out of date although it was approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
     /// How it was ranked (`explain`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,

@@ -37,6 +37,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::SupersededBy, &["superseded_by"]),
             (Field::Created, &["created_at"]),
             (Field::Updated, &["updated_at"]),
+            (Field::StaleAfter, &["stale_after"]),
         ],
     );
     source.narrative = memories

@@ -112,11 +112,12 @@ pub enum Field {
     Created,
     UpdatedEpoch,
     Updated,
+    StaleAfter,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -138,6 +139,7 @@ impl Field {
         Self::Created,
         Self::UpdatedEpoch,
         Self::Updated,
+        Self::StaleAfter,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.

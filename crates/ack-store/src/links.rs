@@ -50,6 +50,15 @@ pub struct LinkWalk {
     pub is_truncated: bool,
 }
 
+/// A memory that is known to contradict another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction {
+    /// Its id.
+    pub id: String,
+    /// It was approved, and written after the other one.
+    pub is_newer: bool,
+}
+
 /// A link as it is stored.
 #[derive(Debug)]
 struct Link {
@@ -141,7 +150,7 @@ impl Snapshot<'_> {
         Ok(walk)
     }
 
-    /// The ids of allowed memories that are known to contradict each of some memories, whichever of
+    /// The allowed memories that are known to contradict each of some memories, whichever of
     /// the two names the other.
     ///
     /// # Errors
@@ -150,7 +159,7 @@ impl Snapshot<'_> {
         &self,
         ids: impl Iterator<Item = &'a str>,
         filter: StatusFilter,
-    ) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+    ) -> Result<Vec<(String, Vec<Contradiction>)>, StoreError> {
         let mut found = Vec::new();
         if self.layout.links.is_none() {
             return Ok(found);
@@ -158,15 +167,18 @@ impl Snapshot<'_> {
         let mut titles = Titles::new();
         let kinds = [CONTRADICTS.to_owned()];
         for id in ids {
-            let mut others: Vec<String> = Vec::new();
+            let mut others: Vec<Contradiction> = Vec::new();
             for link in self.links_of(id, &kinds)?.0 {
                 let other = link.other_end(id);
                 if others.len() < MAX_CONTRADICTIONS
                     && other != id
-                    && !others.iter().any(|known| known == other)
+                    && !others.iter().any(|known| known.id == other)
                     && self.title(other, filter, &mut titles)?.is_some()
                 {
-                    others.push(other.to_owned());
+                    others.push(Contradiction {
+                        id: other.to_owned(),
+                        is_newer: self.is_newer(other, id)?,
+                    });
                 }
             }
             if !others.is_empty() {
@@ -174,6 +186,16 @@ impl Snapshot<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Whether a memory was approved, and written after another one.
+    fn is_newer(&self, id: &str, than: &str) -> Result<bool, StoreError> {
+        let (Some(one), Some(other)) = (self.by_id(id)?, self.by_id(than)?) else {
+            return Ok(false);
+        };
+        let both = one.created_at.zip(other.created_at);
+        let is_later = both.is_some_and(|(one, other)| one > other);
+        Ok(is_later && StatusFilter::Approved.allows(one.status))
     }
 
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use xxhash_rust::xxh3::xxh3_64;
@@ -212,12 +214,27 @@ pub fn memory(
         superseded_by,
         created_at,
         updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
+        stale_after: day(row, Field::StaleAfter)?,
         repaired,
     };
     if let Some(decision) = joined.decision {
         apply(decision, &mut memory);
     }
     Ok(memory)
+}
+
+/// A calendar day: a date, or the day of a point in time.
+fn day(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
+    let value = row.get_ref(field.position())?;
+    let date = match value {
+        ValueRef::Text(text) => str::from_utf8(text).ok().and_then(|text| {
+            let date = text.trim().get(..10)?;
+            date.parse().ok()
+        }),
+        _ => None,
+    };
+    let instant = || values::instant(value).map(|at| at.to_zoned(TimeZone::UTC).date());
+    Ok(date.or_else(instant))
 }
 
 /// Applies what a decision says besides the status.
@@ -289,7 +306,10 @@ pub fn fingerprint(
             .checked_sub(2)
             .and_then(|index| source.columns.get(index));
         if field.is_some_and(Option::is_none) {
-            bytes.push(0);
+            // A field that came later must not change the hash of stores that do not have it.
+            if position != Field::StaleAfter.position() {
+                bytes.push(0);
+            }
             continue;
         }
         match row.get_ref(position)? {

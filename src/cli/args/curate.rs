@@ -121,6 +121,9 @@ pub struct ReviewArgs {
     /// List what waits, and decide nothing
     #[arg(long, conflicts_with = "apply")]
     pub list: bool,
+    /// List approved memories that may be out of date, and why; decides nothing
+    #[arg(long, conflicts_with = "apply")]
+    pub stale: bool,
     /// Write decisions from a file (`-`: standard input), as `review --list --json` prints them with a verdict
     #[arg(long, value_name = "FILE")]
     pub apply: Option<PathBuf>,

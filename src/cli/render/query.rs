@@ -269,6 +269,8 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
     let others = hit.contradicts.iter();
     let others = others.map(|other| paint(WARN, contradiction(hit, other, listing)));
     parts.extend(others);
+    let stale = hit.stale.as_ref();
+    parts.extend(stale.map(|why| paint(WARN, format!("stale: {why}"))));
     let also = hit.also.len() as u64 + hit.more_also;
     if also > 0 && !long {
         parts.push(paint(DIM, format!("+{also} like it")));

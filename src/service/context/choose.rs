@@ -13,10 +13,12 @@ use super::evidence::{Evidence, Reason, Terms};
 use super::outlines::{self, Reading, ScopeOutline};
 use super::recent;
 use super::signals::Signals;
+use crate::evidence::Bounds;
 use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
 use crate::service::open::{missing_status, note_locks, unavailable};
+use crate::service::stale::Staleness;
 use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::queue::Flow;
@@ -25,6 +27,7 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{Detail, MemoryHit, Note, NoteKind, Pending, SessionEntry};
 use ack_search::dedup::Signature;
+use ack_store::links::Contradiction;
 use ack_store::outline::Outline;
 
 /// Why a memory is there that nothing but its date speaks for.
@@ -84,7 +87,9 @@ pub(super) fn choose(
         now: limits.now,
     };
     let read = outlines::read(selection, reading, notes)?;
+    let staleness = Staleness::new(limits.now, &selection.current, Bounds::ANSWER);
     let mut chooser = Chooser {
+        staleness,
         evidence: Evidence::weigh(&terms, &read),
         read: &read,
         timeout: limits.timeout,
@@ -178,12 +183,13 @@ struct Candidate<'a> {
 }
 
 /// The records of candidates, by the number of their scope and their id.
-type Records = std::collections::HashMap<(usize, String), Memory>;
+type Records = HashMap<(usize, String), (Memory, Vec<Contradiction>)>;
 
 struct Chooser<'a> {
     read: &'a [ScopeOutline],
     evidence: Evidence<'a>,
     timeout: Duration,
+    staleness: Staleness,
     /// What is in the answer already: nothing is shown twice, in whichever list.
     chosen: Vec<Signature>,
 }
@@ -295,7 +301,7 @@ impl<'a> Chooser<'a> {
         candidates: &[Candidate<'_>],
         notes: &mut Vec<Note>,
     ) -> Result<Records, Error> {
-        let mut records = Records::new();
+        let mut records = Records::default();
         for (number, read) in self.read.iter().enumerate() {
             let here = candidates
                 .iter()
@@ -308,12 +314,18 @@ impl<'a> Chooser<'a> {
             }
             let store = &read.scope.store;
             let found = store.snapshot_with_timeout(self.timeout, |snapshot| {
-                snapshot.memories(&wanted, StatusFilter::Approved)
+                let found = snapshot.memories(&wanted, StatusFilter::Approved)?;
+                let ids = found.keys().map(String::as_str);
+                let contradicted = snapshot.contradictions(ids, StatusFilter::Approved)?;
+                Ok((found, contradicted))
             });
             match found {
-                Ok(found) => {
-                    let found = found.into_iter().map(|(id, memory)| ((number, id), memory));
-                    records.extend(found);
+                Ok((found, contradicted)) => {
+                    let mut contradicted: HashMap<_, _> = contradicted.into_iter().collect();
+                    records.extend(found.into_iter().map(|(id, memory)| {
+                        let others = contradicted.remove(&id).unwrap_or_default();
+                        ((number, id), (memory, others))
+                    }));
                 }
                 Err(error) if self.read.len() > 1 => {
                     notes.push(unavailable(&read.scope.name, &error));
@@ -348,7 +360,8 @@ impl<'a> Chooser<'a> {
                     .min(max);
             }
             let key = (candidate.scope, candidate.outline.id.clone());
-            let (Some(read), Some(memory)) = (self.read.get(candidate.scope), records.get(&key))
+            let (Some(read), Some((memory, others))) =
+                (self.read.get(candidate.scope), records.get(&key))
             else {
                 continue;
             };
@@ -362,6 +375,13 @@ impl<'a> Chooser<'a> {
             let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
             // Its successor is one that may not be shown.
             hit.superseded_by = None;
+            answer::doubt(
+                &mut hit,
+                memory,
+                &read.scope,
+                others.clone(),
+                &self.staleness,
+            );
             hit.why = Some(candidate.why.clone());
             self.chosen.push(signature);
             hits.push(hit);

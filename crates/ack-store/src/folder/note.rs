@@ -87,6 +87,8 @@ pub struct Note {
     pub created: Option<String>,
     /// When it was changed.
     pub updated: Option<String>,
+    /// The day after which its author expects it to be out of date.
+    pub stale_after: Option<String>,
     /// The notes that it links to: the kind of each link, and the name.
     pub links: Vec<(String, String)>,
     /// The names by which other notes link to it.
@@ -181,6 +183,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         files: header.list(&["files", "resource", "resources"]),
         text: body,
         created: header.text(&["created", "created_at", "date", "generated", "generated.at"]),
+        stale_after: header.text(&["stale_after", "stale_after.date"]),
         updated: header.text(&[
             "modified",
             "metadata.modified",

@@ -14,7 +14,8 @@ const SCHEMA: &str = "
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
-  facts TEXT,  concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, source_file TEXT);
+  facts TEXT, concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, stale_after TEXT,
+  source_file TEXT);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -365,8 +366,9 @@ fn add(
     connection
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
-               concepts, files, narrative, created_at, updated_at, source_file)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+               concepts, files, narrative, created_at, updated_at, stale_after, source_file)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+               ?15)",
         )?
         .execute(params![
             slot,
@@ -382,6 +384,7 @@ fn add(
             note.text,
             note.created,
             note.updated,
+            note.stale_after,
             relative.to_string_lossy(),
         ])?;
     for name in &note.names {

@@ -1,0 +1,101 @@
+//! Approved is not for ever: what speaks against a memory that was approved, in a few words.
+//!
+//! Three things are looked at, the cheapest first: the day that its author set (`stale_after`), a
+//! newer approved memory that contradicts it by a link, and, for memories of the current project,
+//! whether the files it cites are all missing in the working tree. The tree counts only if git
+//! tracks files there, and is looked at within bounds ([`Bounds::ANSWER`]). A decision after the day
+//! of the author lifts that mark: a person kept the memory.
+
+use std::sync::OnceLock;
+
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::text;
+use ack_store::links::Contradiction;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use crate::evidence::{Bounds, FileState, WorkTree};
+use crate::scope::Scope;
+use crate::scope::resolve::Current;
+
+/// What a memory is compared with.
+#[derive(Debug)]
+pub struct Staleness {
+    today: Date,
+    current: Current,
+    bounds: Bounds,
+    tree: OnceLock<Option<WorkTree>>,
+}
+
+impl Staleness {
+    /// Compares with a day and a project.
+    pub fn new(now: Timestamp, current: &Current, bounds: Bounds) -> Self {
+        Self {
+            today: now.to_zoned(TimeZone::UTC).date(),
+            current: current.clone(),
+            bounds,
+            tree: OnceLock::new(),
+        }
+    }
+
+    /// Why an approved memory may be out of date; `None` if nothing says so.
+    pub fn of(
+        &self,
+        memory: &Memory,
+        scope: &Scope,
+        contradictions: &[Contradiction],
+    ) -> Option<String> {
+        if !StatusFilter::Approved.allows(memory.status) {
+            return None;
+        }
+        self.past(memory)
+            .or_else(|| newer(contradictions))
+            .or_else(|| self.gone(memory, scope))
+    }
+
+    fn past(&self, memory: &Memory) -> Option<String> {
+        let day = memory.stale_after.filter(|day| *day < self.today)?;
+        let reviewed = memory
+            .reviewed_at
+            .map(|at| at.to_zoned(TimeZone::UTC).date());
+        if reviewed.is_some_and(|reviewed| reviewed > day) {
+            return None;
+        }
+        Some(format!("past {day}, the day its author set"))
+    }
+
+    fn gone(&self, memory: &Memory, scope: &Scope) -> Option<String> {
+        if memory.files.is_empty() {
+            return None;
+        }
+        let project = memory.project.as_deref().unwrap_or_default();
+        let alias = memory.project_alias.as_deref().unwrap_or_default();
+        if !self.current.rows_in(scope).hold(project, alias) {
+            return None;
+        }
+        let cited = self.tree()?.cited(&memory.files, None);
+        if !cited.iter().all(|file| file.state == FileState::Gone) {
+            return None;
+        }
+        Some(match cited.as_slice() {
+            [file] => format!("not in the working tree: {}", text::line(&file.entry, 80)),
+            files => format!("none of its {} files is in the working tree", files.len()),
+        })
+    }
+
+    fn tree(&self) -> Option<&WorkTree> {
+        let open = || {
+            let repository = self.current.repository.as_ref()?;
+            let has_files = repository.git_dir.join("index").is_file();
+            has_files.then(|| WorkTree::of(&self.current, self.bounds))?
+        };
+        self.tree.get_or_init(open).as_ref()
+    }
+}
+
+/// The mark of a memory that a newer one contradicts.
+fn newer(contradictions: &[Contradiction]) -> Option<String> {
+    let newer = contradictions.iter().find(|other| other.is_newer)?;
+    Some(format!("the newer {} contradicts it", newer.id))
+}

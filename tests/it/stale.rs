@@ -1,0 +1,251 @@
+//! Approved is not for ever: what is marked in answers, what is not, and the lane for the curator.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use ack_memory::config::Setting;
+use ack_memory::service::Service;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::cli::ack;
+use crate::curate::decide;
+use crate::mcp::Server;
+use crate::support::{Root, memory};
+
+/// The marks of an answer, by id.
+fn marks(service: &Service, tool: &'static str, arguments: Value) -> Vec<(String, String)> {
+    let answer = call(service, tool, arguments).unwrap();
+    let lists = [
+        "results",
+        "memories",
+        "recent_memories",
+        "cross_project_learnings",
+    ];
+    let hits = lists.iter().filter_map(|list| answer[*list].as_array());
+    let mut marks: Vec<(String, String)> = hits
+        .flatten()
+        .filter_map(|hit| {
+            let mark = hit["stale"].as_str()?;
+            Some((hit["id"].as_str().unwrap().to_owned(), mark.to_owned()))
+        })
+        .collect();
+    marks.sort();
+    marks
+}
+
+fn expected(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(id, mark)| ((*id).to_owned(), (*mark).to_owned()))
+        .collect()
+}
+
+#[test]
+fn a_memory_past_the_day_of_its_author_is_marked_until_a_person_keeps_it() {
+    let root = Root::new();
+    let dated = |id: &str, title: &str, day: &str| {
+        memory(id, title, json!({ "stale_after": day, "project": "p" }))
+    };
+    root.store(
+        "p",
+        &[
+            dated("past", "The pool holds ten connections", "2026-03-01"),
+            dated("later", "The gateway retries twice", "2099-01-01"),
+            dated("broken", "Migrations run at night", "soon"),
+            memory(
+                "none",
+                "Locks are taken in order",
+                json!({ "project": "p" }),
+            ),
+        ],
+    );
+    let service = root.service();
+    let past = expected(&[("past", "past 2026-03-01, the day its author set")]);
+    let every = json!({ "ids": ["past", "later", "broken", "none"] });
+    assert_eq!(marks(&service, "query_memories", json!({})), past);
+    assert_eq!(marks(&service, "get_memory", every), past);
+    let by_folder = json!({ "project_path": root.path().join("work/p") });
+    assert_eq!(marks(&service, "get_context", by_folder), past);
+    let focused = json!({ "focus": "pool connections" });
+    assert_eq!(marks(&service, "get_context", focused), past);
+    // In the words of an agent's answer, and of the command line.
+    let mut server = Server::initialized(root.path());
+    let answer = server.call("query_memories", json!({ "query": "pool connections" }));
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("  ! stale: past 2026-03-01, the day its author set"),
+        "{text}"
+    );
+    let told = ack(root.path(), &["query", "pool"]).ok();
+    assert!(told.contains("stale: past 2026-03-01"), "{told}");
+    // The lane of the curator.
+    let lane = ack(root.path(), &["review", "--stale"]).ok();
+    assert!(
+        lane.starts_with("1 approved memory may be out of date\n"),
+        "{lane}"
+    );
+    assert!(
+        lane.contains("  ! past 2026-03-01, the day its author set\n"),
+        "{lane}"
+    );
+    let lane: Value =
+        serde_json::from_str(&ack(root.path(), &["review", "--stale", "--json"]).ok()).unwrap();
+    assert_eq!(
+        (&lane["total"], &lane["stale"][0]["id"]),
+        (&json!(1), &json!("past"))
+    );
+    // Kept by a person.
+    decide(root.path(), &["approve", "past"]).ok();
+    assert_eq!(marks(&service, "query_memories", json!({})), expected(&[]));
+    let lane = ack(root.path(), &["review", "--stale"]).ok();
+    assert!(lane.contains("no approved memory"), "{lane}");
+}
+
+#[test]
+fn a_memory_that_a_newer_approved_one_contradicts_is_marked() {
+    let root = Root::new();
+    let at = |id: &str, title: &str, status: &str, day: u32| {
+        let created = format!("2026-01-{day:02}T00:00:00Z");
+        memory(
+            id,
+            title,
+            json!({ "status": status, "created_at": created, "project": "p" }),
+        )
+    };
+    let path = root.store(
+        "p",
+        &[
+            at("old", "The pool holds ten connections", "approved", 1),
+            at("new", "The gateway retries twice", "approved", 2),
+            at("fine", "Migrations run at night", "approved", 1),
+            at("staged", "Locks are taken in order", "staging", 2),
+        ],
+    );
+    Connection::open(path)
+        .unwrap()
+        .execute_batch(
+            "INSERT INTO memory_links (from_id, to_id, kind)
+             VALUES ('new', 'old', 'contradicts'), ('staged', 'fine', 'contradicts')",
+        )
+        .unwrap();
+    let service = root.service();
+    let old = expected(&[("old", "the newer new contradicts it")]);
+    for (tool, arguments) in [
+        ("query_memories", json!({})),
+        ("query_memories", json!({ "status": "all" })),
+        ("get_memory", json!({ "ids": ["old", "new", "fine"] })),
+        (
+            "get_context",
+            json!({ "project_path": root.path().join("work/p") }),
+        ),
+    ] {
+        assert_eq!(
+            marks(&service, tool, arguments.clone()),
+            old,
+            "{tool} {arguments}"
+        );
+    }
+}
+
+/// A repository with tracked files, and memories about it.
+fn repository() -> (Root, PathBuf) {
+    let root = Root::new();
+    let folder = root.path().join("work/shop");
+    fs::create_dir_all(folder.join("src")).unwrap();
+    fs::write(folder.join("src/pay.rs"), "fn pay() {}").unwrap();
+    for arguments in [&["init", "-q"][..], &["add", "-A"]] {
+        let status = Command::new("git")
+            .current_dir(&folder)
+            .args(arguments)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .status();
+        assert!(status.unwrap().success());
+    }
+    let about = |id: &str, title: &str, project: &str, files: Value| {
+        memory(id, title, json!({ "project": project, "files": files }))
+    };
+    let gone = json!(["src/refund.rs:10"]);
+    root.store(
+        "shop",
+        &[
+            about(
+                "there",
+                "The pool holds ten",
+                "shop",
+                json!(["src/pay.rs:3", "gone.rs"]),
+            ),
+            about("gone", "The gateway retries", "shop", gone.clone()),
+            about(
+                "both",
+                "Migrations at night",
+                "shop",
+                json!(["a.rs", "b/*.sql"]),
+            ),
+            about(
+                "outside",
+                "Locks in order",
+                "shop",
+                json!(["/etc/hosts", "gone.rs"]),
+            ),
+            about("other", "Caches are warm", "elsewhere", gone),
+        ],
+    );
+    (root, folder)
+}
+
+#[test]
+fn a_memory_of_the_current_project_whose_files_are_all_gone_is_marked() {
+    let (root, folder) = repository();
+    let here = |folder: &PathBuf| {
+        let folder = folder.clone();
+        root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", folder)))
+    };
+    let service = here(&folder);
+    let gone = expected(&[
+        ("both", "none of its 2 files is in the working tree"),
+        ("gone", "not in the working tree: src/refund.rs:10"),
+    ]);
+    let every = json!({ "ids": ["there", "gone", "both", "outside", "other"] });
+    assert_eq!(marks(&service, "query_memories", json!({})), gone);
+    assert_eq!(marks(&service, "get_memory", every), gone);
+    assert_eq!(marks(&service, "get_context", json!({})), gone);
+    // A folder that git does not track says nothing, nor does being elsewhere.
+    let elsewhere = root.path().join("elsewhere");
+    assert_eq!(
+        marks(&here(&elsewhere), "query_memories", json!({})),
+        expected(&[])
+    );
+    fs::remove_file(folder.join(".git/index")).unwrap();
+    assert_eq!(
+        marks(&here(&folder), "query_memories", json!({})),
+        expected(&[])
+    );
+}
+
+#[test]
+fn a_note_in_a_file_may_say_how_long_it_holds() {
+    let root = Root::new();
+    let notes = root.path().join("notes");
+    fs::create_dir_all(&notes).unwrap();
+    let note = |name: &str, day: &str| {
+        let text = format!("---\ntitle: {name}\ntype: fact\nstale_after: {day}\n---\nText.\n");
+        fs::write(notes.join(format!("{name}.md")), text).unwrap();
+    };
+    note("past", "2026-01-31");
+    note("instant", "2026-02-01T10:00:00Z");
+    note("later", "2099-01-01");
+    let manifest = format!("store = '{}'\nunreviewed = \"approved\"\n", notes.display());
+    root.manifest("notes", &manifest);
+    let marked = marks(&root.service(), "query_memories", json!({}));
+    let past = |day: &str| format!("past {day}, the day its author set");
+    assert_eq!(
+        marked,
+        expected(&[
+            ("instant", &past("2026-02-01")),
+            ("past", &past("2026-01-31"))
+        ])
+    );
+}
