@@ -132,6 +132,7 @@ fn analyzed(query: &str) {
         superseded_by: None,
         created_at: None,
         updated_at: None,
+        stale_after: None,
         unknown_status: None,
         repaired: Vec::new(),
     };

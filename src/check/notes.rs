@@ -411,6 +411,7 @@ const fn empty() -> Memory {
         superseded_by: None,
         created_at: None,
         updated_at: None,
+        stale_after: None,
         unknown_status: None,
         repaired: Vec::new(),
     }
