@@ -116,7 +116,7 @@ fn a_scope_is_described_by_what_it_holds() {
             "state": "degraded",
             "opened": "at rest, without locks (immutable=1, verified unchanged)",
             "problems": [
-              "1 rows have a status that is no known word and are never served; allowed are staging, approved, promoted, rejected"
+              "1 row has a status that is no known word and is never served; allowed are staging, approved, promoted, rejected"
             ]
           }
         }
@@ -218,7 +218,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "typo": {
           "state": "unavailable",
           "problems": [
-            "`scopes/typo/scope.toml` cannot be used: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `unreviewed`, `overviews`; did you mean `visibility`?"
+            "`scopes/typo/scope.toml` cannot be used: line 3: unknown field `visibilty`, expected one of `description`, `projects`, `paths`, `remotes`, `visibility`, `store`, `ref`, `unreviewed`, `overviews`; did you mean `visibility`?"
           ]
         }
       }
