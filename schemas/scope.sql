@@ -52,7 +52,8 @@ CREATE TABLE memories (
   -- When it was written, and when it was last changed.
   created_at    TEXT,
   updated_at    TEXT,
-  -- The day after which its author expects it to be out of date, 'YYYY-MM-DD'. It is served all the same, with a mark.
+  -- The day after which its author expects it to be out of date, 'YYYY-MM-DD'. It is served all
+  -- the same, with a mark.
   stale_after   TEXT
 );
 
