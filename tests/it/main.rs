@@ -61,6 +61,7 @@ mod queue;
 mod read_only;
 mod real_stores;
 mod recogniser;
+mod relations;
 mod resources;
 mod same_id;
 mod schemas;

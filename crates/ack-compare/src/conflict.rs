@@ -17,7 +17,7 @@ use crate::statement::Statement;
 use crate::term::{NameKind, Term, TermKind};
 
 /// Share of common content of two statements about the same matter.
-const SAME_MATTER: f32 = 0.5;
+pub(crate) const SAME_MATTER: f32 = 0.5;
 /// The same, for statements that differ in nothing else.
 const SAME_FRAME: f32 = 0.66;
 /// Words around a number that say what it measures.
@@ -67,8 +67,8 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
         return None;
     }
     let topic = topic(newer, older);
-    for one in &newer.statements {
-        for other in &older.statements {
+    for one in newer.claims() {
+        for other in older.claims() {
             let pair = Pair {
                 newer: one,
                 older: other,
@@ -124,17 +124,19 @@ impl Pair<'_> {
 
     /// Whether both give one setting different values: `timeout=30`.
     fn assignments(&self) -> bool {
-        let assigned = |statement: &Statement| -> Vec<(u64, u64)> {
-            let terms = statement.terms.iter().filter(|term| !term.denied);
-            terms
-                .filter_map(|term| Some((term.assigned_to?, term.identity())))
-                .collect()
+        let assigned = |statement: &Statement| -> Vec<Term> {
+            let terms = statement.terms.iter();
+            let terms = terms.filter(|term| !term.denied && term.assigned_to.is_some());
+            terms.cloned().collect()
         };
-        let (newer, older) = (assigned(self.newer), assigned(self.older));
-        newer.iter().any(|(key, value)| {
-            older.iter().any(|(other, _)| other == key)
-                && !older.contains(&(*key, *value))
-                && !newer.iter().any(|own| own.0 == *key && older.contains(own))
+        let older = assigned(self.older);
+        assigned(self.newer).iter().any(|one| {
+            older.iter().any(|other| {
+                one.assigned_to == other.assigned_to
+                    && one.identity() != other.identity()
+                    && !self.memories.0.says(other.assigned_to, other)
+                    && !self.memories.1.says(one.assigned_to, one)
+            })
         })
     }
 
@@ -246,6 +248,13 @@ impl Pair<'_> {
         if says(self.newer, &other) || says(self.older, &one) {
             return false;
         }
+        // Both values are in both memories: they belong to different things.
+        let terms = self.newer.terms.get(newer).zip(self.older.terms.get(older));
+        if terms.is_some_and(|(one, other)| {
+            self.memories.0.says(None, other) && self.memories.1.says(None, one)
+        }) {
+            return false;
+        }
         let near = near(self.newer, newer);
         let shared: Vec<&Term> = near
             .into_iter()
@@ -285,7 +294,8 @@ impl Pair<'_> {
         let denied: Vec<&Term> = one
             .terms
             .iter()
-            .filter(|term| term.denied && (term.is_content() || term.quantity().is_some()))
+            .filter(|term| term.denied)
+            .filter(|term| term.is_content() || term.quantity().is_some() || term.pole.is_some())
             .filter(|term| !says(one, term.key))
             .collect();
         // `not enabled` and `disabled`: see [`Pair::opposites`].
@@ -297,7 +307,7 @@ impl Pair<'_> {
         });
         let flipped: Vec<&&Term> = denied
             .iter()
-            .filter(|term| says(other, term.key) && !memory.denies(term.key))
+            .filter(|term| says(other, term.key) && !memory.denies(term.key, one))
             .collect();
         if flipped.is_empty() || has_pole {
             return false;
@@ -309,13 +319,11 @@ impl Pair<'_> {
         }
         let rest = one.shared(other) - flipped.iter().map(|term| term.weight).sum::<f32>();
         if flipped.iter().any(|term| term.replaced) {
-            let is_exact = |term: &&&Term| term.name().is_some_and(|kind| kind != NameKind::Proper);
-            return rest >= 0.8
-                || self.topic >= 0.6
-                || self.topic >= 0.5 && flipped.iter().any(is_exact);
+            return rest >= 0.8 || self.topic >= SAME_MATTER && weight >= 1.0;
         }
         let covered = one.covered_by(other).max(other.covered_by(one));
-        self.dice >= SAME_FRAME || self.dice >= SAME_MATTER && covered >= 0.75
+        weight >= 0.75 * all
+            && (self.dice >= SAME_FRAME || self.dice >= SAME_MATTER && covered >= 0.75)
     }
 
     fn opposites(&self) -> bool {
@@ -380,7 +388,14 @@ impl Pair<'_> {
             (Some(kind), Some(same)) if kind == same && is_exact(kind) => {
                 is_before && rest >= SAME_MATTER
             }
-            (Some(_), Some(_)) => is_before && (is_behind || is_before_that) && rest >= SAME_FRAME,
+            // Numbers of issues, and the like, name events.
+            (Some(_), Some(_)) if is_number(one.term) || is_number(other.term) => false,
+            (Some(_), Some(_)) => {
+                is_before
+                    && (is_behind || is_before_that)
+                    && rest >= SAME_FRAME
+                    && self.differ_only_in(one.term, other.term)
+            }
             _ => {
                 let are_content = one.term.is_content() && other.term.is_content();
                 are_content
@@ -388,20 +403,45 @@ impl Pair<'_> {
                     && is_before_that
                     && is_behind
                     && one.term.weight.min(other.term.weight) >= 0.5
-                    && rest >= 0.75
+                    && rest >= 0.6
+                    && self.differ_only_in(one.term, other.term)
             }
         }
     }
 
-    /// The share of common content, without two terms.
+    /// Whether one of the statements says nothing of its own but for a term.
+    fn differ_only_in(&self, one: &Term, other: &Term) -> bool {
+        let own = |statement: &Statement, other: &Statement, but: &Term| -> f32 {
+            let own = statement.content.iter();
+            let own = own.filter(|(key, _)| **key != but.key && !other.content.contains_key(key));
+            own.map(|(_, weight)| *weight).sum()
+        };
+        own(self.newer, self.older, one) < 0.5 || own(self.older, self.newer, other) < 0.5
+    }
+
+    /// The share of common content, without two terms and, if these are exact names, the others.
     fn dice_without(&self, one: &Term, other: &Term) -> f32 {
-        let all = self.newer.weight + self.older.weight - one.weight - other.weight;
+        let exact = |statement: &Statement| -> f32 {
+            let names = statement.terms.iter().filter(|term| {
+                term.name().is_some_and(is_exact) && term.key != one.key && term.key != other.key
+            });
+            names.map(|term| term.weight).sum()
+        };
+        let mut all = self.newer.weight + self.older.weight - one.weight - other.weight;
+        if one.name().is_some_and(is_exact) {
+            all -= exact(self.newer) + exact(self.older);
+        }
         if all > 0.0 {
             2.0 * self.newer.shared(self.older) / all
         } else {
             0.0
         }
     }
+}
+
+fn is_number(term: &Term) -> bool {
+    let digits = term.word.trim_start_matches('#');
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 const fn is_exact(kind: NameKind) -> bool {

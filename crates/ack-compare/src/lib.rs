@@ -26,7 +26,7 @@ pub use crate::profile::Profile;
 /// Share of the newer memory's content that the older one has, where it says nothing new.
 const NOTHING_NEW: f32 = 0.85;
 /// Share of the older memory's content that the newer one has, where it says all of it.
-const ALL_OF_IT: f32 = 0.75;
+const ALL_OF_IT: f32 = 0.7;
 /// Cosine of memories that say the same in other words.
 const REWORDED: f32 = 0.85;
 /// Cosine of memories about the same matter.
@@ -81,7 +81,8 @@ fn without_conflict(newer: &Profile, older: &Profile, resemblance: f64) -> Relat
         .any(|detail| !older.details.contains(detail));
     let cosine = newer.cosine(older);
     let (own, others) = (newer.covered_by(older), older.covered_by(newer));
-    if !has_new_detail && (own >= NOTHING_NEW || cosine >= REWORDED && own >= 0.5) {
+    let adds = has_new_detail || newer.adds_a_statement_to(older);
+    if !adds && (own >= NOTHING_NEW || cosine >= REWORDED && own >= 0.5) {
         RelationKind::Same
     } else if others >= ALL_OF_IT {
         RelationKind::SaysMore

@@ -7,13 +7,18 @@ use ack_api::text;
 use ack_search::encoder::Encoder;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::conflict::SAME_MATTER;
 use crate::statement::Statement;
-use crate::term::{Term, TermKind, hash};
+use crate::term::{NameKind, Term, TermKind, hash};
 
 /// The most bytes of a narrative that are read.
 const MAX_NARRATIVE_BYTES: usize = 16_000;
 /// The most statements that are compared one by one.
 const MAX_STATEMENTS: usize = 64;
+/// Weight of a statement that says something of its own.
+const MIN_STATEMENT: f32 = 1.5;
+/// Share of a statement that is known where the other memory says as much.
+const MIN_KNOWN: f32 = 0.5;
 /// Weight of a number in the resemblance.
 const NUMBER_WEIGHT: f32 = 1.0;
 
@@ -28,6 +33,8 @@ pub struct Profile {
     pub(crate) weight: f32,
     /// Its names and numbers.
     pub(crate) details: FxHashSet<u64>,
+    /// Whether the title is the beginning of another text, and may be cut.
+    pub(crate) is_title_repeated: bool,
     pub(crate) project: Option<String>,
     /// Hash of its words in order.
     pub(crate) wording: u64,
@@ -58,6 +65,7 @@ impl Profile {
             content: FxHashMap::default(),
             weight: 0.0,
             details: FxHashSet::default(),
+            is_title_repeated: is_title_repeated(texts),
             project: None,
             wording: 0,
             text: texts.join("\n"),
@@ -94,8 +102,10 @@ impl Profile {
         let weight = match &term.kind {
             TermKind::Stop => return,
             TermKind::Word => term.weight,
-            TermKind::Name(_) => {
-                self.details.insert(term.identity());
+            TermKind::Name(kind) => {
+                if kind != &NameKind::Proper {
+                    self.details.insert(term.identity());
+                }
                 term.weight
             }
             TermKind::Number(_) | TermKind::Date => {
@@ -106,13 +116,48 @@ impl Profile {
         self.content.insert(term.identity(), weight);
     }
 
-    /// Whether it says somewhere that something is not so.
-    pub(crate) fn denies(&self, key: u64) -> bool {
-        let terms = self
+    /// The statements that may contradict others.
+    pub(crate) fn claims(&self) -> &[Statement] {
+        let first = usize::from(self.is_title_repeated);
+        self.statements.get(first..).unwrap_or_default()
+    }
+
+    /// Whether it has a statement of which the other one says little.
+    pub(crate) fn adds_a_statement_to(&self, other: &Self) -> bool {
+        self.claims().iter().any(|statement| {
+            let known = statement
+                .content
+                .iter()
+                .filter(|(key, _)| other.content.contains_key(key));
+            let known: f32 = known.map(|(_, weight)| *weight).sum();
+            statement.weight >= MIN_STATEMENT && known < MIN_KNOWN * statement.weight
+        })
+    }
+
+    /// Whether it says somewhere how much something is.
+    pub(crate) fn says(&self, key: Option<u64>, value: &Term) -> bool {
+        let mut terms = self
             .statements
             .iter()
             .flat_map(|statement| &statement.terms);
-        terms.into_iter().any(|term| term.key == key && term.denied)
+        terms.any(|term| {
+            term.identity() == value.identity()
+                && !term.denied
+                && (key.is_none() || term.assigned_to == key)
+        })
+    }
+
+    /// Whether a statement like this one says that something is not so.
+    pub(crate) fn denies(&self, key: u64, like: &Statement) -> bool {
+        self.statements
+            .iter()
+            .filter(|statement| {
+                statement
+                    .terms
+                    .iter()
+                    .any(|term| term.key == key && term.denied)
+            })
+            .any(|statement| statement.dice(like) >= SAME_MATTER)
     }
 
     /// Its whole text.
@@ -162,6 +207,16 @@ impl Profile {
         let make = || Encoder::embedded()?.query(&self.text);
         self.vector.get_or_init(make).as_deref()
     }
+}
+
+/// Whether another text begins with the title, as where a title was cut from the text.
+fn is_title_repeated(texts: &[&str]) -> bool {
+    let Some((title, rest)) = texts.split_first() else {
+        return false;
+    };
+    let title = title.trim_end_matches(['.', '…', ' ']);
+    rest.iter()
+        .any(|text| text.len() > title.len() && text.starts_with(title))
 }
 
 /// The sentences of a text, and whether each is code.

@@ -167,6 +167,12 @@ fn deny(terms: &mut [Term]) {
     }
 }
 
+/// Words that begin what a negation does not reach.
+const PREPOSITIONS: [&str; 18] = [
+    "at", "by", "during", "for", "from", "in", "on", "to", "when", "auf", "bei", "für", "im", "à",
+    "dans", "en", "в", "на",
+];
+
 /// Words behind which a negation does not reach.
 const ENDS: [&str; 9] = ["and", "und", "et", "y", "и", "then", "so", "than", "that"];
 
@@ -209,11 +215,16 @@ fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
         .iter_mut()
         .skip(at + 1)
         .take_while(|term| term.clause == clause && !ENDS.contains(&&*term.word));
-    for term in reached
-        .filter(|term| term.kind != TermKind::Stop)
-        .take(REACH)
-    {
-        mark(term, replaced);
+    // A preposition ends it, where something was reached: `not allowed in tests`.
+    let mut count = 0;
+    for term in reached {
+        if count > 0 && PREPOSITIONS.contains(&&*term.word) || count == REACH {
+            return;
+        }
+        if term.kind != TermKind::Stop || term.pole.is_some() {
+            mark(term, replaced);
+            count += 1;
+        }
     }
 }
 

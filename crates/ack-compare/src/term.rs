@@ -86,6 +86,11 @@ impl Term {
     pub fn identity(&self) -> u64 {
         match &self.kind {
             TermKind::Number(quantity) => hash(&quantity.canonical()),
+            // `id 4242` and `merchant 4242`
+            TermKind::Name(NameKind::Identifier) => match self.word.parse() {
+                Ok(number) => hash(&Quantity::plain(number).canonical()),
+                Err(_) => self.key,
+            },
             _ => self.key,
         }
     }

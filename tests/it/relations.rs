@@ -1,0 +1,238 @@
+//! The rules of `ack-compare`, measured on the labelled pairs in `tests/relations`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ack_compare::{Profile, relate};
+use ack_memory::api::RelationKind;
+use rusqlite::Connection;
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The least precision of `contradicts`, in each half.
+const MIN_PRECISION: f64 = 0.9;
+const KINDS: [RelationKind; 5] = [
+    RelationKind::Same,
+    RelationKind::SaysMore,
+    RelationKind::SaysOther,
+    RelationKind::Contradicts,
+    RelationKind::Unrelated,
+];
+
+#[derive(Debug, Deserialize)]
+struct Pair {
+    n: usize,
+    label: RelationKind,
+    half: String,
+    newer: Side,
+    older: Side,
+}
+
+/// One side of a pair: a memory of an outside set, or a title and facts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Side {
+    Memory { memory: String, sha: String },
+    Text { text: Vec<String> },
+}
+
+fn pairs() -> Vec<Pair> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/relations/pairs.jsonl");
+    let text = fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The texts of the outside sets: the title, then what else a memory says.
+#[derive(Default)]
+struct Memories {
+    evals: Option<PathBuf>,
+    real: Option<PathBuf>,
+    known: BTreeMap<String, Vec<String>>,
+}
+
+impl Memories {
+    fn new() -> Self {
+        let folder = |name| std::env::var_os(name).map(PathBuf::from);
+        let mut memories = Self {
+            evals: folder("ACK_TEST_EVALS"),
+            real: folder("ACK_TEST_REAL_STORES"),
+            ..Self::default()
+        };
+        if let Some(evals) = memories.evals.clone() {
+            for set in ["devbench", "precisionmembench"] {
+                memories.read_set(&evals.join("dev").join(set).join("docs.jsonl"), set);
+            }
+        }
+        if let Some(real) = memories.real.clone() {
+            memories.read_claude_mem(&real.join("claude-mem/claude-mem.db"));
+        }
+        memories
+    }
+
+    fn read_set(&mut self, file: &Path, set: &str) {
+        for line in fs::read_to_string(file).unwrap().lines() {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+            let mut texts = vec![text("title"), text("body")];
+            let facts = entry["facts"].as_array().into_iter().flatten();
+            texts.extend(facts.filter_map(|fact| fact.as_str().map(str::to_owned)));
+            self.known.insert(format!("{set}:{}", text("id")), texts);
+        }
+    }
+
+    fn read_claude_mem(&mut self, file: &Path) {
+        // Opening it in place would leave files beside it.
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("copy.db");
+        fs::copy(file, &copy).unwrap();
+        let connection = Connection::open(&copy).unwrap();
+        let mut rows = connection
+            .prepare("SELECT id, title, narrative, subtitle, facts FROM observations WHERE title IS NOT NULL")
+            .unwrap();
+        let mut rows = rows.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let id: i64 = row.get(0).unwrap();
+            let text = |column| {
+                let text: Option<String> = row.get(column).unwrap();
+                text.unwrap_or_default()
+            };
+            let facts: Vec<Value> = serde_json::from_str(&text(4)).unwrap_or_default();
+            let mut texts = vec![text(1), text(2), text(3)];
+            texts.extend(
+                facts
+                    .iter()
+                    .filter_map(|fact| fact.as_str().map(str::to_owned)),
+            );
+            self.known.insert(format!("claude-mem:{id}"), texts);
+        }
+    }
+
+    /// A note of Claude Code: its description is its title.
+    fn read_note(&self, path: &str) -> Option<Vec<String>> {
+        let file = self.real.as_ref()?.join("auto-memory/projects").join(path);
+        let text = String::from_utf8_lossy(&fs::read(file).unwrap()).replace("\r\n", "\n");
+        let text = text.trim_start_matches('\u{feff}');
+        let rest = text.strip_prefix("---\n").unwrap_or_default();
+        let (head, body) = rest.split_once("\n---\n").unwrap_or((rest, text));
+        let value = |key: &str| {
+            let line = head.lines().find_map(|line| line.strip_prefix(key))?;
+            let value = line.trim().trim_matches('"');
+            (!["", "|"].contains(&value)).then(|| value.to_owned())
+        };
+        let title = value("description:").or_else(|| value("name:"));
+        let first = || body.trim().lines().next().unwrap_or_default();
+        let title = title.unwrap_or_else(|| first().trim_start_matches("# ").to_owned());
+        Some(vec![title, body.trim().to_owned()])
+    }
+
+    fn profile(&self, side: &Side) -> Option<Profile> {
+        let texts = match side {
+            Side::Text { text } => text.clone(),
+            Side::Memory { memory, sha } => {
+                let texts = match memory.strip_prefix("auto:") {
+                    Some(path) => self.read_note(path)?,
+                    None => self.known.get(memory)?.clone(),
+                };
+                let digest = Sha256::digest(format!("{}\n{}", texts[0], texts[1]));
+                let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                assert!(digest.starts_with(sha), "{memory} is another text now");
+                // The long text comes last, as where a memory is read.
+                let mut texts = texts;
+                texts[1..].rotate_left(1);
+                texts
+            }
+        };
+        let texts = texts.iter().filter(|text| !text.is_empty());
+        Some(Profile::of_texts(
+            &texts.map(String::as_str).collect::<Vec<_>>(),
+        ))
+    }
+}
+
+/// How often each wanted class was given as each class.
+type Confusion = [[u32; 5]; 5];
+
+fn measure(half: &str) -> Confusion {
+    let memories = Memories::new();
+    let mut confusion = Confusion::default();
+    let place = |kind| KINDS.iter().position(|known| *known == kind).unwrap();
+    for pair in pairs().iter().filter(|pair| pair.half == half) {
+        let sides = memories
+            .profile(&pair.newer)
+            .zip(memories.profile(&pair.older));
+        let Some((newer, older)) = sides else {
+            continue;
+        };
+        let given = relate(&newer, &older).kind;
+        if given == RelationKind::Contradicts && pair.label != given {
+            println!("pair {} is no contradiction", pair.n);
+        }
+        confusion[place(pair.label)][place(given)] += 1;
+    }
+    confusion
+}
+
+fn share(part: u32, all: u32) -> f64 {
+    f64::from(part) / f64::from(all.max(1))
+}
+
+fn precision(confusion: &Confusion, kind: usize) -> f64 {
+    let given = confusion.iter().map(|wanted| wanted[kind]).sum();
+    share(confusion[kind][kind], given)
+}
+
+fn report(half: &str) -> Confusion {
+    let confusion = measure(half);
+    println!(
+        "{half}: wanted, given as {:?}",
+        KINDS.map(RelationKind::as_str)
+    );
+    for (kind, wanted) in confusion.iter().enumerate() {
+        println!(
+            "{:12} {wanted:3?} precision {:.3} recall {:.3}",
+            KINDS[kind].as_str(),
+            precision(&confusion, kind),
+            share(wanted[kind], wanted.iter().sum())
+        );
+    }
+    confusion
+}
+
+#[test]
+fn the_set_is_large_and_split_by_the_real_memory() {
+    let pairs = pairs();
+    assert!(pairs.len() >= 300, "{}", pairs.len());
+    let mut halves: BTreeMap<&str, &str> = BTreeMap::new();
+    for pair in &pairs {
+        let Side::Memory { memory, .. } = &pair.older else {
+            continue;
+        };
+        let half = halves.entry(memory).or_insert(&pair.half);
+        assert_eq!(*half, pair.half, "{memory}");
+    }
+    for kind in KINDS {
+        for half in ["development", "held_out"] {
+            let count = pairs
+                .iter()
+                .filter(|pair| pair.label == kind && pair.half == half)
+                .count();
+            assert!(count >= 10, "{half} has {count} of {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn a_contradiction_that_is_named_is_nearly_always_one() {
+    for half in ["development", "held_out"] {
+        let confusion = report(half);
+        let contradicts = precision(&confusion, 3);
+        assert!(contradicts >= MIN_PRECISION, "{half}: {contradicts:.3}");
+        // Silence would be precise too.
+        let found = share(confusion[3][3], confusion[3].iter().sum());
+        assert!(found >= 0.5, "{half}: recall {found:.3}");
+    }
+}
