@@ -91,7 +91,10 @@ impl Memories {
         fs::copy(file, &copy).unwrap();
         let connection = Connection::open(&copy).unwrap();
         let mut rows = connection
-            .prepare("SELECT id, title, narrative, subtitle, facts FROM observations WHERE title IS NOT NULL")
+            .prepare(
+                "SELECT id, title, narrative, subtitle, facts FROM observations \
+                 WHERE title IS NOT NULL",
+            )
             .unwrap();
         let mut rows = rows.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
