@@ -320,7 +320,7 @@ impl DecisionLog {
                 *known = None;
                 return Ok(Arc::default());
             }
-            _ => QuickState::read(&self.path, None),
+            metadata => metadata.ok().as_ref().and_then(QuickState::of),
         };
         if let Some(known) = known.as_ref()
             && known.state.is_some()

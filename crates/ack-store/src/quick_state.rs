@@ -48,6 +48,12 @@ impl QuickState {
         Some(Self { main, log })
     }
 
+    /// The state of a file without a log, from metadata that was read; `None` as in [`Self::read`].
+    pub fn of(metadata: &fs::Metadata) -> Option<Self> {
+        let main = FileMetadata::of(metadata)?;
+        Some(Self { main, log: None })
+    }
+
     /// Whether an equal state later proves that nothing was written in between.
     pub fn is_settled(&self, now: SystemTime) -> bool {
         let Some(bound) = now
