@@ -4,7 +4,7 @@
 //! [`Desk::take_back`]). Writing is one step per scope ([`Desk::write`]); a choice about a memory
 //! that is not what was read any more is put back instead. The terminal, the list and the page of
 //! the browser ([`web`]) are faces of it: they show the same [`card`] and the same
-//! [`Preview`](choice::Preview).
+//! [`Preview`].
 
 pub mod apply;
 pub mod card;

@@ -3,7 +3,7 @@
 //! that the server is running, and nothing else.
 //!
 //! rmcp answers the messages. This module is what a request passes before that: the
-//! [gate](crate::gate) refuses requests from other sites and those without the token, and
+//! gate refuses requests from other sites and those without the token, and
 //! connections, headers, bodies and answers have limits, so that no client can block the server.
 
 pub mod access_log;

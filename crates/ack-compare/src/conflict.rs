@@ -3,10 +3,10 @@
 //! Every statement of one is held against every statement of the other. A conflict needs two
 //! things: both statements are about the same matter (they share most of what they are about, and
 //! neither is limited to a case that the other leaves out), and one of these differs:
-//! - a number of the same kind ([`values`]);
-//! - what one says is not so, or was replaced, the other says is so ([`denial`]);
-//! - a word and its opposite ([`opposites`]);
-//! - one name in the same place of the same sentence ([`names`]).
+//! - a number of the same kind;
+//! - what one says is not so, or was replaced, the other says is so;
+//! - a word and its opposite;
+//! - one name in the same place of the same sentence.
 
 use rustc_hash::FxHashSet;
 

@@ -6,7 +6,7 @@
 //! links in it are not followed.
 //!
 //! No note has a review status of its own that counts: each waits for review until a person
-//! decides, unless the owner names the reference whose files are approved ([`reference`]).
+//! decides, unless the owner names the reference whose files are approved (`reference`).
 
 mod files;
 pub mod front_matter;
