@@ -116,25 +116,7 @@ fn analyzed(query: &str) {
         title: query.to_owned(),
         narrative: Some(query.to_owned()),
         status: Status::Approved,
-        project: None,
-        project_alias: None,
-        session: None,
-        session_id: None,
-        date: None,
-        kind: None,
-        subtitle: None,
-        facts: Vec::new(),
-        concepts: Vec::new(),
-        files: Vec::new(),
-        confidence: None,
-        reviewed_at: None,
-        reviewed_by: None,
-        superseded_by: None,
-        created_at: None,
-        updated_at: None,
-        stale_after: None,
-        unknown_status: None,
-        repaired: Vec::new(),
+        ..Memory::empty()
     };
     let mut analyzer = Analyzer::default();
     let first = analyzer.analyze(&memory, None);

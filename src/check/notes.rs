@@ -365,7 +365,7 @@ fn of_note(note: &Note) -> Memory {
         concepts: note.tags.clone(),
         files: note.files.clone(),
         narrative: Some(note.text.clone()),
-        ..empty()
+        ..Memory::empty()
     }
 }
 
@@ -385,34 +385,6 @@ fn of_line(line: &line::ImportLine) -> Memory {
         } else {
             Status::Staging
         },
-        ..empty()
-    }
-}
-
-const fn empty() -> Memory {
-    Memory {
-        id: String::new(),
-        project: None,
-        project_alias: None,
-        session: None,
-        session_id: None,
-        date: None,
-        kind: None,
-        title: String::new(),
-        subtitle: None,
-        facts: Vec::new(),
-        concepts: Vec::new(),
-        files: Vec::new(),
-        narrative: None,
-        status: Status::Staging,
-        confidence: None,
-        reviewed_at: None,
-        reviewed_by: None,
-        superseded_by: None,
-        created_at: None,
-        updated_at: None,
-        stale_after: None,
-        unknown_status: None,
-        repaired: Vec::new(),
+        ..Memory::empty()
     }
 }

@@ -347,26 +347,12 @@ fn record(document: &Value) -> Memory {
     Memory {
         id: text("id").unwrap(),
         project: text("project"),
-        project_alias: None,
-        session: None,
-        session_id: None,
-        date: None,
-        kind: None,
         title: text("title").unwrap(),
         subtitle: text("subtitle"),
         facts: list("facts"),
         concepts: list("tags"),
-        files: Vec::new(),
         narrative: text("body"),
         status: Status::Approved,
-        confidence: None,
-        reviewed_at: None,
-        reviewed_by: None,
-        superseded_by: None,
-        created_at: None,
-        updated_at: None,
-        stale_after: None,
-        unknown_status: None,
-        repaired: Vec::new(),
+        ..Memory::empty()
     }
 }

@@ -27,39 +27,11 @@ fn read(root: &Root, id: &str) -> Memory {
                     facts: facts
                         .map_or_else(Vec::new, |facts| serde_json::from_str(&facts).unwrap()),
                     narrative: row.get(2)?,
-                    ..empty()
+                    ..Memory::empty()
                 })
             },
         )
         .unwrap()
-}
-
-fn empty() -> Memory {
-    Memory {
-        id: String::new(),
-        project: None,
-        project_alias: None,
-        session: None,
-        session_id: None,
-        date: None,
-        kind: None,
-        title: String::new(),
-        subtitle: None,
-        facts: Vec::new(),
-        concepts: Vec::new(),
-        files: Vec::new(),
-        narrative: None,
-        status: ack_memory::api::memory::Status::Staging,
-        confidence: None,
-        reviewed_at: None,
-        reviewed_by: None,
-        superseded_by: None,
-        created_at: None,
-        updated_at: None,
-        stale_after: None,
-        unknown_status: None,
-        repaired: Vec::new(),
-    }
 }
 
 fn lessons() -> Vec<Value> {

@@ -182,6 +182,37 @@ pub struct Memory {
     pub repaired: Vec<&'static str>,
 }
 
+impl Memory {
+    /// A memory that says nothing and waits for review, for values that name only some fields.
+    pub const fn empty() -> Self {
+        Self {
+            id: String::new(),
+            project: None,
+            project_alias: None,
+            session: None,
+            session_id: None,
+            date: None,
+            kind: None,
+            title: String::new(),
+            subtitle: None,
+            facts: Vec::new(),
+            concepts: Vec::new(),
+            files: Vec::new(),
+            narrative: None,
+            status: Status::Staging,
+            confidence: None,
+            reviewed_at: None,
+            reviewed_by: None,
+            superseded_by: None,
+            created_at: None,
+            updated_at: None,
+            stale_after: None,
+            unknown_status: None,
+            repaired: Vec::new(),
+        }
+    }
+}
+
 /// What a store knows about the memory that a `superseded_by` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Successor<'a> {

@@ -378,7 +378,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Whether two terms stand in the same place of two statements.
+    /// Whether two terms have the same position in their statements.
     fn is_same_slot(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
         let is_before = one.before == other.before && one.before.is_some();
         let is_before_that = one.before_that == other.before_that && one.before_that.is_some();

@@ -109,33 +109,12 @@ fn resemblance(newer: &Profile, older: &Profile) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ack_api::memory::Status;
 
     pub(crate) fn memory(title: &str) -> Memory {
         Memory {
             id: title.to_owned(),
-            project: None,
-            project_alias: None,
-            session: None,
-            session_id: None,
-            date: None,
-            kind: None,
             title: title.to_owned(),
-            subtitle: None,
-            facts: Vec::new(),
-            concepts: Vec::new(),
-            files: Vec::new(),
-            narrative: None,
-            status: Status::Staging,
-            confidence: None,
-            reviewed_at: None,
-            reviewed_by: None,
-            superseded_by: None,
-            created_at: None,
-            updated_at: None,
-            stale_after: None,
-            unknown_status: None,
-            repaired: Vec::new(),
+            ..Memory::empty()
         }
     }
 

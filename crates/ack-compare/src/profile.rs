@@ -8,7 +8,7 @@ use ack_search::encoder::Encoder;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::conflict::SAME_MATTER;
-use crate::statement::Statement;
+use crate::statement::{Statement, shared_weight};
 use crate::term::{NameKind, Term, TermKind, hash};
 
 /// The most bytes of a narrative that are read.
@@ -181,18 +181,7 @@ impl Profile {
 
     /// The weight of the content that both have.
     pub(crate) fn shared(&self, other: &Self) -> f32 {
-        let (small, large) = if self.content.len() <= other.content.len() {
-            (self, other)
-        } else {
-            (other, self)
-        };
-        let shared = small
-            .content
-            .iter()
-            .filter(|(key, _)| large.content.contains_key(key));
-        let mut weights: Vec<f32> = shared.map(|(_, weight)| *weight).collect();
-        weights.sort_by(f32::total_cmp);
-        weights.into_iter().sum()
+        shared_weight(&self.content, &other.content)
     }
 
     /// How near two memories are in meaning: the cosine of their vectors, 0 without.

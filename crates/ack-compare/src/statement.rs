@@ -21,6 +21,19 @@ pub struct Statement {
     pub weight: f32,
 }
 
+/// The weight of what two contents share. It is added in order, so that it is the same each time.
+pub fn shared_weight(one: &FxHashMap<u64, f32>, other: &FxHashMap<u64, f32>) -> f32 {
+    let (small, large) = if one.len() <= other.len() {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    let shared = small.iter().filter(|(key, _)| large.contains_key(key));
+    let mut weights: Vec<f32> = shared.map(|(_, weight)| *weight).collect();
+    weights.sort_by(f32::total_cmp);
+    weights.into_iter().sum()
+}
+
 impl Statement {
     /// Reads a sentence.
     pub fn read(text: &str) -> Self {
@@ -44,18 +57,7 @@ impl Statement {
 
     /// The weight of the content that both have.
     pub fn shared(&self, other: &Self) -> f32 {
-        let (small, large) = if self.content.len() <= other.content.len() {
-            (self, other)
-        } else {
-            (other, self)
-        };
-        let shared = small
-            .content
-            .iter()
-            .filter(|(key, _)| large.content.contains_key(key));
-        let mut weights: Vec<f32> = shared.map(|(_, weight)| *weight).collect();
-        weights.sort_by(f32::total_cmp);
-        weights.into_iter().sum()
+        shared_weight(&self.content, &other.content)
     }
 
     /// The share of common content, from 0 to 1 (Dice coefficient).

@@ -426,7 +426,7 @@ impl<'a> Writer<'a> {
                 None => tags.create(PUBLISHED, version).await,
             };
             done.map_err(TableError::lance("publish the new version"))?;
-            // Nobody needs the rest of earlier versions, so a failure to remove them is not an
+            // The rest of earlier versions is not needed, so a failure to remove it is not an
             // error.
             let prune = OptimizeAction::Prune {
                 older_than: Some(chrono::Duration::hours(KEEP_HOURS)),

@@ -41,7 +41,7 @@ pub fn append<'k>(
         (analyzer_threads(), 1)
     };
     std::thread::scope(|scope| {
-        // If one side fails, the others end because nobody sends or receives any more.
+        // If one side fails, its channel closes, and that ends the others.
         let (rows_out, rows_in) = mpsc::sync_channel::<(u64, Result<StoreRows, StoreError>)>(0);
         let (made_out, made_in) = mpsc::sync_channel::<PreparedBatch>(0);
         scope.spawn(move || {
