@@ -55,7 +55,9 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
     let screen = Screen::of_output();
     let ask = |title: &str, request: QueryRequest| -> Result<(), CliError> {
         heading(title)?;
-        let answer = service.query_memories(&request)?;
+        let mut answer = service.query_memories(&request)?;
+        // A reader of the samples has no use for a cursor.
+        answer.next_cursor = None;
         let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
         let listing = Listing {
             marks: Marks::of(request.query.as_deref().unwrap_or_default()),
