@@ -16,6 +16,7 @@ use crate::scope::resolve::find;
 use crate::scope::{Registry, Scope};
 use crate::service::Error;
 use ack_lance::build::{BuildError, Options, Progress, Report, Target, build};
+use ack_lance::columns::Extent;
 use ack_search::encoder::Embedder;
 
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {
@@ -30,7 +31,11 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
                 })?,
             ]
         }
-        (None, true) => found,
+        // A bucket's table comes from there.
+        (None, true) => found
+            .into_iter()
+            .filter(|scope| scope.remote.is_none())
+            .collect(),
         (None, false) if found.len() == 1 => found,
         _ => {
             return Err(CliError::Request(Error::InvalidArgument {
@@ -98,6 +103,13 @@ fn one(
         }
         .into());
     }
+    if scope.remote.is_some() {
+        return Err(CliError::invalid(
+            "--scope",
+            &scope.name,
+            "a scope with a store of its own; the table of this one comes from its bucket",
+        ));
+    }
     let bar = ProgressBar::no_length();
     let style = ProgressStyle::with_template(
         "{msg} {bar:30} {human_pos} of {human_len} rows, {rate}, {eta} left",
@@ -115,6 +127,7 @@ fn one(
         scope: &scope.name,
         folder: scope.lance_folder(),
         store: &scope.store,
+        extent: Extent::Derived,
         resident,
     };
     let report = build(&target, options, &mut |progress| match progress {

@@ -5,6 +5,8 @@ use std::fmt;
 /// The kind of an error. Programs compare this; messages may change between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorCode {
+    /// A bucket cannot be read or published to.
+    BucketFailed,
     /// The client cancelled the request or disconnected.
     Cancelled,
     /// The server cannot listen on HTTP.
@@ -71,7 +73,8 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in alphabetical order.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
+        Self::BucketFailed,
         Self::Cancelled,
         Self::CannotServe,
         Self::DeadlineExceeded,
@@ -108,6 +111,7 @@ impl ErrorCode {
     /// The code as it appears in `code`.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::BucketFailed => "bucket_failed",
             Self::Cancelled => "cancelled",
             Self::CannotServe => "cannot_serve",
             Self::DeadlineExceeded => "deadline_exceeded",

@@ -17,6 +17,8 @@ pub mod memory;
 mod note;
 pub mod number;
 pub mod queue;
+pub mod record;
+pub mod remote;
 mod request;
 mod resource;
 mod response;

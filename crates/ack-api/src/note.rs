@@ -84,6 +84,10 @@ pub enum NoteKind {
     ChangedMeanwhile,
     /// Other scopes contain a memory with the same id; the note names them.
     SameId,
+    /// A bucket was not reached lately: what it published before was searched.
+    RemoteStale,
+    /// Nothing that a bucket published is on this machine yet.
+    RemoteCold,
 }
 
 /// The body of an error: what is wrong, what is allowed, the nearest match, a corrected example.

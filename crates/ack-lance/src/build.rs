@@ -14,13 +14,13 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Float32Type, Int64Type, UInt8Type, UInt64Type};
+use arrow::datatypes::{Float32Type, Int64Type, SchemaRef, UInt8Type, UInt64Type};
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 
 pub use self::report::{Options, Progress, Report, Target};
-use super::columns::{self, COLUMNS, Rows};
+use super::columns::{self, COLUMNS, Extent, Rows};
 use super::indexes::{compact, update_indexes};
 use super::terms::LEXICON;
 use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
@@ -98,7 +98,9 @@ pub fn build(
     let wanted = target.store.full_scan(READ_TIMEOUT, fingerprints)?;
     if options.dry_run {
         let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
-            match wait(async { contents(&open(folder).await?, encoder, None).await }) {
+            match wait(async {
+                contents(&open(folder).await?, encoder, (None, target.extent)).await
+            }) {
                 Ok(contents) => (contents.rows, None),
                 Err(error) => (Vec::new(), Some(error.to_string())),
             }
@@ -150,7 +152,7 @@ fn write(
     wanted: &[(RowKey, u64)],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, BuildError> {
-    let mut writer = Writer::open(&target.folder, encoders, rebuild)?;
+    let mut writer = Writer::open(target, encoders, rebuild)?;
     let plan = Plan::new(wanted, &writer.contents.rows);
     let mut report = Report {
         scope: target.scope.to_owned(),
@@ -316,6 +318,7 @@ impl Contents {
 struct Writer<'a> {
     table: Table,
     encoders: Encoders<'a>,
+    extent: Extent,
     /// What it contained when it was opened.
     contents: Contents,
     /// The number of the first batch to add.
@@ -329,7 +332,12 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// Opens the table. Creates it if there is none, if it was made with another encoder, or if it
     /// cannot be read.
-    fn open(folder: &Path, encoders: Encoders<'a>, rebuild: bool) -> Result<Self, TableError> {
+    fn open(
+        target: &Target<'_>,
+        encoders: Encoders<'a>,
+        rebuild: bool,
+    ) -> Result<Self, TableError> {
+        let (folder, extent) = (&target.folder, target.extent);
         let (encoder, wanted) = (encoders.encoder, encoders.model.map(Embedder::hash));
         let place = folder.join(format!("{TABLE}.lance"));
         let found = if rebuild || !place.is_dir() {
@@ -337,25 +345,30 @@ impl<'a> Writer<'a> {
         } else {
             Some(wait(async {
                 let table = open(folder).await?;
-                let contents = contents(&table, encoder, wanted).await?;
+                let contents = contents(&table, encoder, (wanted, extent)).await?;
                 Ok((table, contents))
             }))
         };
         let (table, contents, anew) = match found {
             Some(Ok((table, contents))) => (table, contents, None),
             Some(Err(error)) => (
-                create(folder, encoder, &place)?,
+                create(folder, columns::schema(encoder, extent), &place)?,
                 Contents::default(),
                 Some(error.to_string()),
             ),
             None => {
                 let anew = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
-                (create(folder, encoder, &place)?, Contents::default(), anew)
+                (
+                    create(folder, columns::schema(encoder, extent), &place)?,
+                    Contents::default(),
+                    anew,
+                )
             }
         };
         Ok(Self {
             table,
             encoders,
+            extent,
             batch: contents.next_batch(),
             contents,
             reusable: HashMap::new(),
@@ -399,7 +412,7 @@ impl<'a> Writer<'a> {
                 .await
                 .map_err(TableError::lance("count the rows"))?;
             compact(&self.table, rows).await?;
-            update_indexes(&self.table, rows, target.resident).await?;
+            update_indexes(&self.table, rows, target.resident, target.extent).await?;
             let version = self
                 .table
                 .version()
@@ -441,12 +454,12 @@ impl<'a> Writer<'a> {
 
 /// Makes an empty table. An existing one keeps its published version until the new one is
 /// published. One that cannot even be replaced is moved aside.
-fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, TableError> {
+fn create(folder: &Path, schema: SchemaRef, place: &Path) -> Result<Table, TableError> {
     let make = || {
         wait(async {
             let connection = connect(folder).await?;
             connection
-                .create_table(TABLE, RecordBatch::new_empty(columns::schema(encoder)))
+                .create_table(TABLE, RecordBatch::new_empty(schema.clone()))
                 .mode(CreateTableMode::Overwrite)
                 .execute()
                 .await
@@ -469,13 +482,14 @@ fn create(folder: &Path, encoder: &Encoder, place: &Path) -> Result<Table, Table
 async fn contents(
     table: &Table,
     encoder: &Encoder,
-    wanted: Option<&str>,
+    (wanted, extent): (Option<&str>, Extent),
 ) -> Result<Contents, TableError> {
     let schema = table
         .schema()
         .await
         .map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
+    columns::check_extent(schema.metadata(), extent)?;
     // All columns that are ever read: if one of them cannot be read, the table is rebuilt now.
     let columns: Vec<&str> = COLUMNS
         .into_iter()

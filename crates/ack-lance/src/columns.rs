@@ -8,14 +8,17 @@
 //! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1, or is null if the encoder
 //! knows no word of the text. `model` is the XXH3 of the transformer's weights if it took part in
 //! the vector.
+//!
+//! A table that stands in for its store ([`Extent::Records`]) also has `record`: all of the memory
+//! as JSON, see [`ack_api::record`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder,
-    ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder, UInt64Array,
-    UInt64Builder,
+    LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder,
+    UInt64Array, UInt64Builder,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
@@ -25,6 +28,7 @@ use arrow::datatypes::{
 use super::TableError;
 use super::terms::{self, LEXICON};
 use ack_api::memory::{Memory, Status};
+use ack_api::record::Record;
 use ack_api::source::RowKey;
 use ack_search::analyzer::AnalyzedDoc;
 use ack_search::dictionary::Dictionary;
@@ -48,6 +52,41 @@ pub const META_WEIGHTS: &str = "ack-memory.weights";
 pub const META_DIMENSION: &str = "ack-memory.dimension";
 /// Which fields of a memory are encoded, in order.
 pub const META_TEMPLATE: &str = "ack-memory.template";
+
+/// What a table holds besides what every table has; absent for [`Extent::Derived`].
+pub const META_EXTENT: &str = "ack-memory.extent";
+
+/// What a table is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// It lies beside its store.
+    #[default]
+    Derived,
+    /// It stands in for its store, so it has whole records.
+    Records {
+        /// Whether it is so large that readers search it on disk. Otherwise they read it into
+        /// memory and do without the columns that only a search on disk needs: these are empty.
+        on_disk: bool,
+    },
+}
+
+impl Extent {
+    const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Derived => None,
+            Self::Records { on_disk: false } => Some("records"),
+            Self::Records { on_disk: true } => Some("records, searched on disk"),
+        }
+    }
+
+    const fn has_records(self) -> bool {
+        matches!(self, Self::Records { .. })
+    }
+
+    const fn is_searched_on_disk(self) -> bool {
+        !matches!(self, Self::Records { on_disk: false })
+    }
+}
 
 /// The fields of a memory that are encoded, in order.
 pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
@@ -74,7 +113,7 @@ pub const COLUMNS: [&str; 17] = [
 ];
 
 /// The schema of a table for an encoder.
-pub fn schema(encoder: &Encoder) -> SchemaRef {
+pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
     let list = |name: &str| {
@@ -85,7 +124,7 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
         )
     };
     let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let fields = vec![
+    let mut fields = vec![
         Field::new("source", DataType::UInt8, false),
         Field::new("row", DataType::Int64, false),
         Field::new("fingerprint", DataType::UInt64, false),
@@ -110,7 +149,32 @@ pub fn schema(encoder: &Encoder) -> SchemaRef {
         Field::new("vector", DataType::FixedSizeList(item, dimension), true),
         text("model", true),
     ];
-    Arc::new(Schema::new_with_metadata(fields, metadata(encoder)))
+    let mut metadata = metadata(encoder);
+    if let Some(name) = extent.name() {
+        metadata.insert(META_EXTENT.to_owned(), name.to_owned());
+    }
+    if extent.has_records() {
+        let record = Field::new("record", DataType::LargeBinary, true);
+        let zstd = [("lance-encoding:compression".to_owned(), "zstd".to_owned())];
+        fields.push(record.with_metadata(zstd.into()));
+    }
+    Arc::new(Schema::new_with_metadata(fields, metadata))
+}
+
+/// Checks that a table is for what it is wanted for.
+///
+/// # Errors
+/// [`TableError::Mismatch`].
+pub fn check_extent(found: &HashMap<String, String>, wanted: Extent) -> Result<(), TableError> {
+    let found = found.get(META_EXTENT).map(String::as_str);
+    if found == wanted.name() {
+        return Ok(());
+    }
+    let told = |name: Option<&str>| format!("extent {}", name.unwrap_or("derived"));
+    Err(TableError::Mismatch {
+        found: ack_api::text::line(&told(found), 60),
+        needed: told(wanted.name()),
+    })
 }
 
 /// A column that LanceDB does not compress: compression would slow every reader down and save next
@@ -174,9 +238,12 @@ pub struct Written<'a> {
 /// If arrow refuses the columns.
 pub fn batch(
     schema: &SchemaRef,
+    extent: Extent,
     number: u64,
     rows: &[Written<'_>],
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let mut records = LargeBinaryBuilder::new();
+    records.append_null();
     let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
     let (mut fingerprint, mut content, mut length) = (
         UInt64Builder::new(),
@@ -196,6 +263,7 @@ pub fn batch(
     };
     let mut components: Vec<f32> = Vec::with_capacity((rows.len() + 1) * dimension);
     let mut known: Vec<bool> = Vec::with_capacity(rows.len() + 1);
+    let on_disk = extent.is_searched_on_disk();
     let spelled = terms::spell(u32::try_from(number).unwrap_or(u32::MAX), rows);
 
     source.append_value(LEXICON);
@@ -217,6 +285,9 @@ pub fn batch(
 
     for ((written, spelled), words) in rows.iter().zip(&spelled.rows).zip(&spelled.words) {
         let memory = written.memory;
+        if extent.has_records() {
+            records.append_value(Record::from(memory).to_json());
+        }
         source.append_value(written.key.source);
         row.append_value(written.key.rowid);
         fingerprint.append_value(written.fingerprint);
@@ -232,8 +303,8 @@ pub fn batch(
             memory.session_id.as_deref(),
             memory.kind.as_deref(),
             memory.superseded_by.as_deref(),
-            Some(whole.as_str()),
-            Some(words.as_str()),
+            Some(if on_disk { &whole } else { "" }),
+            Some(if on_disk { words } else { "" }),
         ];
         texts
             .iter_mut()
@@ -253,7 +324,7 @@ pub fn batch(
             .doc
             .vector
             .as_deref()
-            .filter(|vector| vector.len() == dimension);
+            .filter(|vector| on_disk && vector.len() == dimension);
         known.push(vector.is_some());
         match vector {
             Some(vector) => components.extend_from_slice(vector),
@@ -280,34 +351,35 @@ pub fn batch(
         Arc::new(Float32Array::from(components)),
         Some(NullBuffer::from(known)),
     )?;
-    RecordBatch::try_new(
-        Arc::clone(schema),
-        vec![
-            Arc::new(source.finish()),
-            Arc::new(row.finish()),
-            Arc::new(fingerprint.finish()),
-            Arc::new(content.finish()),
-            id,
-            status,
-            project,
-            alias,
-            session,
-            session_id,
-            kind,
-            Arc::new(tags.finish()),
-            Arc::new(files.finish()),
-            Arc::new(created.finish()),
-            Arc::new(updated.finish()),
-            superseded,
-            Arc::new(length.finish()),
-            text,
-            words,
-            Arc::new(UInt64Array::from_value(number, count)),
-            Arc::new(detail.finish()),
-            Arc::new(vector),
-            Arc::new(model.finish()),
-        ],
-    )
+    let mut values: Vec<ArrayRef> = vec![
+        Arc::new(source.finish()),
+        Arc::new(row.finish()),
+        Arc::new(fingerprint.finish()),
+        Arc::new(content.finish()),
+        id,
+        status,
+        project,
+        alias,
+        session,
+        session_id,
+        kind,
+        Arc::new(tags.finish()),
+        Arc::new(files.finish()),
+        Arc::new(created.finish()),
+        Arc::new(updated.finish()),
+        superseded,
+        Arc::new(length.finish()),
+        text,
+        words,
+        Arc::new(UInt64Array::from_value(number, count)),
+        Arc::new(detail.finish()),
+        Arc::new(vector),
+        Arc::new(model.finish()),
+    ];
+    if extent.has_records() {
+        values.push(Arc::new(records.finish()));
+    }
+    RecordBatch::try_new(Arc::clone(schema), values)
 }
 
 /// The text of a memory, for people who read the table with other tools.

@@ -10,6 +10,7 @@ use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
 use super::build::FRAGMENT;
+use super::columns::Extent;
 
 /// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
 /// soon will be. Nobody would read them while all of the table is in memory, and making them takes
@@ -18,6 +19,9 @@ const INDEXES_FROM: usize = 10_000;
 /// From this size on, the vectors get an index, and so do the other columns that a search on disk
 /// needs.
 const VECTOR_FROM: usize = 100_000;
+
+/// As many rows may be missing in the indexes of a table that readers fetch, or a tenth of all.
+const UNINDEXED: usize = 5_000;
 
 /// Most threads that index words: each of them makes a part that every search has to look into.
 const WORKERS: usize = 2;
@@ -45,16 +49,25 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
     Ok(())
 }
 
+/// Whether a table of this size is searched on disk, or soon will be, where readers keep tables of
+/// up to `resident` rows in memory. A scope that grows has its indexes before it needs them.
+pub fn is_for_disk(rows: usize, resident: usize) -> bool {
+    rows >= (resident - resident / 4).max(INDEXES_FROM)
+}
+
 /// Makes the indexes that a table of this size lacks, and updates the others. Readers keep tables
 /// of up to `resident` rows in memory.
-pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Result<(), TableError> {
+pub async fn update_indexes(
+    table: &Table,
+    rows: usize,
+    resident: usize,
+    extent: Extent,
+) -> Result<(), TableError> {
     let there = table
         .list_indices()
         .await
         .map_err(TableError::lance("list the indexes"))?;
-    // A scope that grows has them before it needs them.
-    let soon = resident - resident / 4;
-    if there.is_empty() && rows < soon.max(INDEXES_FROM) {
+    if there.is_empty() && !is_for_disk(rows, resident) {
         return Ok(());
     }
     let has = |column: &str| {
@@ -102,7 +115,7 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
     };
     // The index on words takes one processor and about as long as the others together.
     futures::try_join!(make(table, words), make(table, wanted))?;
-    if !there.is_empty() {
+    if !there.is_empty() && (extent == Extent::Derived || is_behind(table, rows).await?) {
         let updated = table
             .optimize(OptimizeAction::Index(
                 lancedb::table::OptimizeOptions::default(),
@@ -111,6 +124,20 @@ pub async fn update_indexes(table: &Table, rows: usize, resident: usize) -> Resu
         updated.map_err(TableError::lance("update the indexes"))?;
     }
     Ok(())
+}
+
+/// Whether so many rows are not in the indexes that every reader has to fetch new ones. Until then
+/// readers look through these rows.
+async fn is_behind(table: &Table, rows: usize) -> Result<bool, TableError> {
+    let failed = TableError::lance("look at the indexes");
+    for index in table.list_indices().await.map_err(&failed)? {
+        let statistics = table.index_stats(&index.name).await.map_err(&failed)?;
+        let left = statistics.map_or(0, |statistics| statistics.num_unindexed_rows);
+        if left > UNINDEXED.max(rows / 10) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Makes indexes, one after another.

@@ -20,8 +20,9 @@ pub use lancedb;
 pub mod build;
 pub mod columns;
 mod direct;
-mod indexes;
+pub mod indexes;
 pub mod load;
+pub mod records;
 pub mod search;
 pub mod terms;
 

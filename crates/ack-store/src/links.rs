@@ -10,6 +10,7 @@ use ack_api::LinkEntry;
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
+use rusqlite::Row;
 
 /// The kind of a link between two memories that cannot both be right.
 const CONTRADICTS: &str = "contradicts";
@@ -60,13 +61,18 @@ pub struct Contradiction {
 }
 
 /// A link as it is stored.
-#[derive(Debug)]
-struct Link {
-    from: String,
-    to: String,
-    kind: String,
-    source: Option<String>,
-    confidence: Option<f64>,
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// The memory that it begins at.
+    pub from: String,
+    /// The memory that it leads to.
+    pub to: String,
+    /// Its kind.
+    pub kind: String,
+    /// Who made it.
+    pub source: Option<String>,
+    /// Its confidence, 0 to 1.
+    pub confidence: Option<f64>,
 }
 
 impl Link {
@@ -198,6 +204,47 @@ impl Snapshot<'_> {
         Ok(is_later && StatusFilter::Approved.allows(one.status))
     }
 
+    /// Every link that is stored, whatever the statuses of its memories.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn all_links(&self) -> Result<Vec<Link>, StoreError> {
+        let Some(source) = &self.layout.links else {
+            return Ok(Vec::new());
+        };
+        let [from, to, kind, by, confidence] = &source.columns;
+        let sql = format!(
+            "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {}",
+            source.table
+        );
+        let mut statement = self.fail(self.connection.prepare(&sql))?;
+        let mut rows = self.fail(statement.query([]))?;
+        let mut links = Vec::new();
+        while let Some(row) = self.fail(rows.next())? {
+            links.extend(self.link(row)?);
+        }
+        Ok(links)
+    }
+
+    /// Decodes a link; `None` if one of its ends is missing.
+    fn link(&self, row: &Row<'_>) -> Result<Option<Link>, StoreError> {
+        let text = |position| -> Result<Option<String>, StoreError> {
+            Ok(values::string(self.fail(row.get_ref(position))?)
+                .0
+                .map(|value| text::line(&value, 200)))
+        };
+        let (Some(from), Some(to)) = (text(0)?, text(1)?) else {
+            return Ok(None);
+        };
+        Ok(Some(Link {
+            from,
+            to,
+            kind: text(2)?.unwrap_or_else(|| "related".to_owned()),
+            source: text(3)?,
+            confidence: values::fraction(self.fail(row.get_ref(4))?),
+        }))
+    }
+
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
     ///
     /// # Errors
@@ -301,20 +348,7 @@ impl Snapshot<'_> {
             let wanted = serde_json::to_string(kinds).unwrap_or_default();
             let mut rows = self.fail(statement.query([id, wanted.as_str()]))?;
             while let Some(row) = self.fail(rows.next())? {
-                let text = |position| -> Result<Option<String>, StoreError> {
-                    Ok(values::string(self.fail(row.get_ref(position))?)
-                        .0
-                        .map(|value| text::line(&value, 200)))
-                };
-                if let (Some(from), Some(to)) = (text(0)?, text(1)?) {
-                    links.push(Link {
-                        from,
-                        to,
-                        kind: text(2)?.unwrap_or_else(|| "related".to_owned()),
-                        source: text(3)?,
-                        confidence: values::fraction(self.fail(row.get_ref(4))?),
-                    });
-                }
+                links.extend(self.link(row)?);
             }
         }
         let all = links.len() <= MAX_LINKS_PER_MEMORY;

@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::{BuildError, Encoders, ReusableVectors, Writer};
 use crate::TableError;
-use crate::columns::{self, Written};
+use crate::columns::{self, Extent, Written};
 use ack_api::memory::{Memory, Status};
 use ack_api::source::StoredMemory;
 use ack_search::analyzer::{AnalyzerPool, PooledDoc};
@@ -13,6 +13,7 @@ use ack_search::encoder::EmbedError;
 /// Makes batches, independently of each other.
 pub struct Preparer<'a> {
     encoders: Encoders<'a>,
+    extent: Extent,
     reusable: &'a ReusableVectors,
     analyzers: AnalyzerPool,
 }
@@ -22,6 +23,7 @@ impl<'a> Preparer<'a> {
     pub fn new(writer: &'a Writer<'_>, threads: usize) -> Self {
         Self {
             encoders: writer.encoders,
+            extent: writer.extent,
             reusable: &writer.reusable,
             analyzers: AnalyzerPool::with_threads(threads, Some(writer.encoders.encoder)),
         }
@@ -57,8 +59,8 @@ impl<'a> Preparer<'a> {
                 lexicon: self.analyzers.lexicon(analyzed.analyzer),
             })
             .collect();
-        let schema = columns::schema(self.encoders.encoder);
-        let batch = columns::batch(&schema, number, &written)
+        let schema = columns::schema(self.encoders.encoder, self.extent);
+        let batch = columns::batch(&schema, self.extent, number, &written)
             .map_err(|error| TableError::lance("make a batch")(error.into()))?;
         Ok(Some(batch))
     }

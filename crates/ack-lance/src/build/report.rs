@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::columns::Extent;
 use ack_search::encoder::Embedder;
 use ack_store::Store;
 use serde::Serialize;
@@ -14,6 +15,8 @@ pub struct Target<'a> {
     pub folder: PathBuf,
     /// The store it is derived from.
     pub store: &'a Store,
+    /// What the table is for.
+    pub extent: Extent,
     /// If the table has more rows than this, it is searched on disk and gets indexes.
     pub resident: usize,
 }

@@ -1,0 +1,114 @@
+//! A memory as one JSON object that has all of it: what a published version holds for each memory.
+//!
+//! The keys are those of an import line. What is absent is absent in the memory. Keys that are not
+//! known are passed over, so that an older program reads what a newer one published.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::memory::{Memory, Status};
+
+/// All of a memory but the marks that reading leaves on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Public id.
+    pub id: String,
+    /// The project it was learned in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Name of the session it was learned in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The writing program's id of that session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Calendar day of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The type of memory.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The learning in one line.
+    pub title: String,
+    /// One line of context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subtitle: Option<String>,
+    /// Short statements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
+    /// Tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub concepts: Vec<String>,
+    /// Paths of files it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The long text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub narrative: Option<String>,
+    /// `approved` or `promoted`.
+    pub status: Status,
+    /// The writer's confidence, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// When it was reviewed, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_at: Option<String>,
+    /// Who reviewed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_by: Option<String>,
+    /// The id of the memory that replaces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    /// When it was written, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// When it was last changed, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+    /// The day after which its author expects it to be out of date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_after: Option<String>,
+}
+
+impl From<&Memory> for Record {
+    fn from(memory: &Memory) -> Self {
+        let shown = |instant: Option<Timestamp>| instant.map(|instant| instant.to_string());
+        Self {
+            id: memory.id.clone(),
+            project: memory.project.clone(),
+            session: memory.session.clone(),
+            session_id: memory.session_id.clone(),
+            date: memory.date.clone(),
+            kind: memory.kind.clone(),
+            title: memory.title.clone(),
+            subtitle: memory.subtitle.clone(),
+            facts: memory.facts.clone(),
+            concepts: memory.concepts.clone(),
+            files: memory.files.clone(),
+            narrative: memory.narrative.clone(),
+            status: memory.status,
+            confidence: memory.confidence,
+            reviewed_at: shown(memory.reviewed_at),
+            reviewed_by: memory.reviewed_by.clone(),
+            superseded_by: memory.superseded_by.clone(),
+            created_at: shown(memory.created_at),
+            updated_at: shown(memory.updated_at),
+            stale_after: memory.stale_after.map(|day| day.to_string()),
+        }
+    }
+}
+
+impl Record {
+    /// As one line of JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads one; `None` if it is none, or if its memory may not be served.
+    pub fn parse(json: &str) -> Option<Self> {
+        let record: Self = serde_json::from_str(json).ok()?;
+        let is_whole = !record.id.trim().is_empty() && !record.title.trim().is_empty();
+        let is_served = matches!(record.status, Status::Approved | Status::Promoted);
+        (is_whole && is_served).then_some(record)
+    }
+}

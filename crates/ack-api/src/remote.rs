@@ -1,0 +1,219 @@
+//! `[remote]` of a manifest: how a bucket is reached, and how long what was fetched counts.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const DEFAULT_MAX_AGE: Duration = Duration::from_mins(1);
+const DEFAULT_OFFLINE: Duration = Duration::from_hours(7 * 24);
+const DEFAULT_CACHE: u64 = 2 << 30;
+const DEFAULT_REGION: &str = "us-east-1";
+
+/// The keys of `[remote]`. All are optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RemoteSettings {
+    /// The server, for other servers than the cloud's own, for instance `https://minio.example.com`. `http://` is allowed
+    /// for this machine only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The region of the bucket (default `us-east-1`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Where the credentials come from.
+    pub credentials: Credentials,
+    /// With `credentials = "command"`: the program and its arguments. It prints JSON as AWS's `credential_process` does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// How old the knowledge of what is published may be, for instance `60s` (the default), `5m` or `1h`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_age: Option<String>,
+    /// How long the last version is served where the bucket cannot be reached, for instance `7d` (the default).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offline: Option<String>,
+    /// How much a version may take on this machine, for instance `2GiB` (the default).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` of [remote] is {problem}")]
+pub struct SettingProblem {
+    /// Its name.
+    pub key: &'static str,
+    /// What is wrong, and what is allowed.
+    pub problem: String,
+}
+
+/// Where credentials come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Credentials {
+    /// The environment (default).
+    #[default]
+    Env,
+    /// The machine that this runs on, or the environment.
+    Instance,
+    /// None: everybody may read the bucket.
+    Anonymous,
+    /// A command.
+    Command,
+}
+
+impl RemoteSettings {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// [`SettingProblem`] for the first that cannot be used.
+    pub fn check(&self) -> Result<(), SettingProblem> {
+        self.max_age()?;
+        self.offline()?;
+        self.cache()?;
+        if let Some(endpoint) = &self.endpoint {
+            check_endpoint(endpoint)?;
+        }
+        if (self.credentials == Credentials::Command) == self.command.is_empty() {
+            return Err(SettingProblem {
+                key: "command",
+                problem: "needed for `credentials = \"command\"`, and for nothing else".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The region.
+    pub fn region(&self) -> &str {
+        self.region.as_deref().unwrap_or(DEFAULT_REGION)
+    }
+
+    /// How old the knowledge of what is published may be.
+    ///
+    /// # Errors
+    /// [`SettingProblem`].
+    pub fn max_age(&self) -> Result<Duration, SettingProblem> {
+        duration("max_age", self.max_age.as_deref(), DEFAULT_MAX_AGE)
+    }
+
+    /// How long the last version is served offline.
+    ///
+    /// # Errors
+    /// [`SettingProblem`].
+    pub fn offline(&self) -> Result<Duration, SettingProblem> {
+        duration("offline", self.offline.as_deref(), DEFAULT_OFFLINE)
+    }
+
+    /// How many bytes a version may take.
+    ///
+    /// # Errors
+    /// [`SettingProblem`].
+    pub fn cache(&self) -> Result<u64, SettingProblem> {
+        let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
+        let Some(value) = self.cache.as_deref() else {
+            return Ok(DEFAULT_CACHE);
+        };
+        let parsed = units.iter().find_map(|(unit, shift)| {
+            let number: u64 = value.trim().strip_suffix(unit)?.trim().parse().ok()?;
+            number.checked_mul(1 << shift)
+        });
+        parsed.ok_or_else(|| SettingProblem {
+            key: "cache",
+            problem: wrong(
+                value,
+                "a number and KiB, MiB, GiB or TiB, for instance `2GiB`",
+            ),
+        })
+    }
+}
+
+/// A time such as `90s`, `5m`, `12h` or `30d`.
+///
+/// # Errors
+/// [`SettingProblem`] with this key.
+pub fn duration(
+    key: &'static str,
+    value: Option<&str>,
+    default: Duration,
+) -> Result<Duration, SettingProblem> {
+    let Some(value) = value else {
+        return Ok(default);
+    };
+    let units = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)];
+    let parsed = units.iter().find_map(|(unit, seconds)| {
+        let number: u64 = value.trim().strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(*seconds).map(Duration::from_secs)
+    });
+    parsed.ok_or_else(|| SettingProblem {
+        key,
+        problem: wrong(value, "a whole number and s, m, h or d, for instance `60s`"),
+    })
+}
+
+fn wrong(value: &str, allowed: &str) -> String {
+    format!("`{}`; allowed is {allowed}", crate::text::line(value, 60))
+}
+
+fn check_endpoint(endpoint: &str) -> Result<(), SettingProblem> {
+    let refused = |problem: &str| SettingProblem {
+        key: "endpoint",
+        problem: wrong(endpoint, problem),
+    };
+    let (scheme, rest) = endpoint
+        .split_once("://")
+        .ok_or_else(|| refused("an address with https://"))?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(inside) => inside.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    if host.is_empty() || authority.contains('@') {
+        return Err(refused("an address with https://"));
+    }
+    let address: Option<IpAddr> = host.parse().ok();
+    let is_here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+    match scheme {
+        "https" => Ok(()),
+        "http" if is_here => Ok(()),
+        _ => Err(refused(
+            "https://; http:// would send memories and credentials where others can read them",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(max_age: &str, cache: &str, endpoint: &str) -> RemoteSettings {
+        RemoteSettings {
+            max_age: Some(max_age.to_owned()),
+            cache: Some(cache.to_owned()),
+            endpoint: Some(endpoint.to_owned()),
+            ..RemoteSettings::default()
+        }
+    }
+
+    #[test]
+    fn values_have_units() {
+        let settings = with("5m", "512MiB", "https://minio.example.com");
+        settings.check().unwrap();
+        assert_eq!(settings.max_age().unwrap(), Duration::from_mins(5));
+        assert_eq!(settings.cache().unwrap(), 512 << 20);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        for (settings, key) in [
+            (with("5", "1GiB", "https://a.example"), "max_age"),
+            (with("5m", "1GB", "https://a.example"), "cache"),
+            (with("5m", "1GiB", "http://a.example"), "endpoint"),
+            (with("5m", "1GiB", "a.example"), "endpoint"),
+        ] {
+            let error = settings.check().unwrap_err().to_string();
+            assert!(error.contains(key), "{error}");
+        }
+        with("5m", "1GiB", "http://127.0.0.1:9000").check().unwrap();
+    }
+}
