@@ -1,0 +1,128 @@
+//! Addresses of published memories: a bucket and a prefix in it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+
+use crate::BucketError;
+
+/// Who keeps a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Amazon S3, or a server that speaks its protocol.
+    S3,
+    /// Google Cloud Storage.
+    Gcs,
+    /// Azure Blob Storage.
+    Azure,
+}
+
+impl Kind {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::S3, "s3"), (Self::Gcs, "gs"), (Self::Azure, "az")];
+
+    fn scheme(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
+        found.map_or("s3", |(_, scheme)| scheme)
+    }
+}
+
+/// Where memories are published: `s3://bucket/prefix`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// Who keeps the bucket.
+    pub kind: Kind,
+    /// The bucket; with Azure, the container.
+    pub bucket: String,
+    /// What the names of all objects begin with; without a slash at its ends, and not empty.
+    pub prefix: String,
+}
+
+impl Address {
+    /// Whether a value is meant to be an address of any kind, and not a path.
+    pub fn is_one(value: &str) -> bool {
+        value.contains("://")
+    }
+
+    /// The name of an object.
+    pub fn key(&self, name: &str) -> String {
+        format!("{}/{name}", self.prefix)
+    }
+
+    /// A name for the folder of what was fetched from here.
+    pub fn folder_name(&self) -> String {
+        let digest = Sha256::digest(self.to_string().as_bytes());
+        digest
+            .iter()
+            .take(6)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{}://{}/{}",
+            self.kind.scheme(),
+            self.bucket,
+            self.prefix
+        )
+    }
+}
+
+impl FromStr for Address {
+    type Err = BucketError;
+
+    fn from_str(value: &str) -> Result<Self, BucketError> {
+        let refused = || BucketError::Address {
+            value: ack_api::text::line(value, 200),
+        };
+        let (scheme, rest) = value.trim().split_once("://").ok_or_else(refused)?;
+        let known = Kind::ALL.iter().find(|(_, known)| *known == scheme);
+        let (kind, _) = known.ok_or_else(refused)?;
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let prefix = prefix.trim_matches('/');
+        let is_plain = |text: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+            !text.is_empty() && text.chars().all(plain)
+        };
+        let is_path = prefix
+            .split('/')
+            .all(|part| !matches!(part, "" | "." | ".."));
+        if !is_plain(bucket) || !is_plain(prefix) || !is_path {
+            return Err(refused());
+        }
+        Ok(Self {
+            kind: *kind,
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_bucket_and_a_prefix() {
+        let address: Address = "s3://acme-memory/platform/".parse().unwrap();
+        assert_eq!(address.to_string(), "s3://acme-memory/platform");
+        assert_eq!(address.key("HEAD.json"), "platform/HEAD.json");
+        for wrong in [
+            "s3://acme",
+            "s3:///x",
+            "http://acme/x",
+            "s3://acme/a/../b",
+            "s3://acme/a//b",
+            "s3://acme/a b",
+            "acme/x",
+            "s3://acme/x?y",
+        ] {
+            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+        }
+    }
+}

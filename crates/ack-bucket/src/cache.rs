@@ -1,0 +1,329 @@
+//! What was fetched from a bucket, in a folder that all processes of a user share.
+//!
+//! ```text
+//! state.json            what is known of the bucket, and when it was asked last
+//! current               a link to the version that is served
+//! versions/12-9f3a1c22  a version: version.json, memory.db, lance/, links.jsonl
+//! files/<sha256>        files that were fetched; those of versions are hard links to them
+//! work-…                a version that a publisher is making
+//! .lock                 held by the process that fetches or publishes
+//! ```
+//!
+//! A version is complete before it gets its name, and never changes afterwards. Files have names
+//! that Lance never uses twice, so nothing has to be invalidated. Everything here can be removed at
+//! any time: it is fetched again.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::BucketError;
+use crate::address::Address;
+use crate::format::{self, Head, LINKS, Version};
+
+/// What a version that is no longer current may still be read by.
+const GRACE: Duration = Duration::from_mins(10);
+/// The largest state file that is read.
+const MAX_STATE: u64 = 1 << 20;
+const VERSION_FILE: &str = "version.json";
+
+/// The folder of one bucket.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+/// What is known of a bucket.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// The bucket, for people who look into the folder.
+    pub address: String,
+    /// What it said last.
+    pub head: Option<Head>,
+    /// The entity tag of that.
+    pub tag: Option<String>,
+    /// When it was asked last and answered, in milliseconds since 1970.
+    pub asked_at: i64,
+    /// When it was asked last and did not answer.
+    pub failed_at: i64,
+    /// How often in a row that happened.
+    pub failures: u32,
+    /// What went wrong.
+    pub problem: Option<String>,
+}
+
+impl Cache {
+    /// The folder of a bucket, in the folder of a scope. Nothing is made yet.
+    pub fn new(scope: &Path, address: &Address) -> Self {
+        Self {
+            folder: scope.join("remote").join(address.folder_name()),
+        }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The link to the version that is served.
+    pub fn current(&self) -> PathBuf {
+        self.folder.join("current")
+    }
+
+    /// The folder of the version that is served.
+    pub fn installed(&self) -> Option<PathBuf> {
+        let target = fs::read_link(self.current()).ok()?;
+        let folder = self.folder.join(target);
+        folder.join(VERSION_FILE).is_file().then_some(folder)
+    }
+
+    /// The version that is served.
+    pub fn version(&self) -> Option<Version> {
+        read_version(&self.installed()?)
+    }
+
+    /// What is known of the bucket; nothing where that cannot be read.
+    pub fn state(&self) -> State {
+        let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE);
+        text.ok()
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default()
+    }
+
+    /// Notes what is known of the bucket.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn note(&self, state: &State) -> Result<(), BucketError> {
+        let path = self.folder.join("state.json");
+        let text = serde_json::to_vec_pretty(state).unwrap_or_default();
+        replace(&path, &text)
+    }
+
+    /// Makes the folder and takes its lock, which ends with the process. `None` if another process
+    /// has it.
+    ///
+    /// # Errors
+    /// The folder cannot be made, or the lock not be asked for.
+    pub fn lock(&self) -> Result<Option<File>, BucketError> {
+        make_folder(&self.folder)?;
+        let path = self.folder.join(".lock");
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(BucketError::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(BucketError::io("lock", &path)(source)),
+        }
+    }
+
+    /// Where a file with this digest is kept.
+    pub fn file(&self, sha256: &str) -> PathBuf {
+        self.folder.join("files").join(sha256)
+    }
+
+    /// An empty folder to make a version in. The lock must be held.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn work_folder(&self) -> Result<tempfile::TempDir, BucketError> {
+        make_folder(&self.folder)?;
+        let made = tempfile::Builder::new()
+            .prefix("work-")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .tempdir_in(&self.folder);
+        made.map_err(BucketError::io("make a folder in", &self.folder))
+    }
+
+    /// Makes a folder the version that is served. The lock must be held.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn install(
+        &self,
+        made: tempfile::TempDir,
+        name: &str,
+        version: &Version,
+    ) -> Result<PathBuf, BucketError> {
+        let text = serde_json::to_vec(version).unwrap_or_default();
+        replace(&made.path().join(VERSION_FILE), &text)?;
+        let versions = self.folder.join("versions");
+        make_folder(&versions)?;
+        let place = versions.join(name);
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(BucketError::io("remove", &place))?;
+        }
+        fs::rename(made.path(), &place).map_err(BucketError::io("rename", &place))?;
+        // The folder has another name now.
+        let _ = made.keep();
+        self.serve(name)?;
+        Ok(place)
+    }
+
+    /// Makes a version that is there the one that is served.
+    ///
+    /// # Errors
+    /// The link cannot be replaced.
+    pub fn serve(&self, name: &str) -> Result<(), BucketError> {
+        let link = self.folder.join(format!(".current-{}", std::process::id()));
+        let _ = fs::remove_file(&link);
+        let target = Path::new("versions").join(name);
+        std::os::unix::fs::symlink(&target, &link).map_err(BucketError::io("make", &link))?;
+        fs::rename(&link, self.current()).map_err(BucketError::io("replace", &self.current()))
+    }
+
+    /// Forgets the version that is served, because it is damaged.
+    pub fn forget_current(&self) {
+        if let Some(folder) = self.installed() {
+            let _ = fs::remove_file(self.current());
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+
+    /// A version that was fetched before and is still there.
+    pub fn kept(&self, name: &str) -> Option<PathBuf> {
+        let folder = self.folder.join("versions").join(name);
+        read_version(&folder).map(|_| folder)
+    }
+
+    /// Removes what nothing needs any more: versions that were replaced some time ago, files of no
+    /// version, and what a process that was killed left. The lock must be held.
+    pub fn clean(&self) {
+        let current = self.installed();
+        let old = |path: &Path| {
+            let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|modified| age(modified) > GRACE)
+        };
+        for entry in entries(&self.folder.join("versions")) {
+            if Some(&entry) != current.as_ref() && old(&entry) {
+                let _ = fs::remove_dir_all(entry);
+            }
+        }
+        for entry in entries(&self.folder) {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with("work-") && old(&entry) {
+                let _ = fs::remove_dir_all(entry);
+            }
+        }
+        for entry in entries(&self.folder.join("files")) {
+            let links = fs::metadata(&entry)
+                .map(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
+            if links.is_ok_and(|links| links < 2) && old(&entry) {
+                let _ = fs::remove_file(entry);
+            }
+        }
+    }
+}
+
+/// The number of a version and a random part: no two publishers give the same name.
+pub fn version_name(version: u64, log: &str) -> String {
+    let name = Path::new(log)
+        .file_stem()
+        .map(|stem| stem.to_string_lossy());
+    let safe = name.filter(|name| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        !name.is_empty() && name.len() < 80 && name.chars().all(plain)
+    });
+    safe.map_or_else(|| version.to_string(), std::borrow::Cow::into_owned)
+}
+
+fn read_version(folder: &Path) -> Option<Version> {
+    let text = ack_sys::files::read_text(&folder.join(VERSION_FILE), 64 << 20).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Whether the files of a version are there, as long as they should be; with `thorough`, what is in
+/// them is compared too.
+pub fn is_intact(folder: &Path, thorough: bool) -> bool {
+    let Some(version) = read_version(folder) else {
+        return false;
+    };
+    let fits = |file: &format::FileEntry| {
+        let path = place(folder, &file.path);
+        let is_long = fs::metadata(&path).is_ok_and(|metadata| metadata.len() == file.bytes);
+        is_long && (!thorough || digest(&path).is_ok_and(|digest| digest == file.sha256))
+    };
+    folder.join("memory.db").is_file() && version.files.iter().all(fits)
+}
+
+/// Where a file of a version lies in its folder.
+pub fn place(folder: &Path, path: &str) -> PathBuf {
+    if path == LINKS {
+        folder.join(path)
+    } else {
+        folder.join("lance").join(path)
+    }
+}
+
+/// The SHA-256 of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn digest(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut block = vec![0; 1 << 18];
+    loop {
+        let read = file.read(&mut block)?;
+        if read == 0 {
+            return Ok(format::hex(&hasher.finalize()));
+        }
+        hasher.update(block.get(..read).unwrap_or_default());
+    }
+}
+
+/// Makes a folder, and those above it that are not there, for its owner alone.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), BucketError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(folder)
+        .map_err(BucketError::io("make", folder))
+}
+
+/// A hard link, or a copy where the file system has none.
+pub(crate) fn link(from: &Path, to: &Path) -> Result<(), BucketError> {
+    if let Some(folder) = to.parent() {
+        make_folder(folder)?;
+    }
+    if fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(BucketError::io("copy", from))
+}
+
+/// Replaces a file at once.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), BucketError> {
+    let failed = BucketError::io("write", path);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempfile_in(folder)
+        .map_err(&failed)?;
+    file.write_all(bytes).map_err(&failed)?;
+    file.persist(path)
+        .map_err(|error| failed(error.error))
+        .map(drop)
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn age(moment: SystemTime) -> Duration {
+    moment.elapsed().unwrap_or_default()
+}

@@ -1,0 +1,275 @@
+//! What can go wrong with a bucket.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ack_api::remote::SettingProblem;
+use ack_api::{Diagnostic, ErrorCode, text};
+use ack_lance::TableError;
+use ack_lance::build::BuildError;
+use ack_store::StoreError;
+
+/// Why a bucket cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum BucketError {
+    /// The address is not that of a bucket.
+    #[error("`{value}` is not the address of a bucket")]
+    Address {
+        /// What was given.
+        value: String,
+    },
+    /// A setting of `[remote]` has a value that cannot be used.
+    #[error(transparent)]
+    Setting(#[from] SettingProblem),
+    /// There are no credentials.
+    #[error("there are no credentials for {address}: {problem}")]
+    Credentials {
+        /// The bucket.
+        address: String,
+        /// What was looked for.
+        problem: String,
+    },
+    /// The server refuses.
+    #[error("{address} refuses to {action}: {reason}")]
+    Refused {
+        /// The bucket.
+        address: String,
+        /// What was tried.
+        action: String,
+        /// What the server said.
+        reason: String,
+    },
+    /// The server cannot be reached, or failed.
+    #[error("cannot {action} in {address}: {reason}")]
+    Unreachable {
+        /// The bucket.
+        address: String,
+        /// What was tried.
+        action: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The server took too long.
+    #[error("{address} did not answer within {} s", .waited.as_secs_f32())]
+    Timeout {
+        /// The bucket.
+        address: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// An object is not there.
+    #[error("{address} has no `{key}`")]
+    Missing {
+        /// The bucket.
+        address: String,
+        /// The object.
+        key: String,
+    },
+    /// Nothing was published yet.
+    #[error("nothing is published in {address}")]
+    Unpublished {
+        /// The bucket.
+        address: String,
+    },
+    /// What is there does not fit together.
+    #[error("what is published in {address} is damaged: {problem}")]
+    Damaged {
+        /// The bucket.
+        address: String,
+        /// What does not fit.
+        problem: String,
+    },
+    /// A newer program published it.
+    #[error("{address} was published in format {found}; this program reads up to {known}")]
+    Newer {
+        /// The bucket.
+        address: String,
+        /// Its format.
+        found: u32,
+        /// The newest one that is known.
+        known: u32,
+    },
+    /// The published version is larger than what may be kept.
+    #[error("version {version} takes {needed} MiB, and `cache` of [remote] allows {allowed}")]
+    TooLarge {
+        /// The version.
+        version: u64,
+        /// How much it takes.
+        needed: u64,
+        /// How much is allowed.
+        allowed: u64,
+    },
+    /// The server acknowledges conditional writes and does not keep to the condition.
+    #[error("{address} cannot be published to safely: {problem}")]
+    Unsafe {
+        /// The bucket.
+        address: String,
+        /// What it did.
+        problem: String,
+    },
+    /// Somebody else published meanwhile.
+    #[error("version {version} was published in {address} meanwhile, and now {problem}")]
+    Conflict {
+        /// The bucket.
+        address: String,
+        /// The version that is there.
+        version: u64,
+        /// What that means for what was to be published.
+        problem: String,
+    },
+    /// There is no such version.
+    #[error("{address} has no version {version}")]
+    NoVersion {
+        /// The bucket.
+        address: String,
+        /// The version.
+        version: u64,
+    },
+    /// What was withdrawn would come back.
+    #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
+    BringsBack {
+        /// The version.
+        version: u64,
+        /// Which.
+        ids: Vec<String>,
+    },
+    /// No such memory is published.
+    #[error("`{id}` is not published in {address}")]
+    NotPublished {
+        /// The bucket.
+        address: String,
+        /// The memory.
+        id: String,
+    },
+    /// Another process of this user is fetching or publishing.
+    #[error("another ack-memory is working on `{}`", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of the cache cannot be read or written.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The local copy of the records cannot be written.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// The local copy of the records cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The table cannot be read.
+    #[error("the published table cannot be read: {0}")]
+    Table(#[from] TableError),
+    /// The table cannot be made.
+    #[error("the table cannot be made: {0}")]
+    Build(#[from] BuildError),
+}
+
+impl BucketError {
+    pub(crate) fn io<'a>(
+        action: &'static str,
+        path: &'a Path,
+    ) -> impl Fn(std::io::Error) -> Self + 'a {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// In one line, for a note.
+    pub fn line(&self) -> String {
+        text::line(&self.to_string(), 300)
+    }
+
+    /// What to do next.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Address { .. } => {
+                "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
+            }
+            Self::Setting(_) => "see docs/teams.md for what [remote] may hold",
+            Self::Credentials { .. } => {
+                "set them in the environment (docs/teams.md names the variables), or write \
+                 `credentials = \"anonymous\"`, \"instance\" or \"command\" under [remote]"
+            }
+            Self::Refused { .. } => {
+                "readers need GetObject; publishers GetObject, PutObject, ListBucket and \
+                 DeleteObject; check the key, the region and the bucket's policy"
+            }
+            Self::Unreachable { .. } | Self::Timeout { .. } => {
+                "check the network, and `endpoint` and `region` of [remote]; it is tried again by itself"
+            }
+            Self::Missing { .. } | Self::Damaged { .. } => {
+                "publish again, or go back: `ack-memory publish SCOPE --to ADDRESS --list`, then --rollback"
+            }
+            Self::Unpublished { .. } => {
+                "publish a scope there: `ack-memory publish SCOPE --to ADDRESS`"
+            }
+            Self::Newer { .. } => "install the newest ack-memory",
+            Self::TooLarge { .. } => {
+                "raise `cache`, or let a shared `ack-memory serve --http` search it for you"
+            }
+            Self::Unsafe { .. } => {
+                "two publishers could destroy each other's work there; use a server that honours \
+                 If-Match and If-None-Match"
+            }
+            Self::Conflict { .. } => "run the same command again to see the new plan",
+            Self::NoVersion { .. } | Self::NotPublished { .. } => {
+                "`--list` shows what was published"
+            }
+            Self::BringsBack { .. } => "add `--restore ID` for each that may come back",
+            Self::Busy { .. } => "wait until it has finished",
+            Self::Io { .. } | Self::Sqlite { .. } => {
+                "check the folder's permissions and the free space"
+            }
+            Self::Store(error) => error.hint(),
+            Self::Table(_) | Self::Build(_) => {
+                "remove the folder `remote` of the scope: it is fetched again"
+            }
+        }
+    }
+
+    /// Whether trying again later can help, with nothing changed here.
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
+    }
+}
+
+impl Diagnostic for BucketError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Address { .. } | Self::NoVersion { .. } | Self::NotPublished { .. } => {
+                ErrorCode::InvalidArgument
+            }
+            Self::Setting(_) => ErrorCode::InvalidSettings,
+            Self::Io { .. } | Self::Sqlite { .. } => ErrorCode::IoError,
+            Self::Store(error) => error.code(),
+            _ => ErrorCode::BucketFailed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        Some(self.advice().into())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Io { path, .. } | Self::Sqlite { path, .. } | Self::Busy { path } => Some(path),
+            Self::Store(error) => Some(error.path()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Fetching a version: its files in large parts, several at once, each compared with its digest.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::BucketError;
+use crate::cache::{self, Cache};
+use crate::client::Client;
+use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, sha256};
+use crate::mirror;
+
+/// Bytes that one request asks for.
+const PART: u64 = 8 << 20;
+/// Requests that run at once.
+const TOGETHER: usize = 6;
+/// How often a file is fetched that does not have its digest.
+const ATTEMPTS: usize = 2;
+/// How much more than its files a version takes: the records are kept a second time.
+const WITH_RECORDS: u64 = 3;
+
+/// How far fetching is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that are here.
+    pub done: u64,
+    /// Bytes that the version has.
+    pub whole: u64,
+}
+
+/// Reads what a head says of its version.
+///
+/// # Errors
+/// It is not there, or not as the head says.
+pub fn version(client: &Client, head: &Head, within: Duration) -> Result<Version, BucketError> {
+    let damaged = |problem: String| BucketError::Damaged {
+        address: client.address().to_string(),
+        problem,
+    };
+    check_format(client, head.format)?;
+    let object = client.get(&head.log, within)?;
+    if sha256(&object.bytes) != head.sha256 {
+        return Err(damaged(format!("`{}` is not what was published", head.log)));
+    }
+    parse_version(client, &object.bytes).and_then(|version| {
+        if version.version == head.version {
+            Ok(version)
+        } else {
+            Err(damaged(format!("`{}` is of another version", head.log)))
+        }
+    })
+}
+
+/// Decodes the description of a version.
+///
+/// # Errors
+/// [`BucketError::Damaged`].
+pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketError> {
+    let damaged = |problem: String| BucketError::Damaged {
+        address: client.address().to_string(),
+        problem,
+    };
+    let version: Version = serde_json::from_slice(bytes)
+        .map_err(|error| damaged(format!("a version cannot be read: {error}")))?;
+    check_format(client, version.format)?;
+    match version.problem() {
+        Some(problem) => Err(damaged(problem)),
+        None => Ok(version),
+    }
+}
+
+/// Decodes `HEAD.json`.
+///
+/// # Errors
+/// [`BucketError::Damaged`] or [`BucketError::Newer`].
+pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| BucketError::Damaged {
+        address: client.address().to_string(),
+        problem: format!("HEAD.json cannot be read: {error}"),
+    })?;
+    check_format(client, head.format)?;
+    Ok(head)
+}
+
+fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
+    if found > FORMAT {
+        return Err(BucketError::Newer {
+            address: client.address().to_string(),
+            found,
+            known: FORMAT,
+        });
+    }
+    Ok(())
+}
+
+/// Fetches a version and makes it the one that is served. The lock of the cache must be held.
+///
+/// # Errors
+/// It cannot be fetched, or is damaged. What was served before is served on.
+pub fn install(
+    client: &Client,
+    cache: &Cache,
+    head: &Head,
+    version: &Version,
+    allowed: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<PathBuf, BucketError> {
+    let name = cache::version_name(head.version, &head.log);
+    if let Some(folder) = cache
+        .kept(&name)
+        .filter(|folder| cache::is_intact(folder, false))
+    {
+        cache.serve(&name)?;
+        return Ok(folder);
+    }
+    let needed = version.bytes().saturating_mul(WITH_RECORDS);
+    if needed > allowed {
+        return Err(BucketError::TooLarge {
+            version: version.version,
+            needed: needed >> 20,
+            allowed: allowed >> 20,
+        });
+    }
+    fetch(client, cache, version, progress)?;
+    let work = cache.work_folder()?;
+    for file in &version.files {
+        let to = cache::place(work.path(), &file.path);
+        cache::link(&cache.file(&file.sha256), &to)?;
+    }
+    mirror::tag(work.path(), version)?;
+    mirror::update(client.address(), cache.installed().as_deref(), work.path())?;
+    let folder = cache.install(work, &name, version)?;
+    cache.clean();
+    Ok(folder)
+}
+
+/// Fetches the files of a version that are not here.
+fn fetch(
+    client: &Client,
+    cache: &Cache,
+    version: &Version,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), BucketError> {
+    cache::make_folder(&cache.folder().join("files"))?;
+    let mut here = Progress {
+        done: 0,
+        whole: version.bytes(),
+    };
+    for attempt in 0..ATTEMPTS {
+        let missing: Vec<&FileEntry> = version
+            .files
+            .iter()
+            .filter(|file| {
+                let path = cache.file(&file.sha256);
+                !fs::metadata(&path).is_ok_and(|metadata| metadata.len() == file.bytes)
+            })
+            .collect();
+        let left: u64 = missing.iter().map(|file| file.bytes).sum();
+        here.done = here.whole - left;
+        progress(here);
+        let damaged = fetch_once(client, cache, &missing, &mut |bytes| {
+            here.done += bytes;
+            progress(here);
+        })?;
+        match damaged.first() {
+            None => return Ok(()),
+            Some(file) if attempt + 1 == ATTEMPTS => {
+                return Err(BucketError::Damaged {
+                    address: client.address().to_string(),
+                    problem: format!("`{}` is not what was published", file.object),
+                });
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// A file on its way.
+struct Partial<'a> {
+    entry: &'a FileEntry,
+    file: File,
+    path: PathBuf,
+    left: u64,
+}
+
+/// Fetches files, and returns those that do not have their digest.
+fn fetch_once<'a>(
+    client: &Client,
+    cache: &Cache,
+    missing: &[&'a FileEntry],
+    arrived: &mut dyn FnMut(u64),
+) -> Result<Vec<&'a FileEntry>, BucketError> {
+    let mut parts = Vec::new();
+    let mut partial: HashMap<usize, Partial<'a>> = HashMap::new();
+    for (number, entry) in missing.iter().enumerate() {
+        let path = cache.file(&format!("{}.part", entry.sha256));
+        let file = File::options()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(BucketError::io("write", &path))?;
+        partial.insert(
+            number,
+            Partial {
+                entry,
+                file,
+                path,
+                left: entry.bytes,
+            },
+        );
+        parts.extend(ranges(entry.bytes).map(|range| (number, entry.object.clone(), range)));
+    }
+    let mut damaged = Vec::new();
+    client.get_parts(parts, TOGETHER, |number, range, bytes| {
+        let Some(part) = partial.get_mut(&number) else {
+            return Ok(());
+        };
+        // A server that gives less or more is caught by the digest.
+        part.file
+            .write_all_at(&bytes, range.start)
+            .map_err(BucketError::io("write", &part.path))?;
+        arrived(bytes.len() as u64);
+        part.left = part.left.saturating_sub(range.end - range.start);
+        if part.left == 0
+            && let Some(done) = partial.remove(&number)
+            && !finish(cache, &done)?
+        {
+            damaged.push(done.entry);
+        }
+        Ok(())
+    })?;
+    Ok(damaged)
+}
+
+/// Gives a file its name if it has its digest.
+fn finish(cache: &Cache, done: &Partial<'_>) -> Result<bool, BucketError> {
+    let digest = cache::digest(&done.path).map_err(BucketError::io("read", &done.path))?;
+    if digest != done.entry.sha256 {
+        let _ = fs::remove_file(&done.path);
+        return Ok(false);
+    }
+    let place = cache.file(&done.entry.sha256);
+    fs::rename(&done.path, &place).map_err(BucketError::io("rename", &place))?;
+    Ok(true)
+}
+
+fn ranges(bytes: u64) -> impl Iterator<Item = Range<u64>> {
+    let count = bytes.div_ceil(PART).max(1);
+    (0..count).map(move |number| {
+        let start = number * PART;
+        start..bytes.min(start + PART)
+    })
+}
+
+/// Whether a file of a version is the one with the links.
+pub(crate) fn is_links(file: &FileEntry) -> bool {
+    file.path == LINKS
+}

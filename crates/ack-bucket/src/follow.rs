@@ -1,0 +1,413 @@
+//! Following what is published in a bucket, for processes that answer questions.
+//!
+//! A question waits for the bucket only if what is known of it is older than `max_age`, and never
+//! for long: what was fetched before is served meanwhile, and the answer says so. A bucket that does
+//! not answer is left alone for 1 s, then 2 s, up to a minute; all processes of a user share that
+//! knowledge. Fetching a new version goes on in the background.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ack_api::remote::RemoteSettings;
+use jiff::Timestamp;
+
+use crate::BucketError;
+use crate::address::Address;
+use crate::cache::{self, Cache, State};
+use crate::client::{Client, ObjectState, Read};
+use crate::fetch::{self, Progress};
+use crate::format::{HEAD, Head, Version};
+use crate::mirror;
+
+/// How long a question waits for the bucket where a version is here.
+const FOREGROUND: Duration = Duration::from_millis(1_500);
+/// How long a question waits for the first version.
+const FIRST: Duration = Duration::from_secs(10);
+/// How long reading a small object may take.
+const SMALL: Duration = Duration::from_secs(10);
+/// How long another process is waited for that fetches the same.
+const OTHER: Duration = Duration::from_mins(10);
+/// How long a bucket that failed is left alone, at most.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Published memories of a bucket, as far as they are here.
+#[derive(Debug)]
+pub struct Remote {
+    address: Address,
+    settings: RemoteSettings,
+    max_age: Duration,
+    offline: Duration,
+    allowed: u64,
+    cache: Cache,
+    work: Mutex<Work>,
+    done: Condvar,
+}
+
+/// Asking the bucket, in the background.
+#[derive(Debug, Default)]
+struct Work {
+    /// When the running one began.
+    began: Option<Instant>,
+    progress: Progress,
+    /// The version that was found intact.
+    checked: Option<PathBuf>,
+}
+
+/// How far the memories that are here are those that are published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// They are, as of `max_age` ago at most.
+    Current,
+    /// Nobody knows, or a newer version is on its way.
+    Stale {
+        /// When the bucket answered last.
+        asked_at: Option<Timestamp>,
+        /// Why there is no newer answer.
+        reason: String,
+    },
+    /// No version is here that may be served.
+    Cold {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Whether a question may wait for the bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// For a short time.
+    Some,
+    /// Not at all: nothing is asked.
+    None,
+}
+
+impl Remote {
+    /// What is published at an address, kept in the folder of a scope. Nothing is contacted yet.
+    ///
+    /// # Errors
+    /// [`BucketError::Address`] or [`BucketError::Setting`].
+    pub fn new(scope: &Path, address: &str, settings: RemoteSettings) -> Result<Self, BucketError> {
+        settings.check()?;
+        let address: Address = address.parse()?;
+        Ok(Self {
+            max_age: settings.max_age()?,
+            offline: settings.offline()?,
+            allowed: settings.cache()?,
+            cache: Cache::new(scope, &address),
+            address,
+            settings,
+            work: Mutex::default(),
+            done: Condvar::new(),
+        })
+    }
+
+    /// The address.
+    pub const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The database of the version that is served, whether it is there or not.
+    pub fn database(&self) -> PathBuf {
+        mirror::database(&self.cache.current())
+    }
+
+    /// The folder of the table of the version that is served. It is another folder for each version.
+    pub fn table_folder(&self) -> PathBuf {
+        let current = self.cache.current();
+        mirror::table(&self.cache.installed().unwrap_or(current))
+    }
+
+    /// The version that is served.
+    pub fn version(&self) -> Option<Version> {
+        self.cache.version()
+    }
+
+    /// What the bucket said last, and when.
+    pub fn state(&self) -> State {
+        self.cache.state()
+    }
+
+    /// Sees to it that the memories that are here are those that are published, as far as that is
+    /// possible without waiting for long.
+    pub fn prepare(self: &Arc<Self>, patience: Patience) -> Standing {
+        let standing = self.standing();
+        if patience == Patience::None {
+            return standing;
+        }
+        match standing {
+            Standing::Current => {
+                if self.is_due(self.max_age * 3 / 4) {
+                    self.start();
+                }
+                Standing::Current
+            }
+            Standing::Stale { .. } | Standing::Cold { .. } if self.pauses() => standing,
+            Standing::Stale { .. } => {
+                self.wait(FOREGROUND);
+                self.standing()
+            }
+            Standing::Cold { .. } => {
+                self.wait(FIRST);
+                self.standing()
+            }
+        }
+    }
+
+    /// Asks the bucket now and fetches what is new, on this thread.
+    ///
+    /// # Errors
+    /// Why that is not possible.
+    pub fn refresh(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
+        let result = self.ask(progress);
+        if let Err(error) = &result {
+            self.note_failure(error);
+        }
+        result
+    }
+
+    fn note_failure(&self, error: &BucketError) {
+        let mut state = self.cache.state();
+        state.address = self.address.to_string();
+        state.failed_at = now();
+        state.failures = state.failures.saturating_add(1);
+        state.problem = Some(error.line());
+        if cache::make_folder(self.cache.folder()).is_ok() {
+            let _ = self.cache.note(&state);
+        }
+    }
+
+    /// Checks what is here and fetches it again where it is damaged: something could not be read.
+    pub fn distrust(self: &Arc<Self>) {
+        let Ok(Some(_lock)) = self.cache.lock() else {
+            return;
+        };
+        if let Some(version) = self.cache.version() {
+            for file in &version.files {
+                let path = self.cache.file(&file.sha256);
+                if !cache::digest(&path).is_ok_and(|digest| digest == file.sha256) {
+                    let _ = std::fs::remove_file(path);
+                }
+            }
+        }
+        self.cache.forget_current();
+    }
+
+    fn standing(&self) -> Standing {
+        let state = self.cache.state();
+        let asked_at = Timestamp::from_millisecond(state.asked_at)
+            .ok()
+            .filter(|_| state.asked_at > 0);
+        let Some(folder) = self
+            .cache
+            .installed()
+            .filter(|folder| self.is_whole(folder))
+        else {
+            return Standing::Cold {
+                reason: self.reason(&state),
+            };
+        };
+        let age = age(state.asked_at);
+        if age > self.offline.max(self.max_age) {
+            return Standing::Cold {
+                reason: format!(
+                    "{}; what is here is older than `offline` of [remote] allows",
+                    self.reason(&state)
+                ),
+            };
+        }
+        let name = state
+            .head
+            .as_ref()
+            .map(|head| cache::version_name(head.version, &head.log));
+        let is_newest = name.as_deref() == folder.file_name().and_then(|name| name.to_str());
+        if is_newest && age <= self.max_age {
+            return Standing::Current;
+        }
+        Standing::Stale {
+            asked_at,
+            reason: self.reason(&state),
+        }
+    }
+
+    /// Why what is published is not here.
+    fn reason(&self, state: &State) -> String {
+        let work = self.work();
+        if work.began.is_some() && work.progress.whole > 0 {
+            let Progress { done, whole } = work.progress;
+            return format!(
+                "version {} is being fetched: {} of {} MB",
+                state.head.as_ref().map_or(0, |head| head.version),
+                done / 1_000_000,
+                whole.div_ceil(1_000_000)
+            );
+        }
+        drop(work);
+        match &state.problem {
+            Some(problem) if state.failed_at > state.asked_at => problem.clone(),
+            _ => format!("{} was not asked yet", self.address),
+        }
+    }
+
+    /// Whether the files of a version are all there. Looked at once a process.
+    fn is_whole(&self, folder: &Path) -> bool {
+        if self.work().checked.as_deref() == Some(folder) {
+            return true;
+        }
+        let is_whole = cache::is_intact(folder, false);
+        if is_whole {
+            self.work().checked = Some(folder.to_owned());
+        }
+        is_whole
+    }
+
+    /// Whether the bucket failed, and is left alone for a while.
+    fn pauses(&self) -> bool {
+        let state = self.cache.state();
+        if state.failures == 0 || state.failed_at < state.asked_at {
+            return false;
+        }
+        let pause = Duration::from_secs(1)
+            .saturating_mul(1 << state.failures.saturating_sub(1).min(16))
+            .min(LONGEST_PAUSE);
+        age(state.failed_at) < pause
+    }
+
+    fn is_due(&self, after: Duration) -> bool {
+        age(self.cache.state().asked_at) > after
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to ask the bucket, unless that is being done.
+    fn start(self: &Arc<Self>) {
+        let mut work = self.work();
+        if work.began.is_some() {
+            return;
+        }
+        work.began = Some(Instant::now());
+        work.progress = Progress::default();
+        drop(work);
+        let remote = Arc::clone(self);
+        let run = move || {
+            let _ = remote.refresh(&mut |progress| remote.work().progress = progress);
+            remote.work().began = None;
+            remote.done.notify_all();
+        };
+        let started = std::thread::Builder::new()
+            .name("bucket-fetch".to_owned())
+            .spawn(run);
+        if started.is_err() {
+            self.work().began = None;
+        }
+    }
+
+    /// Waits until the bucket was asked, for so long from when that began.
+    fn wait(self: &Arc<Self>, patience: Duration) {
+        self.start();
+        let mut work = self.work();
+        while let Some(began) = work.began {
+            let Some(left) = patience
+                .checked_sub(began.elapsed())
+                .filter(|left| !left.is_zero())
+            else {
+                // It may still answer. If this process ends before, the next one need not wait again.
+                if work.progress.whole == 0 {
+                    drop(work);
+                    self.note_failure(&BucketError::Timeout {
+                        address: self.address.to_string(),
+                        waited: patience,
+                    });
+                }
+                break;
+            };
+            let woken = self.done.wait_timeout(work, left);
+            work = woken.map_or_else(|poisoned| poisoned.into_inner().0, |(work, _)| work);
+        }
+    }
+
+    fn ask(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
+        let client = Client::new(&self.address, &self.settings)?;
+        let before = self.cache.state();
+        let known = before.head.as_ref().and(before.tag.clone());
+        let before_log = before.head.as_ref().map(|head| head.log.clone());
+        let read = client.read(HEAD, known.map(ObjectState::of_tag).as_ref(), SMALL)?;
+        let (head, tag) = match (read, before.head) {
+            (Read::Found(object), _) => {
+                let head = fetch::parse_head(&client, &object.bytes)?;
+                (head, object.state.tag().map(str::to_owned))
+            }
+            (Read::Unchanged, Some(head)) => (head, before.tag),
+            (Read::Unchanged | Read::Missing, _) => {
+                return Err(BucketError::Unpublished {
+                    address: self.address.to_string(),
+                });
+            }
+        };
+        if self.cache.installed().is_none() || before_log.as_ref() != Some(&head.log) {
+            // Whoever waits is told what is being fetched.
+            let mut coming = self.cache.state();
+            coming.head = Some(head.clone());
+            coming.tag = None;
+            cache::make_folder(self.cache.folder())?;
+            self.cache.note(&coming)?;
+        }
+        self.bring(&client, &head, progress)?;
+        let state = State {
+            address: self.address.to_string(),
+            head: Some(head),
+            tag,
+            asked_at: now(),
+            ..State::default()
+        };
+        cache::make_folder(self.cache.folder())?;
+        self.cache.note(&state)
+    }
+
+    /// Sees to it that the version that a head names is served.
+    fn bring(
+        &self,
+        client: &Client,
+        head: &Head,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), BucketError> {
+        let name = cache::version_name(head.version, &head.log);
+        let is_here = || {
+            let installed = self.cache.installed();
+            installed
+                .is_some_and(|folder| folder.ends_with(&name) && cache::is_intact(&folder, false))
+        };
+        let began = Instant::now();
+        let _lock = loop {
+            if is_here() {
+                return Ok(());
+            }
+            if let Some(lock) = self.cache.lock()? {
+                break lock;
+            }
+            if began.elapsed() > OTHER {
+                return Err(BucketError::Busy {
+                    path: self.cache.folder().to_owned(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        if is_here() {
+            return Ok(());
+        }
+        let version = fetch::version(client, head, SMALL)?;
+        fetch::install(client, &self.cache, head, &version, self.allowed, progress).map(drop)
+    }
+}
+
+fn now() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+/// How long ago a moment is; a moment to come is now: clocks are set back.
+fn age(moment: i64) -> Duration {
+    let passed = now().saturating_sub(moment);
+    Duration::from_millis(u64::try_from(passed).unwrap_or_default())
+}

@@ -1,0 +1,181 @@
+//! What lies in a bucket.
+//!
+//! ```text
+//! HEAD.json                    the one object that changes: which version is current
+//! log/12-9f3a1c22.json         one object a version: who published it, when, what changed, its files
+//! manifests/12-9f3a1c22.manifest   the list of fragments and indexes that Lance reads first
+//! memories.lance/…             the table's files, under the random names that Lance gives them
+//! links/12-9f3a1c22.jsonl      the links between memories
+//! ```
+//!
+//! Objects but the first are written once, before `HEAD.json` names them, and never changed. A
+//! publisher that was killed leaves objects that no version names. `HEAD.json` is replaced only if
+//! it is what the publisher had read (`If-Match`). So a reader always sees one complete version.
+
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The newest format that this program reads, and the one it writes.
+pub const FORMAT: u32 = 1;
+/// The name of the object that names the current version.
+pub const HEAD: &str = "HEAD.json";
+/// The file of links, in the folder of a version.
+pub const LINKS: &str = "links.jsonl";
+/// Most files that a version may have.
+const MAX_FILES: usize = 20_000;
+
+/// `HEAD.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The format of everything there.
+    pub format: u32,
+    /// The number of the current version.
+    pub version: u64,
+    /// The object that describes it.
+    pub log: String,
+    /// The SHA-256 of that object.
+    pub sha256: String,
+    /// How many memories it has.
+    pub rows: u64,
+    /// When it was published.
+    pub published_at: String,
+    /// By whom.
+    pub by: String,
+    /// The number of the version before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<u64>,
+}
+
+/// A file of a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Where it lies in the folder of the version.
+    pub path: String,
+    /// The object, without the prefix of the address.
+    pub object: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub sha256: String,
+}
+
+/// A memory that was withdrawn by hand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawn {
+    /// Its id.
+    pub id: String,
+    /// When.
+    pub at: String,
+    /// By whom.
+    pub by: String,
+}
+
+/// A published version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// The format of everything there.
+    pub format: u32,
+    /// Its number.
+    pub version: u64,
+    /// The scope it was published from.
+    pub scope: String,
+    /// When it was published.
+    pub published_at: String,
+    /// By whom.
+    pub by: String,
+    /// How many memories it has.
+    pub rows: u64,
+    /// How many memories were added.
+    pub added: u64,
+    /// How many memories changed.
+    pub changed: u64,
+    /// How many memories went away.
+    pub withdrawn: u64,
+    /// The object that describes the version before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The version whose content it has again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<u64>,
+    /// Memories that were withdrawn by hand, and are not published again unless somebody says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<Withdrawn>,
+    /// The encoder that made the vectors.
+    pub encoder: String,
+    /// Its files.
+    pub files: Vec<FileEntry>,
+}
+
+impl Version {
+    /// How many bytes its files take.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// What is wrong with it: everything in a bucket is other people's text.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.files.len() > MAX_FILES {
+            return Some(format!("it lists {} files", self.files.len()));
+        }
+        self.files.iter().find_map(|file| {
+            let told = || ack_api::text::line(&file.path, 100);
+            if !is_inside(&file.path) || !is_inside(&file.object) {
+                Some(format!("`{}` is not a path inside it", told()))
+            } else if file.sha256.len() != 64
+                || !file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit())
+            {
+                Some(format!("the digest of `{}` is none", told()))
+            } else {
+                None
+            }
+        })
+    }
+}
+
+/// Whether a path stays in its folder, written in the one way that there is.
+fn is_inside(path: &str) -> bool {
+    let plain = |part: Component<'_>| match part {
+        Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
+        _ => false,
+    };
+    !path.is_empty()
+        && !path.contains('\\')
+        && !path.contains("//")
+        && Path::new(path).components().all(plain)
+}
+
+/// The SHA-256 of some bytes, in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_in_its_folder() {
+        for good in ["links.jsonl", "memories.lance/data/a-1.lance"] {
+            assert!(is_inside(good), "{good}");
+        }
+        for bad in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../b",
+            "./a",
+            "a//b",
+            "a/.ssh/b",
+            "a\\b",
+        ] {
+            assert!(!is_inside(bad), "{bad}");
+        }
+    }
+}

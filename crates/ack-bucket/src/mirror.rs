@@ -1,0 +1,353 @@
+//! The records of a version as a native store, made from its table: everything that reads a store
+//! reads a bucket the same way.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use ack_api::memory::Unreviewed;
+use ack_api::record::Record;
+use ack_api::source::RowKey;
+use ack_lance::records;
+use ack_store::table_version::tag_file;
+use ack_store::{READ_TIMEOUT, Store};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
+
+use crate::BucketError;
+use crate::address::Address;
+use crate::cache;
+use crate::format::{LINKS, Version};
+
+/// The native schema.
+const SCHEMA: &str = include_str!("../../../schemas/scope.sql");
+
+/// The columns of `memories`, in the order of [`values`].
+const COLUMNS: &str = "id, project, session, session_id, date, type, title, subtitle, facts, \
+    concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
+    created_at, updated_at, stale_after";
+
+/// A link between two memories.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// The memory that it begins at.
+    pub from: String,
+    /// The memory that it leads to.
+    pub to: String,
+    /// Its kind.
+    pub kind: String,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Its confidence, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+}
+
+/// The database in the folder of a version.
+pub fn database(folder: &Path) -> PathBuf {
+    folder.join("memory.db")
+}
+
+/// The folder of the table in the folder of a version.
+pub fn table(folder: &Path) -> PathBuf {
+    folder.join("lance")
+}
+
+/// A store of the records in the folder of a version.
+pub fn store(folder: &Path) -> Store {
+    Store::new(database(folder), Unreviewed::Staging)
+}
+
+/// Names the version of the table that readers use, as Lance does.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn tag(folder: &Path, version: &Version) -> Result<(), BucketError> {
+    let damaged = || BucketError::Damaged {
+        address: version.scope.clone(),
+        problem: "no file of it is the list of fragments".to_owned(),
+    };
+    let manifest = version
+        .files
+        .iter()
+        .find(|file| file.path.ends_with(".manifest"))
+        .ok_or_else(damaged)?;
+    let number = manifest_number(&manifest.path).ok_or_else(damaged)?;
+    let path = tag_file(&table(folder));
+    if let Some(folder) = path.parent() {
+        cache::make_folder(folder)?;
+    }
+    let contents = serde_json::json!({
+        "branch": null,
+        "version": number,
+        "createdAt": null,
+        "updatedAt": null,
+        "manifestSize": manifest.bytes,
+    });
+    cache::replace(&path, contents.to_string().as_bytes())
+}
+
+/// The number that Lance gave a version: it counts down in the file's name, so that the newest one
+/// comes first in a listing.
+fn manifest_number(path: &str) -> Option<u64> {
+    let name = Path::new(path).file_stem()?.to_str()?;
+    let number: u64 = name.parse().ok()?;
+    Some(if name.len() == 20 {
+        u64::MAX - number
+    } else {
+        number
+    })
+}
+
+/// Makes the database of a version: the one of the version before with what changed, if there is
+/// one.
+///
+/// # Errors
+/// The table cannot be read, or the database not be written.
+pub fn update(address: &Address, before: Option<&Path>, folder: &Path) -> Result<(), BucketError> {
+    let path = database(folder);
+    let before = before.filter(|before| fs::copy(database(before), &path).is_ok());
+    if let Some(before) = before {
+        let known = fingerprints(&store(before));
+        let written = known.and_then(|known| write(address, folder, known));
+        if written.is_ok() {
+            return Ok(());
+        }
+        let _ = fs::remove_file(&path);
+    }
+    write(address, folder, HashMap::new())
+}
+
+/// The rows of a store with the hashes of their values.
+pub(crate) fn fingerprints(store: &Store) -> Result<HashMap<i64, u64>, BucketError> {
+    let rows = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.fingerprints())?;
+    Ok(rows
+        .into_iter()
+        .map(|(key, fingerprint, _)| (key.rowid, fingerprint))
+        .collect())
+}
+
+fn write(
+    address: &Address,
+    folder: &Path,
+    mut known: HashMap<i64, u64>,
+) -> Result<(), BucketError> {
+    let mut writer = Writer::open(&database(folder), known.is_empty())?;
+    let mut failed: Option<BucketError> = None;
+    let mut seen: HashSet<i64> = HashSet::new();
+    let mut twice = false;
+    let mut unreadable = 0_u64;
+    records::read(
+        &table(folder),
+        |RowKey { source, rowid }, fingerprint| {
+            twice |= source != 0 || !seen.insert(rowid);
+            known.remove(&rowid) != Some(fingerprint)
+        },
+        |key, json| {
+            let record = std::str::from_utf8(json).ok().and_then(Record::parse);
+            match record {
+                Some(record) if failed.is_none() => {
+                    failed = writer.put(key.rowid, &record).err();
+                }
+                Some(_) => {}
+                None => unreadable += 1,
+            }
+        },
+    )?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if twice || unreadable > 0 {
+        return Err(BucketError::Damaged {
+            address: address.to_string(),
+            problem: if twice {
+                "a record is in it twice".to_owned()
+            } else {
+                format!("{unreadable} records cannot be read")
+            },
+        });
+    }
+    let gone: Vec<i64> = known.into_keys().collect();
+    writer.remove(&gone)?;
+    writer.set_links(&links(folder)?)?;
+    writer.finish()
+}
+
+/// The links of a version.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
+    let path = folder.join(LINKS);
+    let Ok(file) = File::open(&path) else {
+        return Ok(Vec::new());
+    };
+    let mut links = Vec::new();
+    for line in BufReader::new(file).lines() {
+        let line = line.map_err(BucketError::io("read", &path))?;
+        links.extend(serde_json::from_str::<Link>(&line));
+    }
+    Ok(links)
+}
+
+/// Writes the database of a version. Nobody else reads or writes it yet.
+pub struct Writer {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Writer {
+    /// Opens it, or makes it.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn open(path: &Path, is_new: bool) -> Result<Self, BucketError> {
+        let failed = |source| BucketError::Sqlite {
+            path: path.to_owned(),
+            source,
+        };
+        if is_new {
+            let _ = fs::remove_file(path);
+        }
+        let connection = Connection::open(path).map_err(failed)?;
+        // It gets its name once it is complete, and can always be made again.
+        connection
+            .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")
+            .map_err(failed)?;
+        if is_new {
+            connection.execute_batch(SCHEMA).map_err(failed)?;
+        }
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+        })
+    }
+
+    fn sqlite<T>(&self, result: rusqlite::Result<T>) -> Result<T, BucketError> {
+        result.map_err(|source| BucketError::Sqlite {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    /// Adds or replaces a record under its row number.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn put(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
+        let done = (|| {
+            let sql = format!(
+                "INSERT OR REPLACE INTO memories (rowid, {COLUMNS}) VALUES \
+                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
+            );
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let values = std::iter::once(Value::Integer(rowid)).chain(values(record));
+            statement.execute(rusqlite::params_from_iter(values))
+        })();
+        self.sqlite(done).map(drop)
+    }
+
+    /// The highest row number.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn last_row(&self) -> Result<i64, BucketError> {
+        let sql = "SELECT coalesce(max(rowid), 0) FROM memories";
+        self.sqlite(self.connection.query_row(sql, [], |row| row.get(0)))
+    }
+
+    /// The row number of a memory.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn row_of(&self, id: &str) -> Result<Option<i64>, BucketError> {
+        let found = (|| {
+            let sql = "SELECT rowid FROM memories WHERE id = ?1";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query([id])?;
+            rows.next()?.map(|row| row.get(0)).transpose()
+        })();
+        self.sqlite(found)
+    }
+
+    /// Removes records.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
+        let done = (|| {
+            let mut statement = self
+                .connection
+                .prepare_cached("DELETE FROM memories WHERE rowid = ?1")?;
+            rows.iter()
+                .try_for_each(|row| statement.execute([row]).map(drop))
+        })();
+        self.sqlite(done)
+    }
+
+    /// Replaces all links.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn set_links(&mut self, links: &[Link]) -> Result<(), BucketError> {
+        let done = (|| {
+            self.connection.execute("DELETE FROM memory_links", [])?;
+            let mut statement = self.connection.prepare_cached(
+                "INSERT OR REPLACE INTO memory_links (from_id, to_id, kind, source, confidence) \
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
+            links.iter().try_for_each(|link| {
+                let values = params![link.from, link.to, link.kind, link.source, link.confidence];
+                statement.execute(values).map(drop)
+            })
+        })();
+        self.sqlite(done)
+    }
+
+    /// Completes the database.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub fn finish(self) -> Result<(), BucketError> {
+        let failed = |source| BucketError::Sqlite {
+            path: self.path.clone(),
+            source,
+        };
+        self.connection.execute_batch("COMMIT").map_err(failed)?;
+        self.connection
+            .close()
+            .map_err(|(_, source)| failed(source))
+    }
+}
+
+fn values(record: &Record) -> [Value; 20] {
+    let text = |value: &Option<String>| value.clone().map_or(Value::Null, Value::Text);
+    let list = |value: &[String]| {
+        Value::Text(serde_json::to_string(value).unwrap_or_else(|_| "[]".to_owned()))
+    };
+    [
+        Value::Text(record.id.clone()),
+        text(&record.project),
+        text(&record.session),
+        text(&record.session_id),
+        text(&record.date),
+        text(&record.kind),
+        Value::Text(record.title.clone()),
+        text(&record.subtitle),
+        list(&record.facts),
+        list(&record.concepts),
+        list(&record.files),
+        text(&record.narrative),
+        Value::Text(record.status.as_str().to_owned()),
+        record.confidence.map_or(Value::Null, Value::Real),
+        text(&record.reviewed_at),
+        text(&record.reviewed_by),
+        text(&record.superseded_by),
+        text(&record.created_at),
+        text(&record.updated_at),
+        text(&record.stale_after),
+    ]
+}

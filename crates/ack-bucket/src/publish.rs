@@ -1,0 +1,681 @@
+//! Publishing: a version is made in a folder of this machine, uploaded under names that nobody else
+//! uses, and shown to readers by replacing one object.
+//!
+//! A publisher that is killed at any moment leaves readers with the version before. Two publishers
+//! cannot both replace the same head: the second one is told, and makes its version anew.
+
+mod history;
+mod upload;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ack_api::record::Record;
+use ack_api::remote::RemoteSettings;
+use ack_lance::build::{self, Target};
+use ack_lance::columns::Extent;
+use ack_lance::indexes::is_for_disk;
+use ack_lance::records;
+use ack_search::encoder::Encoder;
+use ack_store::READ_TIMEOUT;
+use bytes::Bytes;
+use serde::Serialize;
+use tempfile::TempDir;
+
+pub use self::history::{Pruned, Standing};
+use crate::BucketError;
+use crate::address::Address;
+use crate::cache::{self, Cache};
+use crate::client::{Client, Condition, ObjectState, Read};
+use crate::fetch::{self, Progress};
+use crate::format::{FORMAT, FileEntry, HEAD, Head, LINKS, Version, Withdrawn, sha256};
+use crate::mirror::{self, Link, Writer};
+
+/// How long reading a small object may take.
+const SMALL: Duration = Duration::from_secs(20);
+
+/// Publishes to one address.
+#[derive(Debug)]
+pub struct Publisher {
+    client: Client,
+    cache: Cache,
+    allowed: u64,
+}
+
+/// What is published now.
+#[derive(Debug)]
+pub struct Base {
+    /// The head, with the state of its object; `None` if nothing was published yet.
+    head: Option<(Head, ObjectState)>,
+    version: Option<Version>,
+    folder: Option<PathBuf>,
+    /// The records by id.
+    records: BTreeMap<String, Record>,
+}
+
+/// What shall be published.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Every record.
+    pub records: Vec<Record>,
+    /// The links between them.
+    pub links: Vec<Link>,
+}
+
+/// Who publishes, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// The scope it comes from.
+    pub scope: &'a str,
+    /// Who publishes.
+    pub by: &'a str,
+    /// Readers keep tables of up to so many rows in memory.
+    pub resident: usize,
+    /// Make the table anew, indexes included.
+    pub rebuild: bool,
+}
+
+/// A memory of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// What publishing would do.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Plan {
+    /// The version that it begins from; 0 if nothing was published yet.
+    pub base: u64,
+    /// Memories to add.
+    pub added: Vec<Item>,
+    /// Memories to change.
+    pub changed: Vec<Item>,
+    /// Memories to take away.
+    pub withdrawn: Vec<Item>,
+    /// How many memories stay as they are.
+    pub unchanged: usize,
+    /// Memories that are not published because somebody withdrew them by hand.
+    pub held_back: Vec<Item>,
+    /// Whether the links between memories change.
+    pub links_change: bool,
+    #[serde(skip)]
+    puts: Vec<Record>,
+    #[serde(skip)]
+    links: Vec<Link>,
+    #[serde(skip)]
+    marks: Vec<Withdrawn>,
+}
+
+impl Plan {
+    /// Whether nothing would change.
+    pub const fn is_empty(&self) -> bool {
+        self.added.is_empty()
+            && self.changed.is_empty()
+            && self.withdrawn.is_empty()
+            && !self.links_change
+    }
+}
+
+/// A step of publishing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The version before is fetched.
+    Fetching(Progress),
+    /// The table is made: so many of so many rows.
+    Making(usize, usize),
+    /// Bytes are uploaded.
+    Uploading(Progress),
+}
+
+/// A version that was made here and not uploaded yet.
+#[derive(Debug)]
+pub struct Made {
+    version: Version,
+    name: String,
+    work: TempDir,
+    /// What is not in the bucket yet.
+    uploads: Vec<FileEntry>,
+    _lock: fs::File,
+}
+
+/// What uploading a version takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Bytes that are uploaded.
+    pub upload_bytes: u64,
+    /// Requests that write.
+    pub write_requests: u64,
+    /// Bytes of the whole version.
+    pub version_bytes: u64,
+}
+
+impl Publisher {
+    /// A publisher for an address. What it makes is kept in the folder of a scope.
+    ///
+    /// # Errors
+    /// The settings or credentials cannot be used.
+    pub fn new(
+        folder: &Path,
+        address: &Address,
+        settings: &RemoteSettings,
+    ) -> Result<Self, BucketError> {
+        Ok(Self {
+            client: Client::new(address, settings)?,
+            cache: Cache::new(folder, address),
+            allowed: settings.cache()?,
+        })
+    }
+
+    /// What is published now, fetched where it is not here.
+    ///
+    /// # Errors
+    /// It cannot be fetched or read.
+    pub fn base(&self, step: &mut dyn FnMut(Step)) -> Result<Base, BucketError> {
+        let Some((head, state)) = self.head()? else {
+            return Ok(Base {
+                head: None,
+                version: None,
+                folder: None,
+                records: BTreeMap::new(),
+            });
+        };
+        let version = fetch::version(&self.client, &head, SMALL)?;
+        let _lock = self.lock()?;
+        let folder = fetch::install(
+            &self.client,
+            &self.cache,
+            &head,
+            &version,
+            self.allowed,
+            &mut |progress| step(Step::Fetching(progress)),
+        )?;
+        let mut records = BTreeMap::new();
+        mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
+            records.clear();
+            snapshot.curate(&mut |curated| {
+                let record = Record::from(&curated.memory);
+                records.insert(record.id.clone(), record);
+            })
+        })?;
+        Ok(Base {
+            head: Some((head, state)),
+            version: Some(version),
+            folder: Some(folder),
+            records,
+        })
+    }
+
+    fn head(&self) -> Result<Option<(Head, ObjectState)>, BucketError> {
+        match self.client.read(HEAD, None, SMALL)? {
+            Read::Found(object) => {
+                let head = fetch::parse_head(&self.client, &object.bytes)?;
+                Ok(Some((head, object.state)))
+            }
+            Read::Unchanged | Read::Missing => Ok(None),
+        }
+    }
+
+    fn lock(&self) -> Result<fs::File, BucketError> {
+        let began = std::time::Instant::now();
+        loop {
+            if let Some(lock) = self.cache.lock()? {
+                return Ok(lock);
+            }
+            if began.elapsed() > SMALL {
+                return Err(BucketError::Busy {
+                    path: self.cache.folder().to_owned(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Makes a version with what a plan says. Nothing is uploaded yet.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(
+        &self,
+        base: &Base,
+        plan: &Plan,
+        terms: &Terms<'_>,
+        step: &mut dyn FnMut(Step),
+    ) -> Result<Made, BucketError> {
+        let lock = self.lock()?;
+        let work = self.cache.work_folder()?;
+        begin(base, work.path())?;
+        let rows = write_records(base, plan, work.path())?;
+        write_links(&plan.links, work.path())?;
+        let extent = Extent::Records {
+            on_disk: is_for_disk(rows, terms.resident),
+        };
+        let store = mirror::store(work.path());
+        let target = Target {
+            scope: terms.scope,
+            folder: mirror::table(work.path()),
+            store: &store,
+            extent,
+            resident: terms.resident,
+        };
+        let options = build::Options {
+            rebuild: terms.rebuild,
+            ..build::Options::default()
+        };
+        let (mut done, mut whole) = (0, 0);
+        build::build(&target, options, &mut |progress| {
+            match progress {
+                build::Progress::Begin(rows) => whole = rows,
+                build::Progress::Added(rows) => done += rows,
+                build::Progress::Indexing => {}
+            }
+            step(Step::Making(done, whole));
+        })?;
+        drop(store);
+        let number = plan.base + 1;
+        let name = format!("{number}-{}", random()?);
+        let files = files(base, work.path(), &name)?;
+        let version = Version {
+            format: FORMAT,
+            version: number,
+            scope: terms.scope.to_owned(),
+            published_at: ack_api::time::show(jiff::Timestamp::now()),
+            by: terms.by.to_owned(),
+            rows: rows as u64,
+            added: plan.added.len() as u64,
+            changed: plan.changed.len() as u64,
+            withdrawn: plan.withdrawn.len() as u64,
+            before: base.head.as_ref().map(|(head, _)| head.log.clone()),
+            restores: None,
+            held_back: plan.marks.clone(),
+            encoder: Encoder::embedded()
+                .map_or_else(String::new, |encoder| encoder.name().to_owned()),
+            files,
+        };
+        let there: HashSet<&str> = base
+            .version
+            .iter()
+            .flat_map(|version| &version.files)
+            .map(|file| file.object.as_str())
+            .collect();
+        let uploads = version
+            .files
+            .iter()
+            .filter(|file| !there.contains(file.object.as_str()))
+            .cloned()
+            .collect();
+        Ok(Made {
+            version,
+            name,
+            work,
+            uploads,
+            _lock: lock,
+        })
+    }
+
+    /// Uploads a version and shows it to readers.
+    ///
+    /// # Errors
+    /// The bucket fails, cannot be written safely, or somebody else published meanwhile. Readers
+    /// then see what they saw before.
+    pub fn publish(
+        &self,
+        base: &Base,
+        made: Made,
+        step: &mut dyn FnMut(Step),
+    ) -> Result<Head, BucketError> {
+        self.probe()?;
+        self.upload(&made, step)?;
+        let Made {
+            version,
+            name,
+            work,
+            uploads,
+            _lock,
+        } = made;
+        let (head, state) = self.show(base, &version, &name)?;
+        // What follows only spares fetching what was made here.
+        let kept = uploads.iter().try_for_each(|file| {
+            let kept = self.cache.file(&file.sha256);
+            if kept.exists() {
+                return Ok(());
+            }
+            cache::link(&cache::place(work.path(), &file.path), &kept)
+        });
+        if kept.is_ok() && self.cache.install(work, &name, &version).is_ok() {
+            let _ = self.cache.note(&cache::State {
+                address: self.client.address().to_string(),
+                head: Some(head.clone()),
+                tag: state.tag().map(str::to_owned),
+                asked_at: jiff::Timestamp::now().as_millisecond(),
+                ..cache::State::default()
+            });
+            self.cache.clean();
+        }
+        Ok(head)
+    }
+
+    /// Writes what describes a version, and then the head.
+    fn show(
+        &self,
+        base: &Base,
+        version: &Version,
+        name: &str,
+    ) -> Result<(Head, ObjectState), BucketError> {
+        let log = format!("log/{name}.json");
+        let described = serde_json::to_vec_pretty(version).unwrap_or_default();
+        let head = Head {
+            format: FORMAT,
+            version: version.version,
+            log: log.clone(),
+            sha256: sha256(&described),
+            rows: version.rows,
+            published_at: version.published_at.clone(),
+            by: version.by.clone(),
+            previous: base.head.as_ref().map(|(head, _)| head.version),
+        };
+        self.client
+            .put(&log, described.into(), &Condition::Always)?;
+        let condition = match &base.head {
+            Some((_, state)) => Condition::Still(state),
+            None => Condition::New,
+        };
+        let text = serde_json::to_vec_pretty(&head).unwrap_or_default();
+        let written = self.client.put(HEAD, Bytes::from(text), &condition);
+        if let Ok(Some(state)) = written {
+            return Ok((head, state));
+        }
+        // An answer that was lost looks like a failure: what is there tells.
+        match self.head() {
+            Ok(Some((there, state))) if there == head => Ok((head, state)),
+            Ok(Some((there, _))) if matches!(written, Ok(None)) => Err(BucketError::Conflict {
+                address: self.client.address().to_string(),
+                version: there.version,
+                problem: "what was to be published does not follow from it".to_owned(),
+            }),
+            _ => Err(written.err().unwrap_or_else(|| BucketError::Conflict {
+                address: self.client.address().to_string(),
+                version: version.version,
+                problem: "the bucket cannot be read".to_owned(),
+            })),
+        }
+    }
+
+    /// Makes sure that the server keeps to the conditions of a write: many acknowledge and ignore
+    /// them.
+    fn probe(&self) -> Result<(), BucketError> {
+        let name = format!("probe-{}", random()?);
+        let word = || Bytes::from_static(b"ack-memory asks whether conditional writes work here\n");
+        let answer = |problem: &str| {
+            Err(BucketError::Unsafe {
+                address: self.client.address().to_string(),
+                problem: problem.to_owned(),
+            })
+        };
+        let Some(state) = self.client.put(&name, word(), &Condition::New)? else {
+            return answer("it refuses to write a new object if it is not there yet");
+        };
+        let again = self.client.put(&name, word(), &Condition::New)?;
+        let other = state.another();
+        let changed = self.client.put(&name, word(), &Condition::Still(&other))?;
+        let kept = self.client.put(&name, word(), &Condition::Still(&state))?;
+        // A publisher who may not remove leaves an object of fifty bytes.
+        let _ = self.client.delete(&[name]);
+        match (again, changed, kept) {
+            (Some(_), ..) => answer("it replaced an object that was to be written only if new"),
+            (_, Some(_), _) => answer("it replaced an object in another state than was named"),
+            (_, _, None) => answer("it does not replace an object in the state that was named"),
+            (None, None, Some(_)) => Ok(()),
+        }
+    }
+}
+
+impl Base {
+    /// The number of the version; 0 if nothing was published yet.
+    pub fn number(&self) -> u64 {
+        self.head.as_ref().map_or(0, |(head, _)| head.version)
+    }
+
+    /// The version.
+    pub const fn version(&self) -> Option<&Version> {
+        self.version.as_ref()
+    }
+
+    fn marks(&self) -> Vec<Withdrawn> {
+        self.version
+            .as_ref()
+            .map_or_else(Vec::new, |version| version.held_back.clone())
+    }
+
+    /// Plans what publishing would do. Memories that somebody withdrew by hand stay away, except
+    /// those that may come back.
+    ///
+    /// # Errors
+    /// The links that are published cannot be read.
+    pub fn plan(&self, wanted: Wanted, restore: &[String]) -> Result<Plan, BucketError> {
+        let mut marks = self.marks();
+        marks.retain(|mark| !restore.contains(&mark.id));
+        let held: HashSet<&str> = marks.iter().map(|mark| mark.id.as_str()).collect();
+        let mut plan = Plan {
+            base: self.number(),
+            ..Plan::default()
+        };
+        let mut ids: BTreeSet<String> = BTreeSet::new();
+        for record in wanted.records {
+            if held.contains(record.id.as_str()) {
+                plan.held_back.push(item(&record));
+                continue;
+            }
+            ids.insert(record.id.clone());
+            match self.records.get(&record.id) {
+                Some(known) if *known == record => plan.unchanged += 1,
+                Some(_) => {
+                    plan.changed.push(item(&record));
+                    plan.puts.push(record);
+                }
+                None => {
+                    plan.added.push(item(&record));
+                    plan.puts.push(record);
+                }
+            }
+        }
+        let gone = self
+            .records
+            .values()
+            .filter(|known| !ids.contains(&known.id));
+        plan.withdrawn = gone.map(item).collect();
+        let between = |link: &Link| ids.contains(&link.from) && ids.contains(&link.to);
+        plan.links = wanted.links.into_iter().filter(between).collect();
+        sort(&mut plan.links);
+        plan.links_change = plan.links != self.links()?;
+        plan.marks = marks;
+        Ok(plan)
+    }
+
+    /// Plans to take memories away, whatever their scope says.
+    ///
+    /// # Errors
+    /// [`BucketError::NotPublished`].
+    pub fn plan_withdrawal(
+        &self,
+        address: &Address,
+        ids: &[String],
+        by: &str,
+    ) -> Result<Plan, BucketError> {
+        let mut plan = Plan {
+            base: self.number(),
+            marks: self.marks(),
+            ..Plan::default()
+        };
+        for id in ids {
+            let record = self
+                .records
+                .get(id)
+                .ok_or_else(|| BucketError::NotPublished {
+                    address: address.to_string(),
+                    id: ack_api::text::line(id, 100),
+                })?;
+            if plan.withdrawn.iter().any(|item| item.id == *id) {
+                continue;
+            }
+            plan.withdrawn.push(item(record));
+            plan.marks.push(Withdrawn {
+                id: id.clone(),
+                at: ack_api::time::show(jiff::Timestamp::now()),
+                by: by.to_owned(),
+            });
+        }
+        let stays = |id: &String| !ids.contains(id);
+        plan.unchanged = self.records.keys().filter(|id| stays(id)).count();
+        plan.links = self.links()?;
+        plan.links
+            .retain(|link| stays(&link.from) && stays(&link.to));
+        Ok(plan)
+    }
+
+    fn links(&self) -> Result<Vec<Link>, BucketError> {
+        let links = self.folder.as_deref().map(mirror::links).transpose()?;
+        let mut links = links.unwrap_or_default();
+        sort(&mut links);
+        Ok(links)
+    }
+}
+
+impl Made {
+    /// What uploading it takes.
+    pub fn cost(&self) -> Cost {
+        let parts = |file: &FileEntry| upload::requests(file.bytes);
+        Cost {
+            upload_bytes: self.uploads.iter().map(|file| file.bytes).sum(),
+            // The probe, the description and the head come with every version.
+            write_requests: self.uploads.iter().map(parts).sum::<u64>() + 7,
+            version_bytes: self.version.bytes(),
+        }
+    }
+}
+
+fn item(record: &Record) -> Item {
+    Item {
+        id: record.id.clone(),
+        title: record.title.clone(),
+    }
+}
+
+fn sort(links: &mut [Link]) {
+    links.sort_by(|a, b| (&a.from, &a.to, &a.kind).cmp(&(&b.from, &b.to, &b.kind)));
+}
+
+/// Fills a folder with the version that a plan begins from.
+fn begin(base: &Base, work: &Path) -> Result<(), BucketError> {
+    let (Some(folder), Some(version)) = (&base.folder, &base.version) else {
+        return Ok(());
+    };
+    let from = mirror::database(folder);
+    fs::copy(&from, mirror::database(work)).map_err(BucketError::io("copy", &from))?;
+    for file in version.files.iter().filter(|file| !fetch::is_links(file)) {
+        cache::link(
+            &cache::place(folder, &file.path),
+            &cache::place(work, &file.path),
+        )?;
+    }
+    mirror::tag(work, version)
+}
+
+/// Brings the records in a folder to what a plan says, and returns how many there are.
+fn write_records(base: &Base, plan: &Plan, work: &Path) -> Result<usize, BucketError> {
+    let mut writer = Writer::open(&mirror::database(work), base.folder.is_none())?;
+    let mut gone = Vec::new();
+    for item in &plan.withdrawn {
+        gone.extend(writer.row_of(&item.id)?);
+    }
+    let mut next = writer.last_row()? + 1;
+    writer.remove(&gone)?;
+    for record in &plan.puts {
+        let row = match writer.row_of(&record.id)? {
+            Some(row) => row,
+            None => {
+                next += 1;
+                next - 1
+            }
+        };
+        writer.put(row, record)?;
+    }
+    writer.set_links(&plan.links)?;
+    writer.finish()?;
+    Ok(plan.unchanged + plan.added.len() + plan.changed.len())
+}
+
+fn write_links(links: &[Link], work: &Path) -> Result<(), BucketError> {
+    let lines: String = links
+        .iter()
+        .filter_map(|link| serde_json::to_string(link).ok())
+        .map(|line| line + "\n")
+        .collect();
+    let path = work.join(LINKS);
+    fs::write(&path, lines).map_err(BucketError::io("write", &path))
+}
+
+/// The files of a version that was made. Those of the version before keep their objects.
+fn files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, BucketError> {
+    let known: HashMap<&str, &FileEntry> = base
+        .version
+        .iter()
+        .flat_map(|version| &version.files)
+        .map(|file| (file.path.as_str(), file))
+        .collect();
+    let listed = records::files(&mirror::table(work))?;
+    let paths = listed
+        .paths
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned());
+    let mut files = Vec::new();
+    for path in paths.chain([LINKS.to_owned()]) {
+        let place = cache::place(work, &path);
+        let failed = BucketError::io("read", &place);
+        let bytes = fs::metadata(&place).map_err(&failed)?.len();
+        let is_named_anew = path == LINKS || path.ends_with(".manifest");
+        if let Some(known) = known.get(path.as_str())
+            && !is_named_anew
+            && known.bytes == bytes
+        {
+            files.push((*known).clone());
+            continue;
+        }
+        let sha256 = cache::digest(&place).map_err(&failed)?;
+        if let Some(known) = known.get(path.as_str())
+            && known.sha256 == sha256
+        {
+            files.push((*known).clone());
+            continue;
+        }
+        let object = if path == LINKS {
+            format!("links/{name}.jsonl")
+        } else if path.ends_with(".manifest") {
+            format!("manifests/{name}.manifest")
+        } else {
+            path.clone()
+        };
+        files.push(FileEntry {
+            path,
+            object,
+            bytes,
+            sha256,
+        });
+    }
+    Ok(files)
+}
+
+/// Eight random hexadecimal digits.
+fn random() -> Result<String, BucketError> {
+    let mut bytes = [0_u8; 4];
+    getrandom::fill(&mut bytes).map_err(|error| BucketError::Io {
+        action: "ask the system for random numbers",
+        path: PathBuf::from("getrandom"),
+        source: error.into(),
+    })?;
+    Ok(crate::format::hex(&bytes))
+}

@@ -1,0 +1,242 @@
+//! What was published before: listing it, going back to it, and removing what is old.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{Base, Publisher, SMALL, random};
+use crate::BucketError;
+use crate::cache;
+use crate::fetch;
+use crate::format::{FORMAT, Head, Version, Withdrawn};
+
+/// Objects that are younger belong to no version perhaps because theirs is being uploaded.
+const UPLOADING: Duration = Duration::from_hours(1);
+/// Folders of a bucket that hold what versions consist of.
+const FOLDERS: [&str; 4] = ["log", "manifests", "links", "memories.lance"];
+
+/// A version that was published.
+#[derive(Debug, Clone, Serialize)]
+pub struct Standing {
+    /// Its number.
+    pub version: u64,
+    /// When it was published.
+    pub published_at: String,
+    /// By whom.
+    pub by: String,
+    /// How many memories it has.
+    pub rows: u64,
+    /// How many memories were added.
+    pub added: u64,
+    /// How many memories changed.
+    pub changed: u64,
+    /// How many memories went away.
+    pub withdrawn: u64,
+    /// The version whose content it has again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restores: Option<u64>,
+    /// How many bytes its files take.
+    pub bytes: u64,
+    /// Whether readers see it now.
+    pub is_current: bool,
+    /// Memories that were withdrawn by hand and stay away.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<Withdrawn>,
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Pruned {
+    /// The versions that one can no longer go back to.
+    pub versions: Vec<u64>,
+    /// How many objects.
+    pub objects: usize,
+    /// How many bytes they have.
+    pub bytes: u64,
+    #[serde(skip)]
+    names: Vec<String>,
+}
+
+impl Publisher {
+    /// The versions that are there, the newest first, at most so many.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn list(&self, most: usize) -> Result<Vec<Standing>, BucketError> {
+        let chain = self.chain(most)?;
+        Ok(chain
+            .into_iter()
+            .enumerate()
+            .map(|(place, (_, version))| Standing {
+                bytes: version.bytes(),
+                version: version.version,
+                published_at: version.published_at,
+                by: version.by,
+                rows: version.rows,
+                added: version.added,
+                changed: version.changed,
+                withdrawn: version.withdrawn,
+                restores: version.restores,
+                is_current: place == 0,
+                held_back: version.held_back,
+            })
+            .collect())
+    }
+
+    /// The versions from the current one back, with the objects that describe them. It ends where
+    /// one was removed.
+    fn chain(&self, most: usize) -> Result<Vec<(String, Version)>, BucketError> {
+        let Some((head, _)) = self.head()? else {
+            return Err(BucketError::Unpublished {
+                address: self.client.address().to_string(),
+            });
+        };
+        let mut chain = vec![(
+            head.log.clone(),
+            fetch::version(&self.client, &head, SMALL)?,
+        )];
+        while chain.len() < most {
+            let before = chain.last().and_then(|(_, version)| version.before.clone());
+            let Some(before) = before else { break };
+            match self.client.get(&before, SMALL) {
+                Ok(object) => {
+                    let version = fetch::parse_version(&self.client, &object.bytes)?;
+                    chain.push((before, version));
+                }
+                Err(BucketError::Missing { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(chain)
+    }
+
+    /// Shows readers what an earlier version had, as a new version. What was withdrawn by hand since
+    /// does not come back unless it is named.
+    ///
+    /// # Errors
+    /// There is no such version, or somebody else published meanwhile.
+    pub fn roll_back(
+        &self,
+        number: u64,
+        by: &str,
+        restore: &[String],
+        write: bool,
+    ) -> Result<Version, BucketError> {
+        let Some((head, state)) = self.head()? else {
+            return Err(BucketError::Unpublished {
+                address: self.client.address().to_string(),
+            });
+        };
+        let chain = self.chain(usize::MAX)?;
+        let (_, earlier) = chain
+            .iter()
+            .find(|(_, version)| version.version == number)
+            .ok_or_else(|| BucketError::NoVersion {
+                address: self.client.address().to_string(),
+                version: number,
+            })?;
+        let mut held_back = chain
+            .first()
+            .map_or_else(Vec::new, |(_, current)| current.held_back.clone());
+        held_back.retain(|mark| !restore.contains(&mark.id));
+        let comes_back = held_back
+            .iter()
+            .filter(|mark| !earlier.held_back.iter().any(|before| before.id == mark.id));
+        let ids: Vec<String> = comes_back.map(|mark| mark.id.clone()).collect();
+        if !ids.is_empty() {
+            return Err(BucketError::BringsBack {
+                version: number,
+                ids,
+            });
+        }
+        let version = Version {
+            format: FORMAT,
+            version: head.version + 1,
+            published_at: ack_api::time::show(Timestamp::now()),
+            by: by.to_owned(),
+            added: 0,
+            changed: 0,
+            withdrawn: 0,
+            before: Some(head.log.clone()),
+            restores: Some(number),
+            held_back,
+            ..earlier.clone()
+        };
+        if write {
+            let base = Base {
+                head: Some((head, state)),
+                version: None,
+                folder: None,
+                records: std::collections::BTreeMap::new(),
+            };
+            self.probe()?;
+            let name = format!("{}-{}", version.version, random()?);
+            self.show(&base, &version, &name)?;
+        }
+        Ok(version)
+    }
+
+    /// Removes versions that are older than a time, except the current one, and what belongs to
+    /// none.
+    ///
+    /// # Errors
+    /// What is there cannot be listed or removed.
+    pub fn prune(&self, older: Duration, write: bool) -> Result<Pruned, BucketError> {
+        let chain = self.chain(usize::MAX)?;
+        let now = Timestamp::now();
+        let is_old = |at: &str| {
+            let at: Option<Timestamp> = at.parse().ok();
+            at.is_some_and(|at| age(now, at) > older)
+        };
+        let mut pruned = Pruned::default();
+        let mut needed: HashSet<&str> = HashSet::new();
+        for (place, (log, version)) in chain.iter().enumerate() {
+            if place > 0 && is_old(&version.published_at) {
+                pruned.versions.push(version.version);
+                continue;
+            }
+            needed.insert(log);
+            needed.extend(version.files.iter().map(|file| file.object.as_str()));
+        }
+        for folder in FOLDERS {
+            for object in self.client.list(folder)? {
+                let is_settled = age(now, object.modified) > UPLOADING;
+                let is_of_old_version = chain.iter().any(|(log, version)| {
+                    *log == object.name
+                        || version.files.iter().any(|file| file.object == object.name)
+                });
+                if !needed.contains(object.name.as_str()) && (is_settled || is_of_old_version) {
+                    pruned.objects += 1;
+                    pruned.bytes += object.bytes;
+                    pruned.names.push(object.name);
+                }
+            }
+        }
+        if write {
+            // What describes a version goes first: nobody goes back to one without its files.
+            pruned.names.sort_by_key(|name| !name.starts_with("log/"));
+            self.client.delete(&pruned.names)?;
+        }
+        Ok(pruned)
+    }
+
+    /// The head, for people.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn current(&self) -> Result<Option<Head>, BucketError> {
+        Ok(self.head()?.map(|(head, _)| head))
+    }
+
+    /// Checks the files of the version that is here against their digests.
+    pub fn is_intact(&self) -> bool {
+        let installed = self.cache.installed();
+        installed.is_some_and(|folder| cache::is_intact(&folder, true))
+    }
+}
+
+fn age(now: Timestamp, at: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(at)).unwrap_or_default()
+}
