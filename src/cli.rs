@@ -233,13 +233,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Scopes(args) => match args.command {
             Some(command) => scopes::run(&config(&cli.global)?, &command, json),
             None => {
-                let service = Closing(Service::for_the_process(config(&cli.global)?));
+                let service = Closing(Service::new(config(&cli.global)?).for_the_process());
                 let all = progress::while_reading(|| all_scopes(service.0, args.scope))?;
                 print(&all, &cli.global, render::scopes)
             }
         },
         Command::Context(args) => {
-            let service = Closing(Service::for_the_process(config(&cli.global)?));
+            let service = Closing(Service::new(config(&cli.global)?).for_the_process());
             let answer = progress::while_reading(|| service.0.get_context(&context_request(&args)));
             let answer = harmless(answer?);
             let memories = answer.recent_memories.iter();

@@ -63,6 +63,7 @@ mod gate;
 mod hook;
 mod live;
 mod publish;
+mod remote;
 
 pub use ack_api as api;
 

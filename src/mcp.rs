@@ -552,7 +552,7 @@ mod tests {
             root: Some(Setting::flag("--root", std::env::temp_dir())),
             ..Inputs::default()
         };
-        let service = Service::for_the_process(Config::load(inputs).unwrap());
+        let service = Service::new(Config::load(inputs).unwrap()).for_the_process();
         let server = Server::new(service, Offer::default(), Arc::new(|_| {}), true);
         let result = server
             .run(

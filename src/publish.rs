@@ -7,6 +7,8 @@
 //! What agents may not see is not published: memories that wait for review or were rejected, private
 //! scopes, and stores that nobody reviewed and that count as approved because their owner said so.
 
+#[cfg(feature = "bucket")]
+pub mod bucket;
 pub mod document;
 mod files;
 mod lines;
@@ -90,6 +92,14 @@ pub enum PublishError {
         /// The error from the system.
         source: std::io::Error,
     },
+    /// Its memories come from a bucket themselves.
+    #[error("scope `{scope}` is read from {address}, where its memories are published already")]
+    Published {
+        /// The scope.
+        scope: String,
+        /// Where.
+        address: String,
+    },
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -118,6 +128,9 @@ impl Diagnostic for PublishError {
             .into(),
             Self::OwnStore { .. } => {
                 "its files are there already: commit them with git, or name another folder".into()
+            }
+            Self::Published { .. } => {
+                "publish from the scope that people write to and review".into()
             }
             Self::Held { .. } => {
                 "edit or reject them (`ack-memory review`), or publish the others with \
@@ -214,11 +227,7 @@ struct Step {
 /// # Errors
 /// Why the scope must not be published, or what cannot be read.
 pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, PublishError> {
-    if scope.manifest.visibility == Visibility::Private {
-        return Err(PublishError::Private {
-            scope: scope.name.clone(),
-        });
-    }
+    may_publish(scope)?;
     let folder = files::real_path(folder)?;
     let store = scope.store.path().canonicalize();
     let store = store.ok().filter(|store| store.is_dir());
@@ -233,7 +242,7 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
         folder,
         ..Plan::default()
     };
-    let memories = plan.checked(approved(scope)?);
+    let memories = plan.checked(approved(scope, Superseded::LeftOut)?);
     match options.format {
         Format::Md => files::plan(&mut plan, scope, &memories, options)?,
         Format::Jsonl => lines::plan(&mut plan, &memories, options)?,
@@ -244,8 +253,33 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
     Ok(plan)
 }
 
-/// The memories that agents may see and that are not replaced by newer ones, by id.
-fn approved(scope: &Scope) -> Result<Vec<Memory>, PublishError> {
+/// Makes sure that others may read a scope.
+fn may_publish(scope: &Scope) -> Result<(), PublishError> {
+    if scope.manifest.visibility == Visibility::Private {
+        return Err(PublishError::Private {
+            scope: scope.name.clone(),
+        });
+    }
+    match &scope.manifest.table {
+        Some(address) => Err(PublishError::Published {
+            scope: scope.name.clone(),
+            address: ack_api::text::line(address, 200),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// What becomes of approved memories that newer ones replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Superseded {
+    /// They are not published.
+    LeftOut,
+    /// They are, and say what replaces them.
+    Kept,
+}
+
+/// The memories that agents may see, by id.
+fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, PublishError> {
     let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
         snapshot.curate(&mut |curated| all.push(curated))?;
@@ -280,7 +314,14 @@ fn approved(scope: &Scope) -> Result<Vec<Memory>, PublishError> {
     let mut shown: Vec<Memory> = Vec::new();
     for memory in all.iter().filter(|memory| is_shown(memory)) {
         let next = memory.superseded_by.as_deref();
-        if !is_superseded(&memory.id, next, StatusFilter::Approved, look) {
+        let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, look);
+        if !is_superseded {
+            // Its successor may not be shown, so nobody is told of it.
+            shown.push(Memory {
+                superseded_by: None,
+                ..memory.clone()
+            });
+        } else if superseded == Superseded::Kept {
             shown.push(memory.clone());
         }
     }
@@ -296,26 +337,7 @@ impl Plan {
 
     /// Notes what the texts of memories hold, and returns those that may be published.
     fn checked(&mut self, memories: Vec<Memory>) -> Vec<Memory> {
-        let mut checked = Vec::with_capacity(memories.len());
-        for memory in memories {
-            let (errors, warnings): (Vec<Problem>, Vec<Problem>) = text_problems(&memory)
-                .into_iter()
-                .partition(|problem| problem.is_error());
-            let told = |problems: &[Problem]| LeftAlone {
-                id: memory.id.clone(),
-                title: memory.title.clone(),
-                reasons: problems.iter().map(Problem::told).collect(),
-            };
-            if !errors.is_empty() {
-                self.held.push(told(&errors));
-                continue;
-            }
-            if !warnings.is_empty() {
-                self.warnings.push(told(&warnings));
-            }
-            checked.push(memory);
-        }
-        checked
+        checked(memories, &mut self.held, &mut self.warnings)
     }
 
     /// Holds a memory back if the text of its file must not be published: the file may come from a
@@ -347,6 +369,34 @@ impl Plan {
             .iter()
             .try_for_each(|step| files::write(&self.folder, step))
     }
+}
+
+/// Notes what the texts of memories hold, and returns those that may be published.
+fn checked(
+    memories: Vec<Memory>,
+    held: &mut Vec<LeftAlone>,
+    looked_at: &mut Vec<LeftAlone>,
+) -> Vec<Memory> {
+    let mut checked = Vec::with_capacity(memories.len());
+    for memory in memories {
+        let (errors, warnings): (Vec<Problem>, Vec<Problem>) = text_problems(&memory)
+            .into_iter()
+            .partition(|problem| problem.is_error());
+        let told = |problems: &[Problem]| LeftAlone {
+            id: memory.id.clone(),
+            title: memory.title.clone(),
+            reasons: problems.iter().map(Problem::told).collect(),
+        };
+        if !errors.is_empty() {
+            held.push(told(&errors));
+            continue;
+        }
+        if !warnings.is_empty() {
+            looked_at.push(told(&warnings));
+        }
+        checked.push(memory);
+    }
+    checked
 }
 
 /// What is in a memory's text.

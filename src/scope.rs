@@ -29,6 +29,7 @@ pub use self::error::ScopeError;
 use self::folders::{Contents, Entry, ScopeFolders};
 use self::manifest::Manifest;
 use crate::config::{Config, SettingsError};
+use crate::remote::{self, Remote};
 
 /// How long the projects of a store that is locked are waited for.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -57,6 +58,8 @@ pub struct Scope {
     pub problem: Option<SettingsError>,
     /// Its store.
     pub store: Store,
+    /// The bucket that its memories are published in; its store is then what was fetched from there.
+    pub remote: Option<Arc<Remote>>,
     /// The projects that its memories name.
     recorded: Mutex<Option<Recorded>>,
 }
@@ -149,7 +152,10 @@ impl Scope {
 
     /// The folder of the derived vector table; it may be absent or stale.
     pub fn lance_folder(&self) -> PathBuf {
-        self.folder.join("lance")
+        match &self.remote {
+            Some(remote) => remote.table_folder(),
+            None => self.folder.join("lance"),
+        }
     }
 }
 
@@ -401,13 +407,19 @@ impl Folders {
     }
 
     fn load(&self, folder: &Path, name: &str, contents: &Contents) -> Scope {
-        let (manifest, problem) = if contents.has_manifest {
+        let (mut manifest, mut problem) = if contents.has_manifest {
             load(&folder.join("scope.toml"))
         } else {
             (Manifest::default(), None)
         };
-        let path = match &manifest.store {
-            Some(store) => {
+        let remote = published(folder, &manifest).unwrap_or_else(|wrong| {
+            manifest.visibility = Visibility::Private;
+            problem = Some(wrong);
+            None
+        });
+        let path = match (&remote, &manifest.store) {
+            (Some(remote), _) => remote.database(),
+            (None, Some(store)) => {
                 let store = expand_home(store, self.home.as_deref());
                 if store.is_absolute() {
                     store
@@ -415,7 +427,7 @@ impl Folders {
                     folder.join(store)
                 }
             }
-            None => contents.database.clone(),
+            (None, None) => contents.database.clone(),
         };
         let store = Store::new(path, manifest.unreviewed)
             .with_overviews(manifest.overviews)
@@ -427,9 +439,39 @@ impl Folders {
             manifest,
             problem,
             store,
+            remote,
             recorded: Mutex::default(),
         }
     }
+}
+
+/// The bucket that a manifest names.
+///
+/// # Errors
+/// It cannot be followed, or a store is named too.
+fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, SettingsError> {
+    let invalid = |message: String| SettingsError::Invalid {
+        path: folder.join("scope.toml"),
+        message,
+        nearest: Vec::new(),
+        known: Vec::new(),
+    };
+    let Some(address) = &manifest.table else {
+        return match &manifest.remote {
+            // Publishing from here uses it.
+            Some(settings) => {
+                let checked = settings.check().map_err(|problem| problem.to_string());
+                checked.map(|()| None).map_err(invalid)
+            }
+            None => Ok(None),
+        };
+    };
+    if manifest.store.is_some() || manifest.reference.is_some() {
+        let message = "`table` names a bucket, so `store` and `ref` must not be there";
+        return Err(invalid(message.to_owned()));
+    }
+    let followed = remote::follow(folder, address, manifest.remote.as_ref());
+    followed.map(Some).map_err(invalid)
 }
 
 /// A single database as the only scope, with the manifest beside it if there is one. It has the name of the pin, where that
@@ -468,6 +510,7 @@ fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Sco
         manifest,
         problem,
         store,
+        remote: None,
         recorded: Mutex::default(),
     }
 }

@@ -43,6 +43,10 @@ pub enum CliError {
     /// Memories cannot be published.
     #[error(transparent)]
     Publish(PublishError),
+    /// A bucket cannot be published to.
+    #[cfg(feature = "bucket")]
+    #[error(transparent)]
+    Bucket(Box<ack_bucket::BucketError>),
     /// Only a person, or a script with their token, may ask for this.
     #[error("nothing was decided: {problem}")]
     Curator {
@@ -165,6 +169,8 @@ impl CliError {
             Self::Serve(error) => error,
             Self::Curate(error) => error,
             Self::Publish(error) => error,
+            #[cfg(feature = "bucket")]
+            Self::Bucket(error) => &**error,
             _ => return None,
         })
     }

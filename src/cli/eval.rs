@@ -26,7 +26,7 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
     })?;
     let queries = parse(BufReader::new(file))?;
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
-    let service = super::Closing(Service::for_the_process(config));
+    let service = super::Closing(Service::new(config).for_the_process());
     let style =
         ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} questions, {eta} left");
     let bar = ProgressBar::new((queries.len() * modes.len()) as u64)

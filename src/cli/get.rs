@@ -19,7 +19,7 @@ use ack_api::{GetRequest, Include, Within};
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let last = Memory::of(&config).and_then(|memory| memory.last(Timestamp::now()));
-    let service = Closing(Service::for_the_process(config));
+    let service = Closing(Service::new(config).for_the_process());
     let mut request = request(args);
     let answer = progress::while_reading(|| {
         let mut ids = Vec::with_capacity(args.ids.len());

@@ -17,7 +17,7 @@ use ack_api::{ErrorCode, ListScopesResponse, text};
 pub fn run(global: &Global) -> Result<(), CliError> {
     let config = config(global)?;
     let (connected, others) = clients(&config);
-    let service = Closing(Service::for_the_process(config));
+    let service = Closing(Service::new(config).for_the_process());
     let config = &service.0.config;
     let scopes = match progress::while_reading(|| all_scopes(service.0, None)) {
         Ok(scopes) => scopes,

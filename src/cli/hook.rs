@@ -115,7 +115,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         .is_some()
         .then(|| Offer::load(&config, None, &|_| None));
     let surface = named.and_then(Result::ok).map(|offer| offer.toolset);
-    let service = Service::for_the_process(config);
+    let service = Service::new(config).without_waiting().for_the_process();
     let output = match event.moment {
         Moment::SessionStart => {
             hook::session_start(service, surface.as_ref(), &event, Timestamp::now())

@@ -47,6 +47,14 @@ pub fn run(
                     "a scope whose scope.toml can be read (`ack-memory doctor` says what is wrong)",
                 ));
             }
+            if scope.remote.is_some() {
+                return Err(CliError::invalid(
+                    "--scope",
+                    &scope.name,
+                    "a scope with a store of its own; this one is read from a bucket, and what is \
+                     published there comes from another scope",
+                ));
+            }
             scope.store.path().to_owned()
         }
         None => {

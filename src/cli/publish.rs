@@ -1,5 +1,8 @@
 //! `publish`: shows what would be written, asks, writes, and prints the git commands that follow.
 
+#[cfg(feature = "bucket")]
+mod bucket;
+
 use std::path::Path;
 
 use ack_worktree::repository::Repository;
@@ -30,7 +33,11 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
             format!("a scope whose scope.toml can be read; this one cannot: {problem}"),
         ));
     }
-    let folder = add::absolute(config, &args.to_folder)?;
+    if let Some(address) = &args.to {
+        return to_bucket(config, scope, address, args, json);
+    }
+    let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
+    let folder = add::absolute(config, folder)?;
     let options = Options {
         format: args.format,
         skip_held: args.skip_held,
@@ -75,9 +82,33 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     write_plain(&format!("written; what comes next is yours:\n{next}"))
 }
 
+#[cfg(feature = "bucket")]
+use bucket::run as to_bucket;
+
+/// A build without the `bucket` feature publishes to folders alone.
+#[cfg(not(feature = "bucket"))]
+fn to_bucket(
+    _config: &Config,
+    _scope: &std::sync::Arc<crate::scope::Scope>,
+    address: &str,
+    _args: &PublishArgs,
+    _json: bool,
+) -> Result<(), CliError> {
+    Err(CliError::invalid(
+        "--to",
+        address,
+        "--to-folder; this build cannot publish to buckets (docs/faq.md)",
+    ))
+}
+
 /// Whether to write: the flag says so, or somebody does.
 fn agreed(args: &PublishArgs, json: bool) -> bool {
-    args.yes || !json && prompt::is_possible() && prompt::confirm("Write these files?")
+    does(args, json, "Write these files?")
+}
+
+/// Whether to go on: the flag says so, or somebody does.
+fn does(args: &PublishArgs, json: bool, question: &str) -> bool {
+    args.yes || !json && prompt::is_possible() && prompt::confirm(question)
 }
 
 /// What would be done, for people.

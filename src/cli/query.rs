@@ -40,7 +40,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         request.max_tokens = request.max_tokens.or(Some(MAX_TOKENS));
         request.detail = recall.long.then_some(Detail::Full);
     }
-    let service = Closing(Service::for_the_process(config));
+    let service = Closing(Service::new(config).for_the_process());
     let answer = progress::while_reading(|| {
         for id in [&mut request.like, &mut request.expect]
             .into_iter()

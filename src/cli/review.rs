@@ -34,7 +34,7 @@ const LISTED: usize = 50;
 
 /// Runs `review`.
 pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
-    let service = Service::for_the_process(caller.config.clone());
+    let service = Service::new(caller.config.clone()).for_the_process();
     let outcome = match &args.apply {
         Some(file) => apply(caller, service, file, args.scope.as_deref()),
         None => decide(caller, service, args),

@@ -69,7 +69,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
                  `ack-memory connect` has told them to. Ctrl-C ends it\n",
             );
         }
-        let service = Service::for_the_process(config);
+        let service = Service::new(config).for_the_process();
         log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report);
         service.close();
@@ -103,7 +103,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
              they use for this machine\n",
         );
     }
-    let service = Service::for_the_process(config);
+    let service = Service::new(config).for_the_process();
     log(service, &offer);
     let result = listening.serve(service, offer, report);
     service.close();

@@ -181,7 +181,7 @@ mod tests {
             root: Some(Setting::flag("--root", nowhere)),
             ..Inputs::default()
         };
-        let service = Service::for_the_process(Config::load(inputs).unwrap());
+        let service = Service::new(Config::load(inputs).unwrap()).for_the_process();
         let desk = Desk::with(Vec::new(), service, jiff::Timestamp::now());
         let limits = Limits {
             idle,

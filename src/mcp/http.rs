@@ -338,7 +338,7 @@ mod tests {
             )),
             ..Inputs::default()
         };
-        let service = Service::for_the_process(Config::load(inputs).unwrap());
+        let service = Service::new(Config::load(inputs).unwrap()).for_the_process();
         let mut listening =
             listen("127.0.0.1:0".parse().unwrap(), &[], None, Extras::default()).unwrap();
         listening.limits = limits;

@@ -48,6 +48,14 @@ pub enum ScopeError {
         /// What is wrong.
         reason: String,
     },
+    /// A scope in a bucket of which nothing is on this machine.
+    #[error("scope `{name}` cannot be searched yet: {reason}")]
+    Cold {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// There is nothing to read anywhere.
     #[error("Memory database not found: no scope under `{}`", root.join("scopes").display())]
     NoScopes {
@@ -79,6 +87,7 @@ impl Diagnostic for ScopeError {
             Self::NotFound { .. } | Self::PinNotFound { .. } => ErrorCode::ScopeNotFound,
             Self::Refused { .. } => ErrorCode::ScopeRefused,
             Self::Unusable { .. } => ErrorCode::ScopeUnusable,
+            Self::Cold { .. } => ErrorCode::BucketFailed,
             Self::NoScopes { .. } => ErrorCode::NoScopes,
         }
     }
@@ -91,6 +100,8 @@ impl Diagnostic for ScopeError {
                 format!("leave `scope` out, or start a server without `--pin {pinned}`").into()
             }
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
+            Self::Cold { .. } => "what is being fetched goes on being fetched: ask again in a moment;                                   `ack-memory doctor` shows every scope"
+                .into(),
             Self::NoScopes {
                 claude_mem: Some(store),
                 ..
@@ -129,7 +140,7 @@ impl Diagnostic for ScopeError {
                 body.value = Some(text::line(name, 200));
                 body.allowed = vec![pinned.clone()];
             }
-            Self::Unusable { .. } | Self::NoScopes { .. } => {}
+            Self::Unusable { .. } | Self::Cold { .. } | Self::NoScopes { .. } => {}
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::project::Projects;
 use crate::config::{SettingsError, load_toml, parse_toml};
 use ack_api::memory::{Overviews, Unreviewed, Visibility};
+use ack_api::remote::RemoteSettings;
 use ack_api::settings;
 
 /// The keys of `scope.toml`. All are optional.
@@ -33,6 +34,10 @@ pub struct Manifest {
     /// A database elsewhere, opened in place; relative to this file, `~` allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<PathBuf>,
+    /// A bucket that memories are published in, instead of a store: `s3://bucket/prefix`, `gs://` or `az://`. What is
+    /// published there is fetched and searched on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
     /// For a folder of notes in a git repository: the branch, tag or `HEAD` whose files count as approved, for instance
     /// `origin/main`. Other notes wait for review.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
@@ -43,6 +48,9 @@ pub struct Manifest {
     /// that are staged or rejected, else `show`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overviews: Option<Overviews>,
+    /// How the bucket of `table` is reached, and how long what was fetched counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteSettings>,
 }
 
 impl Manifest {

@@ -74,6 +74,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         others: if others { max } else { 0 },
         sessions: true,
         timeout: READ_TIMEOUT,
+        patience: service.patience,
         now: (service.config.clock)(),
     };
     let Choice {

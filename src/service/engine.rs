@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::error::Error;
 use crate::config::{Config, MaxStatus};
 use crate::live::LiveIndexes;
+use crate::remote::Patience;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{Registry, Scope};
 use ack_api::memory::Visibility;
@@ -19,6 +20,8 @@ pub struct Service {
     pub config: Config,
     /// The scopes.
     pub registry: Registry,
+    /// Whether requests may wait for buckets.
+    pub(crate) patience: Patience,
     /// The live index of each scope.
     pub(crate) indexes: Arc<LiveIndexes>,
 }
@@ -31,8 +34,17 @@ impl Service {
         Self {
             config,
             registry,
+            patience: Patience::Some,
             indexes,
         }
+    }
+
+    /// The same service for a process that must not wait for a bucket: what was fetched before is
+    /// all there is.
+    #[must_use]
+    pub fn without_waiting(mut self) -> Self {
+        self.patience = Patience::None;
+        self
     }
 
     /// The same service for somebody who may see less: only some scopes, or another status. The
@@ -60,14 +72,15 @@ impl Service {
         Self {
             config,
             registry,
+            patience: self.patience,
             indexes: Arc::clone(&self.indexes),
         }
     }
 
     /// A service that lives as long as the process. Taking a large index apart at the end would only delay the exit; what
     /// must go, the private copies of stores, [`Service::close`] removes.
-    pub fn for_the_process(config: Config) -> &'static Self {
-        Box::leak(Box::new(Self::new(config)))
+    pub fn for_the_process(self) -> &'static Self {
+        Box::leak(Box::new(self))
     }
 
     /// Removes what lies outside the process's memory.
@@ -90,6 +103,9 @@ impl Service {
         for scope in self.registry.discover().scopes {
             let is_shared = scope.manifest.visibility == Visibility::Shared;
             if scope.problem.is_none() && is_shared {
+                if let Some(remote) = &scope.remote {
+                    let _ = remote.prepare(self.patience);
+                }
                 // A store that cannot be read is a note in the answers.
                 let _ = self.indexes.of(&scope).current(&scope, READ_TIMEOUT);
             }

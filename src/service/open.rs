@@ -19,6 +19,7 @@ use super::scopes;
 use super::stale::Staleness;
 use crate::evidence::Bounds;
 use crate::live::{IndexGuard, LiveIndex, TableState};
+use crate::remote::{self, Patience};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 
@@ -91,6 +92,13 @@ impl OpenScopes {
         let mut open = Vec::with_capacity(scopes.len());
         let mut first: Option<StoreError> = None;
         let mut failed = HashSet::new();
+        let cold = leave_out_cold(selection, scopes, service.patience, notes)?;
+        let warm: Vec<Arc<Scope>> = scopes
+            .iter()
+            .filter(|scope| !cold.contains(&scope.name))
+            .cloned()
+            .collect();
+        let scopes = warm.as_slice();
         // Where other scopes can answer, a locked one gets less time.
         let patience = if scopes.len() > 1 {
             READ_TIMEOUT / 4
@@ -119,6 +127,9 @@ impl OpenScopes {
                     open.push(OpenScope { scope, guard });
                 }
                 Err(error) => {
+                    if let Some(remote) = &scope.remote {
+                        remote.distrust();
+                    }
                     selection.skipped.push(Skipped {
                         scope: scope.name.clone(),
                         reason: text::line(&error.to_string(), 300),
@@ -244,6 +255,36 @@ pub(crate) fn note_broken(
         }
         .into()),
         None => Ok(()),
+    }
+}
+
+/// Brings scopes in buckets up to date. Those of which nothing is here leave the selection, and their
+/// names are returned.
+///
+/// # Errors
+/// Nothing is here of any scope.
+pub(crate) fn leave_out_cold(
+    selection: &mut Selection,
+    scopes: &[Arc<Scope>],
+    patience: Patience,
+    notes: &mut Vec<Note>,
+) -> Result<HashSet<String>, Error> {
+    let cold = remote::prepare(scopes, patience, notes);
+    let first = cold.first().cloned();
+    let names: HashSet<String> = cold.iter().map(|(name, _)| name.clone()).collect();
+    let skipped = cold.into_iter().map(|(scope, reason)| Skipped {
+        scope,
+        reason: text::line(&reason, 300),
+    });
+    selection.skipped.extend(skipped);
+    selection
+        .scopes
+        .retain(|scope| !names.contains(&scope.name));
+    match first {
+        Some((name, reason)) if names.len() == scopes.len() => {
+            Err(ScopeError::Cold { name, reason }.into())
+        }
+        _ => Ok(names),
     }
 }
 

@@ -13,6 +13,7 @@ use super::engine::Service;
 use super::validate::{max_tokens, short};
 use super::{answer, bounds};
 use crate::live::TableState;
+use crate::remote;
 use crate::scope::Scope;
 use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
 use crate::service::error::Error;
@@ -180,6 +181,11 @@ fn decode(cursor: &str) -> Result<String, Error> {
 pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) -> ScopeInfo {
     let path = |path: &Path| told.then(|| text::line(&path.display().to_string(), 400));
     let description = scope.manifest.description.as_ref().filter(|_| told);
+    let published = scope
+        .remote
+        .as_ref()
+        .filter(|_| told && scope.problem.is_none())
+        .and_then(|remote| remote::told(&remote.prepare(service.patience)));
     let mut info = ScopeInfo {
         name: scope.name.clone(),
         path: path(&scope.folder),
@@ -213,12 +219,21 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
         };
     } else if !told {
         info.health.problems.push(PRIVATE.to_owned());
+    } else if let Some((NoteKind::RemoteCold, problem)) = &published {
+        info.health = Health {
+            state: HealthState::Unavailable,
+            opened: None,
+            problems: vec![problem.clone()],
+        };
     } else if let Err(error) = fill(service, scope, most, &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
             problems: vec![text::line(&format!("{error}; {}", error.hint()), 500)],
         };
+    } else if let Some((_, problem)) = published {
+        info.health.state = HealthState::Degraded;
+        info.health.problems.push(problem);
     }
     info
 }

@@ -12,16 +12,30 @@ pub struct PublishArgs {
     /// The scope
     pub scope: String,
     /// Folder to write to, for instance in a git repository; made if it is missing
-    #[arg(long, value_name = "DIR")]
-    pub to_folder: PathBuf,
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "to",
+        conflicts_with = "to"
+    )]
+    pub to_folder: Option<PathBuf>,
+    /// Bucket to publish to, for instance s3://acme-memory/platform
+    #[arg(long, value_name = "ADDRESS")]
+    pub to: Option<String>,
     /// One Markdown file a memory, or one file of JSON lines
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t,
+        conflicts_with = "to"
+    )]
     pub format: Format,
     /// Leave out memories whose text must not be published, instead of refusing
     #[arg(long)]
     pub skip_held: bool,
     /// Also replace files that were edited in the folder
-    #[arg(long)]
+    #[arg(long, conflicts_with = "to")]
     pub overwrite: bool,
     /// Say what would be done and write nothing
     #[arg(long)]
@@ -29,6 +43,41 @@ pub struct PublishArgs {
     /// Write without asking
     #[arg(long, short = 'y')]
     pub yes: bool,
+    #[command(flatten)]
+    pub bucket: BucketArgs,
+}
+
+/// Arguments of `publish --to`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "With --to")]
+pub struct BucketArgs {
+    /// Publish only memories with the status `promoted`
+    #[arg(long, requires = "to")]
+    pub only_promoted: bool,
+    /// Take this memory away now, and keep it away; nothing else changes
+    #[arg(long, value_name = "ID", requires = "to")]
+    pub withdraw: Vec<String>,
+    /// Let this memory come back that was taken away with --withdraw
+    #[arg(long, value_name = "ID", requires = "to", conflicts_with = "withdraw")]
+    pub restore: Vec<String>,
+    /// Show readers again what this version had
+    #[arg(long, value_name = "VERSION", requires = "to", conflicts_with_all = ["withdraw", "list", "prune"])]
+    pub rollback: Option<String>,
+    /// List the versions
+    #[arg(long, requires = "to", conflicts_with_all = ["withdraw", "prune"])]
+    pub list: bool,
+    /// Remove versions older than this, for instance 30d
+    #[arg(long, value_name = "AGE", requires = "to", conflicts_with = "withdraw")]
+    pub prune: Option<String>,
+    /// Make the table anew, with its indexes
+    #[arg(long, requires = "to")]
+    pub reindex: bool,
+    /// The server, for others than the cloud's own
+    #[arg(long, value_name = "URL", requires = "to")]
+    pub endpoint: Option<String>,
+    /// The bucket's region
+    #[arg(long, value_name = "REGION", requires = "to")]
+    pub region: Option<String>,
 }
 
 /// Arguments of `check`.

@@ -67,6 +67,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
         words: &finder,
         sessions: false,
         timeout: LOCK_TIMEOUT,
+        patience: service.patience,
         now: (service.config.clock)(),
     };
     let read = outlines::read(&mut selection, reading, &mut notes)?;

@@ -65,6 +65,7 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         others: request.others,
         sessions: request.sessions,
         timeout: LOCK_TIMEOUT,
+        patience: service.patience,
         now: (service.config.clock)(),
     };
     let choice = choose(&mut selection, signals, limits, &mut notes)?;

@@ -14,6 +14,7 @@ use super::outlines::{self, Reading, ScopeOutline};
 use super::recent;
 use super::signals::Signals;
 use crate::evidence::Bounds;
+use crate::remote::Patience;
 use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
@@ -44,6 +45,8 @@ pub(super) struct Limits {
     pub sessions: bool,
     /// How long a locked store is waited for.
     pub timeout: Duration,
+    /// Whether buckets may be waited for.
+    pub patience: Patience,
     /// The present, for the review queue.
     pub now: jiff::Timestamp,
 }
@@ -84,6 +87,7 @@ pub(super) fn choose(
         words: &terms.words,
         sessions: limits.sessions,
         timeout: limits.timeout,
+        patience: limits.patience,
         now: limits.now,
     };
     let read = outlines::read(selection, reading, notes)?;

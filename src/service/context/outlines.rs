@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SESSIONS;
+use crate::remote::Patience;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
-use crate::service::open::{note_broken, unavailable};
+use crate::service::open::{leave_out_cold, note_broken, unavailable};
 use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::text;
 use ack_api::{Note, Skipped};
@@ -36,6 +37,8 @@ pub(super) struct Reading<'a> {
     pub sessions: bool,
     /// How long a locked store is waited for.
     pub timeout: Duration,
+    /// Whether buckets may be waited for.
+    pub patience: Patience,
     /// The present, for the review queue.
     pub now: jiff::Timestamp,
 }
@@ -52,9 +55,13 @@ pub(super) fn read(
 ) -> Result<Vec<ScopeOutline>, Error> {
     let scopes = selection.scopes.clone();
     note_broken(selection, &scopes, notes)?;
+    let cold = leave_out_cold(selection, &scopes, reading.patience, notes)?;
     let mut read = Vec::with_capacity(scopes.len());
     let mut first: Option<StoreError> = None;
     for scope in scopes {
+        if cold.contains(&scope.name) {
+            continue;
+        }
         ack_api::cancel::check()?;
         let own = selection.current.rows_in(&scope);
         match read_one(&scope, &own, reading) {
@@ -65,6 +72,9 @@ pub(super) fn read(
                 sessions,
             }),
             Err(error) => {
+                if let Some(remote) = &scope.remote {
+                    remote.distrust();
+                }
                 selection.skipped.push(Skipped {
                     scope: scope.name.clone(),
                     reason: text::line(&error.to_string(), 300),

@@ -1,0 +1,385 @@
+//! `publish --to`: shows what would be published and what that costs, asks, and publishes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ack_api::remote::{RemoteSettings, duration};
+use ack_bucket::BucketError;
+use ack_bucket::address::Address;
+use ack_bucket::publish::{Cost, Item, Pruned, Standing, Step};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::{LISTED, does, listed};
+use crate::cli::args::{BucketArgs, PublishArgs};
+use crate::cli::error::CliError;
+use crate::cli::{render, write_json, write_plain};
+use crate::config::Config;
+use crate::publish::LeftAlone;
+use crate::publish::bucket::{Error, Options, Planned, Publication};
+use crate::scope::Scope;
+
+/// What a thousand writing requests cost in S3 Standard, us-east-1, in US dollars.
+const THOUSAND_WRITES: f64 = 0.005;
+/// What a gigabyte costs there for a month.
+const GIGABYTE: f64 = 0.023;
+/// Versions that are listed.
+const VERSIONS: usize = 50;
+
+/// Runs `publish SCOPE --to ADDRESS`.
+pub fn run(
+    config: &Config,
+    scope: &Arc<Scope>,
+    address: &str,
+    args: &PublishArgs,
+    json: bool,
+) -> Result<(), CliError> {
+    let address: Address = address.parse()?;
+    let settings = settings(scope, &args.bucket);
+    let options = Options {
+        only_promoted: args.bucket.only_promoted,
+        skip_held: args.skip_held,
+        withdraw: args.bucket.withdraw.clone(),
+        restore: args.bucket.restore.clone(),
+        rebuild: args.bucket.reindex,
+        by: person(),
+        resident: config.resident.value as usize,
+    };
+    let publication = Publication::new(scope, address, &settings, options)?;
+    let asked = Asked {
+        publication: &publication,
+        args,
+        json,
+    };
+    match (&args.bucket.rollback, &args.bucket.prune) {
+        _ if args.bucket.list => asked.list(),
+        (Some(version), _) => asked.roll_back(version),
+        (None, Some(older)) => asked.prune(older),
+        (None, None) => asked.publish(),
+    }
+}
+
+/// The settings of the scope, with what the command line says instead.
+fn settings(scope: &Scope, args: &BucketArgs) -> RemoteSettings {
+    let mut settings = scope.manifest.remote.clone().unwrap_or_default();
+    let variable = |name: &str| {
+        let value = std::env::var(name).ok();
+        value.filter(|value| !value.is_empty())
+    };
+    let from_environment =
+        || variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
+    settings.endpoint = args
+        .endpoint
+        .clone()
+        .or(settings.endpoint)
+        .or_else(from_environment);
+    settings.region = args.region.clone().or(settings.region);
+    settings
+}
+
+/// Who publishes, as the description of the version says.
+fn person() -> String {
+    let name = ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    ack_api::text::line(name.as_deref().unwrap_or("unknown"), 100)
+}
+
+/// What was asked for.
+struct Asked<'a> {
+    publication: &'a Publication,
+    args: &'a PublishArgs,
+    json: bool,
+}
+
+impl Asked<'_> {
+    fn publish(&self) -> Result<(), CliError> {
+        let bar = Bar::new(self.json);
+        let planned = self.publication.plan(&mut |step| bar.show(step))?;
+        let nothing = planned.plan.is_empty() && !self.args.bucket.reindex;
+        let mut made = None;
+        if !nothing {
+            made = Some(
+                self.publication
+                    .make(&planned, &mut |step| bar.show(step))?,
+            );
+        }
+        bar.clear();
+        let cost = made.as_ref().map(|(_, cost)| *cost);
+        if !self.json {
+            write_plain(&text(&planned, cost))?;
+        }
+        let question = format!("Publish version {}?", planned.plan.base + 1);
+        let writes = !nothing && !self.args.dry_run && does(self.args, self.json, &question);
+        let mut head = None;
+        if let Some((made, _)) = made.filter(|_| writes) {
+            let done = self
+                .publication
+                .publish(&planned, made, &mut |step| bar.show(step));
+            bar.clear();
+            head = Some(done?);
+        }
+        if self.json {
+            let mut told = serde_json::to_value(&planned).unwrap_or_default();
+            if let Some(told) = told.as_object_mut() {
+                told.insert("cost".to_owned(), json!(cost));
+                told.insert("written".to_owned(), json!(head.is_some()));
+                told.insert("published".to_owned(), json!(head));
+            }
+            return write_json(&told);
+        }
+        match head {
+            Some(head) => {
+                let undo = match planned.plan.base {
+                    0 => String::new(),
+                    base => format!(
+                        "; undo: ack-memory publish {} --to {} --rollback v-{base}",
+                        planned.scope, planned.to
+                    ),
+                };
+                write_plain(&format!(
+                    "published version {} with {}{undo}\n",
+                    head.version,
+                    render::count(head.rows, "memory"),
+                ))
+            }
+            None if nothing => write_plain("nothing to do\n"),
+            None if self.args.dry_run => write_plain("nothing was published\n"),
+            None => write_plain("nothing was published; --yes publishes it\n"),
+        }
+    }
+
+    fn list(&self) -> Result<(), CliError> {
+        let versions = self.publication.publisher().list(VERSIONS)?;
+        if self.json {
+            return write_json(&json!({ "versions": versions }));
+        }
+        write_plain(&versions.iter().map(line).collect::<String>())
+    }
+
+    fn roll_back(&self, version: &str) -> Result<(), CliError> {
+        let number = version.trim_start_matches("v-").trim_start_matches('v');
+        let number: u64 = number.parse().map_err(|_| {
+            CliError::invalid(
+                "--rollback",
+                version,
+                "the number of a version, such as v-12",
+            )
+        })?;
+        let publisher = self.publication.publisher();
+        let by = person();
+        let restore = &self.args.bucket.restore;
+        let planned = publisher.roll_back(number, &by, restore, false)?;
+        let said = format!(
+            "version {} would show again what version {number} had: {}\n",
+            planned.version,
+            render::count(planned.rows, "memory")
+        );
+        if !self.json {
+            write_plain(&said)?;
+        }
+        let writes = !self.args.dry_run && does(self.args, self.json, "Show readers this version?");
+        let done = if writes {
+            Some(publisher.roll_back(number, &by, restore, true)?)
+        } else {
+            None
+        };
+        if self.json {
+            let told = json!({ "rollback": number, "version": planned.version, "rows": planned.rows, "written": done.is_some() });
+            return write_json(&told);
+        }
+        match done {
+            Some(done) => write_plain(&format!("published version {}\n", done.version)),
+            None => write_plain("nothing was published\n"),
+        }
+    }
+
+    fn prune(&self, older: &str) -> Result<(), CliError> {
+        let older = duration("prune", Some(older), Duration::ZERO).map_err(|_| {
+            CliError::invalid(
+                "--prune",
+                older,
+                "a whole number and d, h, m or s, for instance 30d",
+            )
+        })?;
+        let publisher = self.publication.publisher();
+        let planned = publisher.prune(older, false)?;
+        if !self.json {
+            write_plain(&pruned(&planned))?;
+        }
+        let writes = planned.objects > 0
+            && !self.args.dry_run
+            && does(self.args, self.json, "Remove them for good?");
+        if writes {
+            publisher.prune(older, true)?;
+        }
+        if self.json {
+            let mut told = serde_json::to_value(&planned).unwrap_or_default();
+            if let Some(told) = told.as_object_mut() {
+                told.insert("written".to_owned(), json!(writes));
+            }
+            return write_json(&told);
+        }
+        write_plain(if writes {
+            "removed\n"
+        } else {
+            "nothing was removed\n"
+        })
+    }
+}
+
+/// What would be published, for people.
+fn text(planned: &Planned, cost: Option<Cost>) -> String {
+    let plan = &planned.plan;
+    let mut out = format!("scope {} to {}\n", planned.scope, planned.to);
+    let kinds = [
+        ("add", &plan.added),
+        ("change", &plan.changed),
+        ("remove", &plan.withdrawn),
+        ("away", &plan.held_back),
+    ];
+    for (verb, items) in kinds {
+        let why = if verb == "away" {
+            "; withdrawn by hand: --restore lets it come back"
+        } else {
+            ""
+        };
+        out += &listed(items, |item: &Item| {
+            let title = ack_api::text::line(&item.title, 60);
+            format!("  {verb:<6} {} {title}{why}\n", item.id)
+        });
+    }
+    let told = |verb: &str, one: &LeftAlone| {
+        format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "))
+    };
+    out += &listed(&planned.held, |one| told("hold", one));
+    out += &listed(&planned.warnings, |one| told("look", one));
+    out += &format!(
+        "{} to add, {} to change, {} to remove, {} unchanged\n",
+        plan.added.len(),
+        plan.changed.len(),
+        plan.withdrawn.len(),
+        plan.unchanged
+    );
+    if let Some(cost) = cost {
+        out += &told_cost(cost);
+    }
+    out
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
+fn told_cost(cost: Cost) -> String {
+    let writes = cost.write_requests as f64 * THOUSAND_WRITES / 1_000.0;
+    let month = cost.version_bytes as f64 * GIGABYTE / 1e9;
+    format!(
+        "uploads {} in {} requests; the version has {}. At the list prices of S3 Standard: ${writes:.5} now, \
+         ${month:.4} a month; each reader fetches what is new\n",
+        size(cost.upload_bytes),
+        cost.write_requests,
+        size(cost.version_bytes)
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a size for people")]
+fn size(bytes: u64) -> String {
+    if bytes < 1_000_000 {
+        format!("{:.1} kB", bytes as f64 / 1e3)
+    } else {
+        format!("{:.1} MB", bytes as f64 / 1e6)
+    }
+}
+
+fn line(version: &Standing) -> String {
+    let mark = if version.is_current { "*" } else { " " };
+    let restores = version
+        .restores
+        .map_or_else(String::new, |number| format!(", what v-{number} had"));
+    let away = match version.held_back.len() {
+        0 => String::new(),
+        count => format!(", {count} withdrawn by hand"),
+    };
+    format!(
+        "{mark} v-{:<5} {} by {}: {}, +{} ~{} -{}{restores}{away}, {}\n",
+        version.version,
+        version.published_at,
+        version.by,
+        render::count(version.rows, "memory"),
+        version.added,
+        version.changed,
+        version.withdrawn,
+        size(version.bytes)
+    )
+}
+
+fn pruned(pruned: &Pruned) -> String {
+    let versions: Vec<String> = pruned
+        .versions
+        .iter()
+        .take(LISTED)
+        .map(|number| format!("v-{number}"))
+        .collect();
+    let gone = match versions.len() {
+        0 => String::new(),
+        _ => format!("; one can no longer go back to {}", versions.join(", ")),
+    };
+    format!(
+        "{} with {} that no kept version needs{gone}\n",
+        render::count(pruned.objects as u64, "object"),
+        size(pruned.bytes)
+    )
+}
+
+/// Progress at a terminal.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(is_silent: bool) -> Self {
+        let bar = if is_silent {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::no_length()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    fn show(&self, step: Step) {
+        let message = match step {
+            Step::Fetching(at) => format!(
+                "fetching what is published: {} of {}",
+                size(at.done),
+                size(at.whole)
+            ),
+            Step::Making(done, whole) => format!("making the version: {done} of {whole} rows"),
+            Step::Uploading(at) => {
+                format!("uploading {} of {}", size(at.done), size(at.whole))
+            }
+        };
+        self.0.set_message(message);
+        self.0.tick();
+    }
+
+    fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl From<Error> for CliError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Publish(error) => error.into(),
+            Error::Bucket(error) => error.into(),
+        }
+    }
+}
+
+impl From<BucketError> for CliError {
+    fn from(error: BucketError) -> Self {
+        match error {
+            BucketError::Store(error) => error.into(),
+            error => Self::Bucket(Box::new(error)),
+        }
+    }
+}

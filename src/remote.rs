@@ -1,0 +1,183 @@
+//! Scopes whose memories are published in a bucket: bringing what is here up to date before a
+//! question is answered, and saying how far that was possible.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ack_api::remote::RemoteSettings;
+use ack_api::{Note, NoteKind, text, time};
+
+#[cfg(feature = "bucket")]
+pub use ack_bucket::follow::{Patience, Remote, Standing};
+
+#[cfg(not(feature = "bucket"))]
+pub use self::without::{Patience, Remote, Standing};
+
+use crate::scope::Scope;
+
+/// What is published at an address, kept in the folder of a scope.
+///
+/// # Errors
+/// Why that cannot be followed, in a sentence.
+pub fn follow(
+    folder: &Path,
+    address: &str,
+    settings: Option<&RemoteSettings>,
+) -> Result<Arc<Remote>, String> {
+    Remote::new(folder, address, settings.cloned().unwrap_or_default())
+        .map(Arc::new)
+        .map_err(|error| format!("{error}; {}", error.advice()))
+}
+
+/// Brings scopes in buckets up to date, as far as patience allows, and notes those that may be out
+/// of date. Returns the names of those of which nothing is here, each with the reason.
+pub fn prepare(
+    scopes: &[Arc<Scope>],
+    patience: Patience,
+    notes: &mut Vec<Note>,
+) -> Vec<(String, String)> {
+    let remote: Vec<(&Scope, &Arc<Remote>)> = scopes
+        .iter()
+        .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
+        .collect();
+    // Each may wait for its server; they wait together.
+    let standings: Vec<Standing> = match remote.as_slice() {
+        [] => return Vec::new(),
+        [(_, only)] => vec![only.prepare(patience)],
+        several => std::thread::scope(|threads| {
+            let asked: Vec<_> = several
+                .iter()
+                .map(|(_, remote)| threads.spawn(|| remote.prepare(patience)))
+                .collect();
+            asked
+                .into_iter()
+                .map(|asked| {
+                    asked
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
+        }),
+    };
+    let mut cold = Vec::new();
+    for ((scope, _), standing) in remote.into_iter().zip(standings) {
+        match told(&standing) {
+            None => {}
+            Some((kind, message)) => {
+                if kind == NoteKind::RemoteCold {
+                    cold.push((scope.name.clone(), message.clone()));
+                }
+                notes.push(Note::about(kind, &scope.name, message));
+            }
+        }
+    }
+    cold
+}
+
+/// What to say of a scope in a bucket that is not certainly up to date.
+pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
+    let (kind, message) = match standing {
+        Standing::Current => return None,
+        Standing::Stale { asked_at, reason } => (
+            NoteKind::RemoteStale,
+            format!(
+                "as of {}: {reason}",
+                asked_at.map_or_else(|| "an unknown time".to_owned(), time::show)
+            ),
+        ),
+        Standing::Cold { reason } => (
+            NoteKind::RemoteCold,
+            format!("nothing of it is on this machine yet: {reason}"),
+        ),
+    };
+    Some((kind, text::line(&message, 400)))
+}
+
+/// What takes the place of a bucket's memories where this build has no buckets.
+#[cfg(not(feature = "bucket"))]
+mod without {
+    use super::{Arc, Path, RemoteSettings};
+    use jiff::Timestamp;
+    use std::path::PathBuf;
+
+    /// No bucket can be followed.
+    #[derive(Debug)]
+    pub struct Remote {
+        never: std::convert::Infallible,
+    }
+
+    /// Whether a question may wait for the bucket.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Patience {
+        /// For a short time.
+        Some,
+        /// Not at all.
+        None,
+    }
+
+    /// How far the memories that are here are those that are published.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Standing {
+        /// They are.
+        Current,
+        /// Nobody knows.
+        Stale {
+            /// When the bucket answered last.
+            asked_at: Option<Timestamp>,
+            /// Why there is no newer answer.
+            reason: String,
+        },
+        /// None are here.
+        Cold {
+            /// Why.
+            reason: String,
+        },
+    }
+
+    /// Why nothing is followed.
+    #[derive(Debug, thiserror::Error)]
+    #[error("this build cannot read buckets")]
+    pub struct Unsupported;
+
+    impl Unsupported {
+        /// What to do next.
+        pub const fn advice(&self) -> &'static str {
+            "install a build with the feature `bucket` (docs/faq.md)"
+        }
+    }
+
+    impl Remote {
+        /// Nothing can be followed.
+        ///
+        /// # Errors
+        /// Always.
+        pub fn new(_: &Path, _: &str, _: RemoteSettings) -> Result<Self, Unsupported> {
+            Err(Unsupported)
+        }
+
+        /// The database.
+        pub fn database(&self) -> PathBuf {
+            match self.never {}
+        }
+
+        /// The folder of the table.
+        pub fn table_folder(&self) -> PathBuf {
+            match self.never {}
+        }
+
+        /// How up to date it is.
+        pub fn prepare(self: &Arc<Self>, _: Patience) -> Standing {
+            match self.never {}
+        }
+
+        /// Checks what is here.
+        pub fn distrust(self: &Arc<Self>) {
+            match self.never {}
+        }
+
+        /// What the bucket is called.
+        pub fn title(&self) -> String {
+            match self.never {}
+        }
+    }
+}
