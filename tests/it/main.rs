@@ -8,6 +8,10 @@ mod support;
 
 mod agents;
 mod arguments;
+#[cfg(feature = "bucket")]
+mod bucket;
+#[cfg(feature = "bucket")]
+mod bucket_reading;
 mod cancel;
 mod changes;
 mod checkpoints;

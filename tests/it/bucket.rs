@@ -1,0 +1,380 @@
+//! Publishing to a bucket: `publish --to`, with the real binary, a real store and a real server.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use ack_test_bucket::{Action, Bucket, Operation};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::cli::{Outcome, binary, run};
+use crate::support::{Root, memory};
+
+/// Where the tests publish.
+pub const ADDRESS: &str = "s3://memories/platform";
+
+/// The binary over a root, with the key that the bucket knows.
+pub fn command(root: &Path) -> Command {
+    let mut command = binary();
+    command
+        .env("AWS_ACCESS_KEY_ID", "key")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
+        .env("AWS_REGION", "us-east-1")
+        .env_remove("AWS_ENDPOINT_URL")
+        .arg("--root")
+        .arg(root);
+    command
+}
+
+fn publish_command(root: &Root, bucket: &Bucket, more: &[&str]) -> Command {
+    let mut command = command(root.path());
+    command
+        .args(["publish", "mine", "--to", ADDRESS, "--endpoint"])
+        .arg(bucket.endpoint())
+        .args(more);
+    command
+}
+
+pub fn publish(root: &Root, bucket: &Bucket, more: &[&str]) -> Outcome {
+    run(&mut publish_command(root, bucket, more))
+}
+
+/// What was planned or published, as JSON.
+#[track_caller]
+pub fn published(root: &Root, bucket: &Bucket, more: &[&str]) -> Value {
+    let arguments: Vec<&str> = ["--json", "--yes"].iter().chain(more).copied().collect();
+    let outcome = publish(root, bucket, &arguments);
+    assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
+    serde_json::from_str(&outcome.out).unwrap()
+}
+
+/// The ids of a kind in a plan.
+fn planned(plan: &Value, kind: &str) -> Vec<String> {
+    let items = plan[kind].as_array().unwrap().iter();
+    items
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A scope with memories of every status, and a bucket.
+pub fn scene() -> (Root, Bucket) {
+    let root = Root::new();
+    root.store(
+        "mine",
+        &[
+            memory(
+                "m-1",
+                "Exit code 137 in CI means the linker ran out of memory",
+                json!({ "type": "gotcha", "project": "ledger-api", "facts": ["137 = 128 + SIGKILL"],
+                    "concepts": ["ci"], "files": [".github/workflows/ci.yml"], "narrative": "Symptom: the link step dies.",
+                    "created_at": "2026-01-04T10:00:00.123Z", "reviewed_by": "human:ana" }),
+            ),
+            memory("m-2", "The connection pool has 20 connections", json!({ "project": "ledger-api" })),
+            memory("m-3", "STAGED-text waits for review", json!({ "status": "staging" })),
+            memory("m-4", "REJECTED-text", json!({ "status": "rejected" })),
+            memory("m-5", "UNKNOWN-text", json!({ "status": "blessed" })),
+            memory("m-6", "Promoted to every team", json!({ "status": "promoted" })),
+            memory("m-7", "The pool had 10 connections", json!({ "superseded_by": "m-2" })),
+        ],
+    );
+    sql(
+        &root,
+        "INSERT INTO memory_links (from_id, to_id, kind) VALUES ('m-2', 'm-7', 'supersedes'), \
+         ('m-1', 'm-3', 'related'), ('m-1', 'm-6', 'related')",
+    );
+    (root, Bucket::start().unwrap())
+}
+
+pub fn sql(root: &Root, text: &str) {
+    let store = root.scope_folder("mine").join("memory.db");
+    Connection::open(store)
+        .unwrap()
+        .execute_batch(text)
+        .unwrap();
+}
+
+/// What the head says.
+fn head(bucket: &Bucket) -> Value {
+    serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap()
+}
+
+/// The titles of everything that a reader finds who comes anew.
+pub fn read_anew(bucket: &Bucket) -> Vec<String> {
+    let reader = reader(bucket, "60s");
+    let outcome = run(command(reader.path()).args(["query", "--all", "--json", "--limit", "50"]));
+    assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
+    titles(&outcome.out)
+}
+
+pub fn titles(json: &str) -> Vec<String> {
+    let answer: Value = serde_json::from_str(json).unwrap();
+    let results = answer["results"].as_array().unwrap().iter();
+    let mut titles: Vec<String> = results
+        .map(|result| result["title"].as_str().unwrap().to_owned())
+        .collect();
+    titles.sort();
+    titles
+}
+
+/// A root with a scope that follows the bucket.
+pub fn reader(bucket: &Bucket, max_age: &str) -> Root {
+    let root = Root::new();
+    root.manifest(
+        "team",
+        &format!(
+            "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\nmax_age = \"{max_age}\"\n",
+            bucket.endpoint()
+        ),
+    );
+    root
+}
+
+#[test]
+fn nothing_but_what_is_approved_leaves_the_machine() {
+    let (root, bucket) = scene();
+    root.store(
+        "secret",
+        &[memory("s-1", "PRIVATE-text of one person", json!({}))],
+    );
+    root.manifest("secret", "visibility = \"private\"\n");
+    let plan = published(&root, &bucket, &[]);
+    assert_eq!(planned(&plan, "added"), ["m-1", "m-2", "m-6", "m-7"]);
+    assert_eq!(plan["published"]["version"], 1);
+    let mut refused = command(root.path());
+    refused
+        .args(["publish", "secret", "--to", ADDRESS, "--yes", "--endpoint"])
+        .arg(bucket.endpoint());
+    let refused = run(&mut refused);
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.err.contains("is private"), "{}", refused.err);
+    let bytes = String::from_utf8_lossy(&bucket.all_bytes()).into_owned();
+    for text in ["STAGED-text", "REJECTED-text", "UNKNOWN-text", "PRIVATE-text"] {
+        assert!(!bytes.contains(text), "{text} was uploaded");
+    }
+    assert_eq!(
+        read_anew(&bucket),
+        [
+            "Exit code 137 in CI means the linker ran out of memory",
+            "Promoted to every team",
+            "The connection pool has 20 connections",
+        ]
+    );
+}
+
+#[test]
+fn a_dry_run_plans_and_uploads_nothing() {
+    let (root, bucket) = scene();
+    let plan = published(&root, &bucket, &["--dry-run"]);
+    assert_eq!(plan["written"], false);
+    assert!(plan["cost"]["upload_bytes"].as_u64().unwrap() > 1_000);
+    assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
+    let told = publish(&root, &bucket, &["--dry-run"]);
+    assert!(told.out.contains("4 to add"), "{}", told.out);
+    assert!(told.out.contains("S3 Standard"), "{}", told.out);
+}
+
+#[test]
+fn only_what_changed_is_uploaded() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let nothing = publish(&root, &bucket, &["--yes"]);
+    assert!(nothing.out.contains("nothing to do"), "{}", nothing.out);
+    assert_eq!(head(&bucket)["version"], 1);
+    sql(
+        &root,
+        "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'; \
+         UPDATE memories SET status = 'rejected' WHERE id = 'm-6'; \
+         UPDATE memories SET status = 'approved' WHERE id = 'm-3'",
+    );
+    bucket.reset_log();
+    let plan = published(&root, &bucket, &[]);
+    assert_eq!(planned(&plan, "added"), ["m-3"]);
+    assert_eq!(planned(&plan, "changed"), ["m-2"]);
+    assert_eq!(planned(&plan, "withdrawn"), ["m-6"]);
+    assert_eq!(plan["unchanged"], 2);
+    let traffic = bucket.traffic();
+    assert!(traffic.requests <= 30, "{traffic:?}");
+    assert_eq!(
+        read_anew(&bucket),
+        [
+            "Exit code 137 in CI means the linker ran out of memory",
+            "STAGED-text waits for review",
+            "The connection pool has 40 connections",
+        ]
+    );
+}
+
+#[test]
+fn a_server_that_ignores_conditions_is_refused() {
+    let (root, bucket) = scene();
+    bucket.set_ignore_conditions(true);
+    let refused = publish(&root, &bucket, &["--yes"]);
+    assert_ne!(refused.code, Some(0), "{}", refused.out);
+    assert!(refused.err.contains("safely"), "{}", refused.err);
+    assert!(bucket.get("platform/HEAD.json").is_none());
+}
+
+#[test]
+fn what_was_withdrawn_by_hand_stays_away_until_somebody_lets_it_come_back() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let plan = published(&root, &bucket, &["--withdraw", "m-1"]);
+    assert_eq!(planned(&plan, "withdrawn"), ["m-1"]);
+    assert_eq!(read_anew(&bucket).len(), 2);
+    let again = published(&root, &bucket, &[]);
+    assert_eq!(planned(&again, "held_back"), ["m-1"]);
+    assert_eq!(again["written"], false);
+    let back = publish(&root, &bucket, &["--rollback", "v-1", "--yes"]);
+    assert_ne!(back.code, Some(0));
+    assert!(back.err.contains("withdrawn since: m-1"), "{}", back.err);
+    let unknown = publish(&root, &bucket, &["--withdraw", "nope", "--yes"]);
+    assert!(unknown.err.contains("is not published"), "{}", unknown.err);
+    let restored = published(&root, &bucket, &["--restore", "m-1"]);
+    assert_eq!(planned(&restored, "added"), ["m-1"]);
+    assert_eq!(read_anew(&bucket).len(), 3);
+}
+
+#[test]
+fn one_can_go_back_and_what_is_old_can_be_removed() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    sql(&root, "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'");
+    published(&root, &bucket, &[]);
+    assert!(read_anew(&bucket).contains(&"A mistake".to_owned()));
+    let back = published(&root, &bucket, &["--rollback", "v-1"]);
+    assert_eq!(back["version"], 3);
+    assert!(!read_anew(&bucket).contains(&"A mistake".to_owned()));
+    let none = publish(&root, &bucket, &["--rollback", "v-9", "--yes"]);
+    assert!(none.err.contains("has no version 9"), "{}", none.err);
+    let listed = publish(&root, &bucket, &["--list"]);
+    assert_eq!(listed.out.lines().count(), 3, "{}", listed.out);
+    assert!(listed.out.starts_with("* v-3"), "{}", listed.out);
+    let before = bucket.keys().len();
+    let pruned = published(&root, &bucket, &["--prune", "0s"]);
+    assert_eq!(pruned["versions"], json!([2, 1]));
+    assert!(bucket.keys().len() < before);
+    // What it kept is all that a reader needs, and the next version builds on it.
+    assert_eq!(read_anew(&bucket).len(), 3);
+    published(&root, &bucket, &[]);
+    assert!(read_anew(&bucket).contains(&"A mistake".to_owned()));
+}
+
+#[test]
+fn a_publisher_that_is_killed_leaves_the_version_before() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let before = read_anew(&bucket);
+    sql(&root, "UPDATE memories SET title = 'Changed' WHERE id = 'm-1'");
+    let mut after = before.clone();
+    after[0] = "Changed".to_owned();
+    let mut finished = false;
+    for moment in 1..40 {
+        let arrived = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&arrived);
+        // The request at which it dies takes effect every other time.
+        bucket.intercept(move |_| {
+            let number = counter.fetch_add(1, Ordering::SeqCst) + 1;
+            match number.cmp(&moment) {
+                std::cmp::Ordering::Less => Action::Answer,
+                std::cmp::Ordering::Equal if moment % 2 == 0 => Action::LoseAnswer,
+                _ => Action::Hang,
+            }
+        });
+        let mut publisher = publish_command(&root, &bucket, &["--yes", "--json"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        finished = wait_for(&mut publisher, || arrived.load(Ordering::SeqCst) >= moment);
+        bucket.calm();
+        let found = read_anew(&bucket);
+        assert!(found == before || found == after, "moment {moment}: {found:?}");
+        if finished {
+            break;
+        }
+    }
+    assert!(finished, "it never came to its end");
+    published(&root, &bucket, &[]);
+    assert_eq!(read_anew(&bucket), after);
+}
+
+/// Waits until a process ends or something happened, and kills it then. Whether it ended by itself.
+fn wait_for(child: &mut Child, happened: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    loop {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        if happened() || began.elapsed() > Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn two_publishers_at_once_lose_nothing() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let other = Root::new();
+    let copy = other.scope_folder("mine").join("memory.db");
+    for round in 0..6 {
+        // Both add the same memory and publish it from stores of their own.
+        sql(
+            &root,
+            &format!("INSERT INTO memories (id, title, status) VALUES ('r-{round}', 'Round {round}', 'approved')"),
+        );
+        fs::copy(root.scope_folder("mine").join("memory.db"), &copy).unwrap();
+        let start = |root: &Root| {
+            publish_command(root, &bucket, &["--yes", "--json"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let both = [start(&root), start(&other)];
+        for publisher in both {
+            let output = publisher.wait_with_output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "round {round}: {told}");
+        }
+        let found = read_anew(&bucket);
+        for earlier in 0..=round {
+            assert!(found.contains(&format!("Round {earlier}")), "{found:?}");
+        }
+    }
+    // A third one whose store lacks what the others published is stopped, not obeyed.
+    let before = head(&bucket)["version"].as_u64().unwrap();
+    sql(&other, "DELETE FROM memories WHERE id LIKE 'r-%'");
+    sql(
+        &root,
+        "INSERT INTO memories (id, title, status) VALUES ('late', 'A late one', 'approved')",
+    );
+    let (once, gate) = (AtomicUsize::new(0), root.path().to_owned());
+    let endpoint = bucket.endpoint();
+    bucket.intercept(move |request| {
+        // While the first one writes its version, the other publishes.
+        let is_head = request.operation == Operation::Put && request.key.ends_with("HEAD.json");
+        if is_head && once.fetch_add(1, Ordering::SeqCst) == 0 {
+            let done = run(command(&gate)
+                .args(["publish", "mine", "--to", ADDRESS, "--yes", "--endpoint"])
+                .arg(&endpoint));
+            assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+        }
+        Action::Answer
+    });
+    sql(&other, "UPDATE memories SET title = 'Mine' WHERE id = 'm-1'");
+    let stopped = publish(&other, &bucket, &["--yes"]);
+    bucket.calm();
+    assert_ne!(stopped.code, Some(0), "{}", stopped.out);
+    assert!(stopped.err.contains("would take away"), "{}", stopped.err);
+    assert_eq!(head(&bucket)["version"].as_u64().unwrap(), before + 1);
+    assert!(read_anew(&bucket).contains(&"A late one".to_owned()));
+}

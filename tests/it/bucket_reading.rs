@@ -1,0 +1,273 @@
+//! Scopes in a bucket: what readers get, with the network as it is.
+
+use std::time::{Duration, Instant};
+
+use ack_test_bucket::{Bucket, Which};
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::bucket::{command, publish, published, reader, scene, sql, titles};
+use crate::cli::{Outcome, run};
+use crate::support::{Root, memory};
+
+fn ask(root: &Root, more: &[&str]) -> Outcome {
+    run(command(root.path()).args(["query", "pool connections", "--json"]).args(more))
+}
+
+#[track_caller]
+fn answer(root: &Root) -> Value {
+    let outcome = ask(root, &[]);
+    assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
+    serde_json::from_str(&outcome.out).unwrap()
+}
+
+/// The kinds of the notes of an answer.
+fn notes(answer: &Value) -> Vec<String> {
+    let notes = answer["notes"].as_array().into_iter().flatten();
+    notes
+        .map(|note| note["kind"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn first(answer: &Value) -> &str {
+    answer["results"][0]["title"].as_str().unwrap()
+}
+
+/// A published scope, the bucket, and somebody who follows it and has asked once.
+fn followed(max_age: &str) -> (Root, Bucket, Root) {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let reader = reader(&bucket, max_age);
+    assert_eq!(first(&answer(&reader)), "The connection pool has 20 connections");
+    (root, bucket, reader)
+}
+
+fn wait(milliseconds: u64) {
+    std::thread::sleep(Duration::from_millis(milliseconds));
+}
+
+#[test]
+fn a_warm_question_asks_the_bucket_nothing() {
+    let (_root, bucket, reader) = followed("1h");
+    bucket.reset_log();
+    for _ in 0..5 {
+        let answer = answer(&reader);
+        assert!(!notes(&answer).iter().any(|kind| kind.starts_with("remote")));
+    }
+    assert_eq!(bucket.requests().len(), 0, "{:?}", bucket.requests());
+}
+
+#[test]
+fn answers_are_those_of_the_scope_it_came_from() {
+    let (root, bucket, reader) = followed("1h");
+    drop(bucket);
+    let (mine, team) = (root.service(), reader.service());
+    let plain = |answer: Value| {
+        let mut answer = answer;
+        for result in answer["results"].as_array_mut().unwrap() {
+            result.as_object_mut().unwrap().remove("scope");
+            result.as_object_mut().unwrap().remove("uri");
+        }
+        answer["results"].clone()
+    };
+    for query in ["pool connections", "137", "linker memory", "promoted team", "ci"] {
+        let ask = |service| {
+            let asked = json!({ "query": query, "detail": "full" });
+            plain(call(service, "query_memories", asked).unwrap())
+        };
+        assert_eq!(ask(&mine), ask(&team), "{query}");
+    }
+    let get = |service| {
+        let mut got = call(service, "get_memory", json!({ "id": "m-2" })).unwrap();
+        got["memory"].as_object_mut().unwrap().remove("scope");
+        got["memory"].clone()
+    };
+    assert_eq!(get(&mine)["title"], get(&team)["title"]);
+    // What is not published is not there, whatever is asked for.
+    assert!(call(&team, "get_memory", json!({ "id": "m-3", "status": "all" })).is_err());
+}
+
+#[test]
+fn a_new_version_is_seen_when_what_is_known_is_too_old() {
+    let (root, _bucket, reader) = followed("1s");
+    sql(&root, "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'");
+    published(&root, &_bucket, &[]);
+    wait(1_100);
+    assert_eq!(first(&answer(&reader)), "The connection pool has 40 connections");
+    published(&root, &_bucket, &["--withdraw", "m-2"]);
+    wait(1_100);
+    let gone = answer(&reader);
+    let text = gone.to_string();
+    assert!(!text.contains("40 connections"), "{text}");
+}
+
+#[test]
+fn what_was_fetched_is_served_with_the_network_cut() {
+    let (_root, mut bucket, reader) = followed("1s");
+    bucket.close();
+    wait(1_100);
+    let answer = answer(&reader);
+    assert_eq!(first(&answer), "The connection pool has 20 connections");
+    assert_eq!(notes(&answer), ["remote_stale"], "{answer}");
+    let people = run(command(reader.path()).args(["query", "pool connections"]));
+    assert!(people.out.contains("as of"), "{}", people.out);
+}
+
+#[test]
+fn a_frozen_server_is_waited_for_once() {
+    let (_root, bucket, reader) = followed("1s");
+    wait(1_100);
+    bucket.freeze();
+    let began = Instant::now();
+    assert_eq!(notes(&answer(&reader)), ["remote_stale"]);
+    let first = began.elapsed();
+    assert!(first < Duration::from_secs(4), "{first:?}");
+    bucket.reset_log();
+    // The next process knows, and asks nobody.
+    assert_eq!(notes(&answer(&reader)), ["remote_stale"]);
+    assert_eq!(bucket.requests().len(), 0);
+    bucket.thaw();
+    wait(1_100);
+    assert!(notes(&answer(&reader)).is_empty());
+}
+
+#[test]
+fn what_is_too_old_offline_is_not_served() {
+    let (root, mut bucket) = scene();
+    published(&root, &bucket, &[]);
+    let reader = reader(&bucket, "1s");
+    let manifest = format!(
+        "table = \"s3://memories/platform\"\n[remote]\nendpoint = \"{}\"\nmax_age = \"1s\"\noffline = \"2s\"\n",
+        bucket.endpoint()
+    );
+    reader.manifest("team", &manifest);
+    answer(&reader);
+    bucket.close();
+    wait(3_100);
+    let refused = ask(&reader, &[]);
+    assert_ne!(refused.code, Some(0), "{}", refused.out);
+    assert!(refused.out.contains("offline"), "{}{}", refused.out, refused.err);
+}
+
+#[test]
+fn nothing_is_here_before_the_first_answer() {
+    let (_root, bucket) = scene();
+    let reader = reader(&bucket, "1s");
+    let refused = ask(&reader, &[]);
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.out.contains("nothing is published"), "{}{}", refused.out, refused.err);
+    // Other scopes answer all the same, and the answer says what is missing.
+    reader.store("own", &[memory("o-1", "My own pool of connections", json!({}))]);
+    let answer = answer(&reader);
+    assert_eq!(first(&answer), "My own pool of connections");
+    assert_eq!(notes(&answer), ["remote_cold"]);
+}
+
+#[test]
+fn trouble_on_the_way_is_overcome_or_named() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    // Some requests fail: they are made again.
+    bucket.set_failures(Which::Every(3));
+    assert_eq!(first(&answer(&reader(&bucket, "1h"))), "The connection pool has 20 connections");
+    bucket.calm();
+    // A file that is not what was published is never used.
+    let data = bucket.keys().into_iter().find(|key| key.contains("/data/")).unwrap();
+    let sound = bucket.get(&data).unwrap();
+    bucket.damage(&data, |bytes| bytes[100] ^= 1);
+    let refused = ask(&reader(&bucket, "1h"), &[]);
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.out.contains("is not what was published"), "{}", refused.out);
+    bucket.put(&data, sound);
+    // A description that leads out of its folder is refused.
+    let log = bucket.keys().into_iter().find(|key| key.contains("/log/")).unwrap();
+    let text = String::from_utf8(bucket.get(&log).unwrap().to_vec()).unwrap();
+    let hostile = text.replace("\"path\": \"links.jsonl\"", "\"path\": \"../../../links.jsonl\"");
+    assert_ne!(hostile, text);
+    let mut head: Value = serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap();
+    head["sha256"] = json!(sha256(&hostile));
+    bucket.put(&log, hostile);
+    bucket.put("platform/HEAD.json", head.to_string());
+    let refused = ask(&reader(&bucket, "1h"), &[]);
+    assert!(refused.out.contains("not a path inside it"), "{}", refused.out);
+}
+
+fn sha256(text: &str) -> String {
+    use sha2::Digest;
+    let digest = sha2::Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn damaged_files_here_are_fetched_again() {
+    let (_root, _bucket, reader) = followed("1h");
+    let remote = reader.scope_folder("team").join("remote");
+    let files: Vec<_> = walkdir::WalkDir::new(&remote)
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "lance"))
+        .filter(|entry| entry.file_type().is_file())
+        .map(walkdir::DirEntry::into_path)
+        .collect();
+    // A link of it is in the version and in the folder of files: both are the same file.
+    let file = files.first().unwrap();
+    let whole = std::fs::metadata(file).unwrap().len();
+    std::fs::File::options().write(true).open(file).unwrap().set_len(10).unwrap();
+    assert_eq!(first(&answer(&reader)), "The connection pool has 20 connections");
+    assert_eq!(std::fs::metadata(file).unwrap().len(), whole);
+    // The records too.
+    let database = remote.read_dir().unwrap().next().unwrap().unwrap().path().join("current/memory.db");
+    std::fs::write(&database, b"no database").unwrap();
+    let _ = ask(&reader, &[]);
+    assert_eq!(first(&answer(&reader)), "The connection pool has 20 connections");
+}
+
+#[test]
+fn a_hook_never_asks_the_bucket() {
+    let (_root, bucket, reader) = followed("1s");
+    wait(1_100);
+    bucket.reset_log();
+    let event = json!({ "hook_event_name": "SessionStart", "source": "startup", "session_id": "s", "cwd": reader.path() });
+    let mut hook = command(reader.path());
+    hook.args(["hook", "session-start"]).stdin(std::process::Stdio::piped());
+    let mut child = hook.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(bucket.requests().len(), 0);
+}
+
+#[test]
+fn what_a_manifest_says_of_a_bucket_is_checked() {
+    let root = Root::new();
+    for (manifest, expected) in [
+        ("table = \"s3://memories\"\n", "s3://bucket/prefix"),
+        ("table = \"s3://m/x\"\nstore = \"a.db\"\n", "must not be there"),
+        ("table = \"s3://m/x\"\n[remote]\nmax_age = \"soon\"\n", "max_age"),
+        ("table = \"s3://m/x\"\n[remote]\nendpoint = \"http://example.com\"\n", "https://"),
+        ("table = \"s3://m/x\"\n[remote]\ncredentials = \"command\"\n", "command"),
+    ] {
+        root.manifest("team", manifest);
+        let told = run(command(root.path()).args(["query", "x", "--json"]));
+        assert_ne!(told.code, Some(0), "{manifest}");
+        assert!(told.out.contains(expected), "{manifest}: {}{}", told.out, told.err);
+    }
+}
+
+#[test]
+fn a_followed_scope_is_not_published_and_not_imported_into() {
+    let (_root, bucket, reader) = followed("1h");
+    reader.manifest("mine", "table = \"s3://memories/platform\"\n");
+    let refused = publish(&reader, &bucket, &["--yes"]);
+    assert!(refused.err.contains("published already"), "{}", refused.err);
+    let lines = reader.path().join("lines.jsonl");
+    std::fs::write(&lines, "{\"title\":\"x\"}\n").unwrap();
+    let refused = run(command(reader.path()).arg("import").arg(&lines).args(["--scope", "team"]));
+    assert_ne!(refused.code, Some(0), "{}", refused.out);
+    assert!(refused.err.contains("bucket"), "{}", refused.err);
+    let refused = run(command(reader.path()).args(["index", "--scope", "team"]));
+    assert_ne!(refused.code, Some(0), "{}", refused.out);
+    assert!(refused.err.contains("bucket"), "{}", refused.err);
+    let kept = run(command(reader.path()).args(["query", "--all", "--json", "--scope", "team"]));
+    assert_eq!(titles(&kept.out).len(), 3);
+}
