@@ -852,6 +852,23 @@ fn the_table_of_crates_says_what_each_depends_on() {
 }
 
 #[test]
+fn the_product_is_built_without_the_bucket_of_the_tests() {
+    let mut manifests = vec![root().join("Cargo.toml")];
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        manifests.push(entry.unwrap().path().join("Cargo.toml"));
+    }
+    assert!(manifests.len() > 5, "{manifests:?}");
+    for manifest in manifests {
+        let needed = our_dependencies(&manifest);
+        assert!(
+            !needed.contains("ack-test-bucket"),
+            "{}",
+            manifest.display()
+        );
+    }
+}
+
+#[test]
 fn contributors_are_sent_to_files_that_exist() {
     let mut wrong = Vec::new();
     let mut tried = 0;

@@ -1,0 +1,250 @@
+//! The bucket as tests hold it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use hyper::http::HeaderMap;
+
+use crate::log::{Request, Traffic};
+use crate::route::Operation;
+use crate::server::{Server, Shared};
+use crate::switches::{Access, Action, Decide, Switches, Which};
+use crate::uploads::joined;
+
+/// A running bucket. Dropping it stops the server; its objects are gone then.
+#[derive(Debug)]
+pub struct Bucket {
+    shared: Arc<Shared>,
+    server: Server,
+}
+
+impl Bucket {
+    /// Starts a bucket named `memories` on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// The system gives no port or no thread.
+    pub fn start() -> io::Result<Self> {
+        Self::start_at((Ipv4Addr::LOCALHOST, 0).into(), "memories")
+    }
+
+    /// Starts a bucket of this name on this address.
+    ///
+    /// # Errors
+    /// The address is in use, or the system gives no thread.
+    pub fn start_at(address: SocketAddr, name: &str) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(name));
+        let server = Server::start(address, Arc::clone(&shared))?;
+        Ok(Self { shared, server })
+    }
+
+    /// The name, the first part of each path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// The address that the server listens on.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// What clients call the endpoint: `http://127.0.0.1:PORT`, without the bucket's name.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address())
+    }
+
+    /// The address of a key in a client's settings: `s3://NAME/KEY`.
+    #[must_use]
+    pub fn url(&self, key: &str) -> String {
+        format!("s3://{}/{key}", self.name())
+    }
+
+    /// Stops listening and closes every connection: clients are refused, as with the network cut.
+    /// The objects stay.
+    pub fn close(&mut self) {
+        self.server.close();
+    }
+
+    /// Listens again, on the same address.
+    ///
+    /// # Errors
+    /// Another program has taken the port meanwhile.
+    pub fn open(&mut self) -> io::Result<()> {
+        self.server.open()
+    }
+
+    // ---- Objects
+
+    /// Every key, in order.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        self.shared.store.lock().objects.keys()
+    }
+
+    /// The bytes of an object.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Bytes> {
+        let store = self.shared.store.lock();
+        store.objects.get(key).map(|object| object.bytes.clone())
+    }
+
+    /// Puts an object in place, without a request.
+    pub fn put(&self, key: &str, bytes: impl Into<Bytes>) {
+        let mut store = self.shared.store.lock();
+        store.objects.put(key, bytes.into(), HeaderMap::new());
+    }
+
+    /// Takes an object away, without a request. Whether it was there.
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "most callers know that it is there"
+    )]
+    pub fn remove(&self, key: &str) -> bool {
+        self.shared.store.lock().objects.remove(key)
+    }
+
+    /// Changes the bytes of an object behind everybody's back: its `ETag` and its date stay. Whether
+    /// the object is there.
+    pub fn damage(&self, key: &str, change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        self.shared.store.lock().objects.damage(key, change)
+    }
+
+    /// The bytes of every object and every part of an unfinished upload, one after another, to
+    /// search for texts that must not be there.
+    #[must_use]
+    pub fn all_bytes(&self) -> Vec<u8> {
+        let store = self.shared.store.lock();
+        let objects = store.objects.iter().map(|(_, object)| &object.bytes);
+        joined(objects.chain(store.uploads.parts()))
+    }
+
+    /// The keys of uploads in parts that were neither completed nor given up.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<String> {
+        self.shared.store.lock().uploads.keys()
+    }
+
+    // ---- The request log
+
+    /// Every request since the start or [`Self::reset_log`], in the order of arrival.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.log.requests()
+    }
+
+    /// Forgets the requests so far.
+    pub fn reset_log(&self) {
+        self.shared.log.reset();
+    }
+
+    /// How many requests of one kind there were.
+    #[must_use]
+    pub fn count(&self, operation: Operation) -> usize {
+        let requests = self.requests();
+        let those = requests.iter().filter(|one| one.operation == operation);
+        those.count()
+    }
+
+    /// How many requests there were, and how many bytes they carried.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.shared.log.traffic()
+    }
+
+    // ---- Switches
+
+    /// How long each request waits before it is answered: the way there and back.
+    pub fn set_delay(&self, delay: Duration) {
+        self.shared
+            .switches
+            .change(|switches| switches.delay = delay);
+    }
+
+    /// How many bytes a second go in each direction, shared by all connections; `None` for no
+    /// limit.
+    pub fn set_bandwidth(&self, bytes_per_second: Option<u64>) {
+        self.shared.upwards.set_rate(bytes_per_second);
+        self.shared.downwards.set_rate(bytes_per_second);
+    }
+
+    /// Which requests are answered with 503 `SlowDown`.
+    pub fn set_failures(&self, which: Which) {
+        self.shared
+            .switches
+            .change(|switches| switches.failures = which.into());
+    }
+
+    /// Which conditional writes are answered with 409 `ConditionalRequestConflict`, as if another
+    /// write had been running.
+    pub fn set_conflicts(&self, which: Which) {
+        self.shared
+            .switches
+            .change(|switches| switches.conflicts = which.into());
+    }
+
+    /// After how many bytes of a body the connection is closed; `None` for whole bodies.
+    pub fn set_cut(&self, bytes: Option<u64>) {
+        self.shared.switches.change(|switches| switches.cut = bytes);
+    }
+
+    /// Requests are taken and not answered, bodies stop where they are.
+    pub fn freeze(&self) {
+        self.shared.frozen.send_replace(true);
+    }
+
+    /// Goes on after [`Self::freeze`]; what waits is answered.
+    pub fn thaw(&self) {
+        self.shared.frozen.send_replace(false);
+    }
+
+    /// Whether lists are answered with 403 `AccessDenied`.
+    pub fn set_deny_list(&self, deny: bool) {
+        self.shared
+            .switches
+            .change(|switches| switches.deny_list = deny);
+    }
+
+    /// Whether `If-Match` and `If-None-Match` of writes are ignored, as some servers do.
+    pub fn set_ignore_conditions(&self, ignore: bool) {
+        self.shared
+            .switches
+            .change(|switches| switches.ignore_conditions = ignore);
+    }
+
+    /// Who may do what.
+    pub fn set_access(&self, access: Access) {
+        self.shared
+            .switches
+            .change(|switches| switches.access = access);
+    }
+
+    /// The largest number of keys in one page of a list; 1,000 at first, and never more.
+    pub fn set_page_size(&self, keys: usize) {
+        self.shared
+            .switches
+            .change(|switches| switches.page = keys.clamp(1, 1000));
+    }
+
+    /// Asks `decide` about each request what becomes of it, before every other switch but
+    /// [`Self::freeze`] and the delay. The request is as in the log, without a status.
+    pub fn intercept(&self, decide: impl Fn(&Request) -> Action + Send + Sync + 'static) {
+        let decide: Decide = Arc::new(decide);
+        self.shared
+            .switches
+            .change(|switches| switches.decide = Some(decide));
+    }
+
+    /// Every switch as it was at the start.
+    pub fn calm(&self) {
+        self.shared
+            .switches
+            .change(|switches| *switches = Switches::default());
+        self.set_bandwidth(None);
+        self.thaw();
+    }
+}

@@ -1,0 +1,81 @@
+//! Conditions of reads and writes.
+
+use hyper::HeaderMap;
+use hyper::http::header::{
+    HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
+};
+use jiff::Timestamp;
+
+use crate::objects::Object;
+use crate::refusal::Refusal;
+
+/// Whether the object may be read.
+///
+/// # Errors
+/// [`Refusal::PreconditionFailed`] or [`Refusal::NotModified`].
+pub(crate) fn check_read(headers: &HeaderMap, object: &Object) -> Result<(), Refusal> {
+    match text(headers, &IF_MATCH) {
+        Some(tags) if !names(tags, &object.etag) => return Err(Refusal::PreconditionFailed),
+        Some(_) => {}
+        None => {
+            if date(headers, &IF_UNMODIFIED_SINCE).is_some_and(|date| object.second() > date) {
+                return Err(Refusal::PreconditionFailed);
+            }
+        }
+    }
+    match text(headers, &IF_NONE_MATCH) {
+        Some(tags) if names(tags, &object.etag) => Err(Refusal::NotModified),
+        Some(_) => Ok(()),
+        None if date(headers, &IF_MODIFIED_SINCE).is_some_and(|date| object.second() <= date) => {
+            Err(Refusal::NotModified)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a write has conditions.
+pub(crate) fn is_conditional(headers: &HeaderMap) -> bool {
+    headers.contains_key(IF_MATCH) || headers.contains_key(IF_NONE_MATCH)
+}
+
+/// Whether the object may be written; `old` is what is there.
+///
+/// # Errors
+/// [`Refusal::PreconditionFailed`]; [`Refusal::NoSuchKey`] if `If-Match` is about nothing;
+/// [`Refusal::NotImplemented`] for an `If-None-Match` other than `*`.
+pub(crate) fn check_write(headers: &HeaderMap, old: Option<&Object>) -> Result<(), Refusal> {
+    if let Some(tags) = text(headers, &IF_NONE_MATCH) {
+        if tags != "*" {
+            return Err(Refusal::NotImplemented);
+        }
+        if old.is_some() {
+            return Err(Refusal::PreconditionFailed);
+        }
+    }
+    match (text(headers, &IF_MATCH), old) {
+        (Some(_), None) => Err(Refusal::NoSuchKey),
+        (Some(tags), Some(old)) if !names(tags, &old.etag) => Err(Refusal::PreconditionFailed),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a list of `ETag`s, quoted or not, names this one.
+fn names(list: &str, etag: &str) -> bool {
+    let bare = |tag: &str| {
+        tag.trim()
+            .trim_start_matches("W/")
+            .trim_matches('"')
+            .to_owned()
+    };
+    list.trim() == "*" || list.split(',').any(|tag| bare(tag) == bare(etag))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// A date in seconds; a header that cannot be read is ignored.
+fn date(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
+    let date = jiff::fmt::rfc2822::parse(text(headers, name)?).ok()?;
+    Some(Timestamp::from(date).as_second())
+}

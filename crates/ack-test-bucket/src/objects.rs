@@ -1,0 +1,101 @@
+//! The objects of the bucket.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use hyper::HeaderMap;
+use hyper::body::Bytes;
+use jiff::Timestamp;
+
+use crate::uploads::Uploads;
+
+/// What the server keeps.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    pub(crate) objects: Objects,
+    pub(crate) uploads: Uploads,
+}
+
+/// An object.
+#[derive(Debug, Clone)]
+pub(crate) struct Object {
+    pub(crate) bytes: Bytes,
+    /// In quotes.
+    pub(crate) etag: String,
+    pub(crate) modified: Timestamp,
+    /// What the writer said of it: the type of its content, its metadata.
+    pub(crate) headers: HeaderMap,
+}
+
+impl Object {
+    /// When it was written, in seconds, as headers say it.
+    pub(crate) fn second(&self) -> i64 {
+        self.modified.as_second()
+    }
+}
+
+/// A hash of bytes in quotes, as long as Amazon's.
+pub(crate) fn etag(bytes: &[u8]) -> String {
+    format!("\"{:032x}\"", xxhash_rust::xxh3::xxh3_128(bytes))
+}
+
+/// Every object by its key.
+#[derive(Debug, Default)]
+pub(crate) struct Objects(BTreeMap<String, Object>);
+
+impl Objects {
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Object)> {
+        self.0.iter()
+    }
+
+    /// Objects with keys after `key`, in order.
+    pub(crate) fn after(&self, key: &str) -> impl Iterator<Item = (&String, &Object)> {
+        let from = if key.is_empty() {
+            Bound::Unbounded
+        } else {
+            Bound::Excluded(key)
+        };
+        self.0.range::<str, _>((from, Bound::Unbounded))
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Object> {
+        self.0.get(key)
+    }
+
+    /// Writes an object and returns its `ETag`.
+    pub(crate) fn put(&mut self, key: &str, bytes: Bytes, headers: HeaderMap) -> String {
+        let etag = etag(&bytes);
+        self.put_as(key, bytes, headers, etag.clone());
+        etag
+    }
+
+    /// Writes an object with an `ETag` of its own.
+    pub(crate) fn put_as(&mut self, key: &str, bytes: Bytes, headers: HeaderMap, etag: String) {
+        let modified = Timestamp::now();
+        let object = Object {
+            bytes,
+            etag,
+            modified,
+            headers,
+        };
+        self.0.insert(key.to_owned(), object);
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> bool {
+        self.0.remove(key).is_some()
+    }
+
+    pub(crate) fn damage(&mut self, key: &str, change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let Some(object) = self.0.get_mut(key) else {
+            return false;
+        };
+        let mut bytes = object.bytes.to_vec();
+        change(&mut bytes);
+        object.bytes = bytes.into();
+        true
+    }
+}

@@ -1,0 +1,134 @@
+//! What the server does wrong on purpose.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::log::Request;
+
+/// Which of the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// None of them.
+    Never,
+    /// All of them.
+    Always,
+    /// So many from now on.
+    Next(u32),
+    /// The n-th from now on, the 2n-th, and so on.
+    Every(u32),
+}
+
+/// Who may do what. The key's id is read from the `Authorization` header; the signature is not
+/// verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody may do everything, with any header or none.
+    #[default]
+    Everybody,
+    /// Every request must be signed with the key of this id.
+    Key(String),
+    /// Reading and listing need no header, writing needs the key of this id. A request that is
+    /// signed with another key is refused.
+    PublicRead(String),
+}
+
+/// What becomes of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// It is answered.
+    Answer,
+    /// It is answered after a further delay.
+    Delay(Duration),
+    /// It is refused with this status and nothing happens.
+    Refuse(u16),
+    /// Its body ends and the connection is closed after so many bytes.
+    Cut(u64),
+    /// The connection is closed, and nothing happens.
+    Close,
+    /// What it asks for happens, and the connection is closed without an answer.
+    LoseAnswer,
+    /// It is never answered, and nothing happens.
+    Hang,
+}
+
+pub(crate) type Decide = Arc<dyn Fn(&Request) -> Action + Send + Sync>;
+
+/// A [`Which`] that counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counter {
+    which: Which,
+    seen: u32,
+}
+
+impl From<Which> for Counter {
+    fn from(which: Which) -> Self {
+        Self { which, seen: 0 }
+    }
+}
+
+impl Counter {
+    /// Whether it is this request's turn.
+    pub(crate) fn hits(&mut self) -> bool {
+        self.seen = self.seen.saturating_add(1);
+        match self.which {
+            Which::Never => false,
+            Which::Always => true,
+            Which::Next(count) => self.seen <= count,
+            Which::Every(step) => step > 0 && self.seen.is_multiple_of(step),
+        }
+    }
+}
+
+/// All switches but freezing and the bandwidth.
+pub(crate) struct Switches {
+    pub(crate) delay: Duration,
+    pub(crate) failures: Counter,
+    pub(crate) conflicts: Counter,
+    pub(crate) cut: Option<u64>,
+    pub(crate) deny_list: bool,
+    pub(crate) ignore_conditions: bool,
+    pub(crate) access: Access,
+    pub(crate) page: usize,
+    pub(crate) decide: Option<Decide>,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self {
+            delay: Duration::ZERO,
+            failures: Which::Never.into(),
+            conflicts: Which::Never.into(),
+            cut: None,
+            deny_list: false,
+            ignore_conditions: false,
+            access: Access::Everybody,
+            page: 1000,
+            decide: None,
+        }
+    }
+}
+
+/// The switches, which tests change while requests are running.
+#[derive(Default)]
+pub(crate) struct Board(Mutex<Switches>);
+
+impl Board {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Switches) -> T) -> T {
+        change(&mut self.0.lock())
+    }
+
+    /// What becomes of a request.
+    pub(crate) fn decide(&self, request: &Request) -> Action {
+        let decide = self.0.lock().decide.clone();
+        decide.map_or(Action::Answer, |decide| decide(request))
+    }
+}
+
+impl fmt::Debug for Board {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Board")
+    }
+}

@@ -1,0 +1,147 @@
+//! Uploads in parts.
+
+use std::collections::BTreeMap;
+
+use hyper::HeaderMap;
+use hyper::body::Bytes;
+
+use crate::objects::etag;
+use crate::refusal::Refusal;
+
+/// The smallest part that is not the last.
+const SMALLEST_PART: usize = 5 << 20;
+/// The highest number of a part.
+const LAST_PART: u32 = 10_000;
+
+/// A part that the request to complete an upload names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedPart {
+    pub(crate) number: u32,
+    pub(crate) etag: String,
+}
+
+#[derive(Debug)]
+struct Upload {
+    key: String,
+    headers: HeaderMap,
+    parts: BTreeMap<u32, Bytes>,
+}
+
+/// An object put together from its parts.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) bytes: Bytes,
+    pub(crate) headers: HeaderMap,
+    pub(crate) etag: String,
+}
+
+/// Every unfinished upload by its id.
+#[derive(Debug, Default)]
+pub(crate) struct Uploads {
+    begun: u64,
+    unfinished: BTreeMap<String, Upload>,
+}
+
+impl Uploads {
+    /// Begins an upload and returns its id.
+    pub(crate) fn begin(&mut self, key: &str, headers: HeaderMap) -> String {
+        self.begun += 1;
+        let id = format!("upload-{:08}", self.begun);
+        let upload = Upload {
+            key: key.to_owned(),
+            headers,
+            parts: BTreeMap::new(),
+        };
+        self.unfinished.insert(id.clone(), upload);
+        id
+    }
+
+    /// Keeps a part and returns its `ETag`.
+    pub(crate) fn put(
+        &mut self,
+        key: &str,
+        id: &str,
+        number: u32,
+        bytes: Bytes,
+    ) -> Result<String, Refusal> {
+        if !(1..=LAST_PART).contains(&number) {
+            return Err(Refusal::InvalidArgument);
+        }
+        let upload = self.unfinished.get_mut(id);
+        let upload = upload
+            .filter(|upload| upload.key == key)
+            .ok_or(Refusal::NoSuchUpload)?;
+        let etag = etag(&bytes);
+        upload.parts.insert(number, bytes);
+        Ok(etag)
+    }
+
+    /// The object of the named parts. The upload stays until [`Self::end`].
+    pub(crate) fn whole(&self, key: &str, id: &str, named: &[NamedPart]) -> Result<Whole, Refusal> {
+        let upload = self.unfinished.get(id).filter(|upload| upload.key == key);
+        let upload = upload.ok_or(Refusal::NoSuchUpload)?;
+        if named.is_empty() {
+            return Err(Refusal::MalformedXml);
+        }
+        if !named.is_sorted_by(|one, next| one.number < next.number) {
+            return Err(Refusal::InvalidPartOrder);
+        }
+        let parts = named
+            .iter()
+            .map(|part| {
+                let bytes = upload.parts.get(&part.number);
+                bytes.filter(|bytes| etag(bytes).trim_matches('"') == part.etag.trim_matches('"'))
+            })
+            .collect::<Option<Vec<&Bytes>>>()
+            .ok_or(Refusal::InvalidPart)?;
+        let (_, all_but_last) = parts.split_last().ok_or(Refusal::MalformedXml)?;
+        if all_but_last.iter().any(|part| part.len() < SMALLEST_PART) {
+            return Err(Refusal::EntityTooSmall);
+        }
+        let count = parts.len();
+        let bytes = Bytes::from(joined(parts));
+        let etag = format!("\"{}-{count}\"", etag(&bytes).trim_matches('"'));
+        let headers = upload.headers.clone();
+        Ok(Whole {
+            bytes,
+            headers,
+            etag,
+        })
+    }
+
+    /// Ends an upload; its parts are gone.
+    pub(crate) fn end(&mut self, key: &str, id: &str) -> Result<(), Refusal> {
+        if self
+            .unfinished
+            .get(id)
+            .is_none_or(|upload| upload.key != key)
+        {
+            return Err(Refusal::NoSuchUpload);
+        }
+        self.unfinished.remove(id);
+        Ok(())
+    }
+
+    /// The keys of the unfinished uploads, in the order in which they began.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.unfinished
+            .values()
+            .map(|upload| upload.key.clone())
+            .collect()
+    }
+
+    /// The bytes of every part.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Bytes> {
+        self.unfinished
+            .values()
+            .flat_map(|upload| upload.parts.values())
+    }
+}
+
+/// Bytes one after another.
+pub(crate) fn joined<'a>(pieces: impl IntoIterator<Item = &'a Bytes>) -> Vec<u8> {
+    pieces.into_iter().fold(Vec::new(), |mut all, bytes| {
+        all.extend_from_slice(bytes);
+        all
+    })
+}
