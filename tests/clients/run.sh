@@ -89,8 +89,8 @@ npm_package() {
   echo "$package@$version" > "$folder/installed"
 }
 
-# python_client MAJOR: a virtual environment with the Python client of that version.
-python_client() {
+# python_packages NAME: a virtual environment with what requirements-NAME.txt lists, the program itself first.
+python_packages() {
   local folder="$into/python-$1" wanted="$here/requirements-$1.txt"
   if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2> /dev/null; then
     reason="Python 3.10 or newer is not installed"
@@ -103,7 +103,7 @@ python_client() {
   mkdir -p "$folder"
   if ! limited "$(left 60)" python3 -m venv "$folder" > "$folder.log" 2>&1 ||
     ! limited "$(left 120)" "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" > "$folder.log" 2>&1; then
-    reason="pip cannot install $(grep -i '^mcp==' "$wanted"): $(complaint "$folder.log")"
+    reason="pip cannot install $(grep -m 1 == "$wanted"): $(complaint "$folder.log")"
     return 1
   fi
   cp "$wanted" "$folder/installed"
@@ -158,7 +158,7 @@ broken=()
 
 install() {
   case "$1" in
-    python-*) python_client "${1#python-}" ;;
+    python-*) python_packages "${1#python-}" ;;
     typescript-1) npm_package typescript-1 @modelcontextprotocol/sdk ;;
     typescript-2) npm_package typescript-2 @modelcontextprotocol/client ;;
     conformance | inspector) node_22 && npm_package "$1" "@modelcontextprotocol/$1" ;;
@@ -303,6 +303,7 @@ plant() {
         need="${need%-code}"
         ;;
       desk-*) need=browser ;;
+      bucket-*) need=python-moto ;;
       *) need=nothing ;;
     esac
     provided "$name" "$need" || continue
@@ -410,6 +411,7 @@ every_check() {
     check "typescript-2-$transport-discover" 60 typescript-2
   done
   check http-guarded 60 nothing
+  check bucket-conditions 60 python-moto
   for page in keys undo beside group changed two killed hostile many look; do
     check "desk-$page" 120 browser
   done
@@ -467,6 +469,8 @@ every_fault() {
   plant told-twice "told of the memories once" "${sessions[@]}"
   plant told-rejected "$rejected" "${sessions[@]}"
   plant told-anew "a short one" session-codex
+  plant none "" bucket-conditions
+  plant conditions-ignored "200 instead of 412" bucket-conditions
   plant none "" desk-undo desk-hostile
   plant markup "memory text is markup|the page complains" desk-hostile
   plant another-memory "not what was pressed|is shown twice|Expected values" desk-keys
