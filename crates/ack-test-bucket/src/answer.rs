@@ -161,9 +161,7 @@ fn check_write(shared: &Shared, store: &Store, call: &Call) -> Result<(), Refusa
 
 fn read(store: &Store, call: &Call) -> Result<Reply, Refusal> {
     let object = store.objects.get(&call.key).ok_or(Refusal::NoSuchKey)?;
-    if let Err(refusal) = condition::check_read(&call.headers, object) {
-        return Err(refusal);
-    }
+    condition::check_read(&call.headers, object)?;
     let size = object.bytes.len();
     let range = match call.header(RANGE.as_str()) {
         Some(header) => range::requested(header, size)?,
@@ -186,7 +184,8 @@ fn read(store: &Store, call: &Call) -> Result<Reply, Refusal> {
         }
     };
     if call.operation == Operation::Head {
-        reply = reply.with(CONTENT_LENGTH, &reply.body.len().to_string());
+        let length = reply.body.len().to_string();
+        reply = reply.with(CONTENT_LENGTH, &length);
         reply.body = Bytes::new();
     }
     Ok(reply)

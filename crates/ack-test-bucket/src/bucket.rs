@@ -100,10 +100,6 @@ impl Bucket {
     }
 
     /// Takes an object away, without a request. Whether it was there.
-    #[expect(
-        clippy::must_use_candidate,
-        reason = "most callers know that it is there"
-    )]
     pub fn remove(&self, key: &str) -> bool {
         self.shared.store.lock().objects.remove(key)
     }

@@ -8,7 +8,6 @@ pub(crate) enum Refusal {
     AccessDenied,
     ConditionalRequestConflict,
     EntityTooSmall,
-    IncompleteBody,
     InternalError(StatusCode),
     InvalidAccessKeyId,
     InvalidArgument,
@@ -16,7 +15,6 @@ pub(crate) enum Refusal {
     InvalidPartOrder,
     InvalidRange { size: usize },
     MalformedXml,
-    MethodNotAllowed,
     NoSuchBucket,
     NoSuchKey,
     NoSuchUpload,
@@ -32,14 +30,12 @@ impl Refusal {
             Self::AccessDenied | Self::InvalidAccessKeyId => StatusCode::FORBIDDEN,
             Self::ConditionalRequestConflict => StatusCode::CONFLICT,
             Self::EntityTooSmall
-            | Self::IncompleteBody
             | Self::InvalidArgument
             | Self::InvalidPart
             | Self::InvalidPartOrder
             | Self::MalformedXml => StatusCode::BAD_REQUEST,
             Self::InternalError(status) => status,
             Self::InvalidRange { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoSuchBucket | Self::NoSuchKey | Self::NoSuchUpload => StatusCode::NOT_FOUND,
             Self::NotImplemented => StatusCode::NOT_IMPLEMENTED,
             Self::NotModified => StatusCode::NOT_MODIFIED,
@@ -67,10 +63,6 @@ impl Refusal {
                 "EntityTooSmall",
                 "Your proposed upload is smaller than the minimum allowed size",
             ),
-            Self::IncompleteBody => (
-                "IncompleteBody",
-                "You did not provide the number of bytes specified by the Content-Length HTTP header.",
-            ),
             Self::InternalError(_) => (
                 "InternalError",
                 "We encountered an internal error. Please try again.",
@@ -92,10 +84,6 @@ impl Refusal {
             Self::MalformedXml => (
                 "MalformedXML",
                 "The XML you provided was not well-formed or did not validate against our published schema",
-            ),
-            Self::MethodNotAllowed => (
-                "MethodNotAllowed",
-                "The specified method is not allowed against this resource.",
             ),
             Self::NoSuchBucket => ("NoSuchBucket", "The specified bucket does not exist"),
             Self::NoSuchKey => ("NoSuchKey", "The specified key does not exist."),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ack_test_bucket::{Access, Bucket, Operation, Which};
+use ack_test_bucket::{Access, Action, Bucket, Operation, Which};
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
@@ -191,6 +191,22 @@ async fn it_tries_again_after_a_failure_and_a_cut_body() {
     assert_eq!(whole.len(), 100_000);
     let statuses: Vec<_> = bucket.requests().iter().map(|one| one.status).collect();
     assert_eq!(statuses, [Some(503), Some(503), Some(200)]);
+
+    bucket.reset_log();
+    bucket.intercept(|request| match request.range {
+        None => Action::Cut(50_000),
+        Some(_) => Action::Answer,
+    });
+    let whole = store
+        .get(&Path::from("a"))
+        .await
+        .unwrap()
+        .bytes()
+        .await
+        .unwrap();
+    assert_eq!(whole.len(), 100_000);
+    let sent: Vec<u64> = bucket.requests().iter().map(|one| one.bytes_out).collect();
+    assert_eq!(sent, [50_000, 50_000]);
 }
 
 #[tokio::test]

@@ -34,7 +34,8 @@ impl Answer {
 
     /// The texts of all elements of this name.
     pub fn elements(&self, name: &str) -> Vec<&str> {
-        let rests = self.text().split(&format!("<{name}>")).skip(1);
+        let tag = format!("<{name}>");
+        let rests = self.text().split(&tag).skip(1);
         rests.map(|rest| rest.split('<').next().unwrap()).collect()
     }
 }
