@@ -152,7 +152,12 @@ fn nothing_but_what_is_approved_leaves_the_machine() {
     assert_ne!(refused.code, Some(0));
     assert!(refused.err.contains("is private"), "{}", refused.err);
     let bytes = String::from_utf8_lossy(&bucket.all_bytes()).into_owned();
-    for text in ["STAGED-text", "REJECTED-text", "UNKNOWN-text", "PRIVATE-text"] {
+    for text in [
+        "STAGED-text",
+        "REJECTED-text",
+        "UNKNOWN-text",
+        "PRIVATE-text",
+    ] {
         assert!(!bytes.contains(text), "{text} was uploaded");
     }
     assert_eq!(
@@ -242,7 +247,10 @@ fn what_was_withdrawn_by_hand_stays_away_until_somebody_lets_it_come_back() {
 fn one_can_go_back_and_what_is_old_can_be_removed() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
-    sql(&root, "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'");
+    sql(
+        &root,
+        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'",
+    );
     published(&root, &bucket, &[]);
     assert!(read_anew(&bucket).contains(&"A mistake".to_owned()));
     let back = published(&root, &bucket, &["--rollback", "v-1"]);
@@ -268,7 +276,10 @@ fn a_publisher_that_is_killed_leaves_the_version_before() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let before = read_anew(&bucket);
-    sql(&root, "UPDATE memories SET title = 'Changed' WHERE id = 'm-1'");
+    sql(
+        &root,
+        "UPDATE memories SET title = 'Changed' WHERE id = 'm-1'",
+    );
     let mut after = before.clone();
     after[0] = "Changed".to_owned();
     let mut finished = false;
@@ -292,7 +303,10 @@ fn a_publisher_that_is_killed_leaves_the_version_before() {
         finished = wait_for(&mut publisher, || arrived.load(Ordering::SeqCst) >= moment);
         bucket.calm();
         let found = read_anew(&bucket);
-        assert!(found == before || found == after, "moment {moment}: {found:?}");
+        assert!(
+            found == before || found == after,
+            "moment {moment}: {found:?}"
+        );
         if finished {
             break;
         }
@@ -329,7 +343,9 @@ fn two_publishers_at_once_lose_nothing() {
         // Both add the same memory and publish it from stores of their own.
         sql(
             &root,
-            &format!("INSERT INTO memories (id, title, status) VALUES ('r-{round}', 'Round {round}', 'approved')"),
+            &format!(
+                "INSERT INTO memories (id, title, status) VALUES ('r-{round}', 'Round {round}', 'approved')"
+            ),
         );
         fs::copy(root.scope_folder("mine").join("memory.db"), &copy).unwrap();
         let start = |root: &Root| {
@@ -370,7 +386,10 @@ fn two_publishers_at_once_lose_nothing() {
         }
         Action::Answer
     });
-    sql(&other, "UPDATE memories SET title = 'Mine' WHERE id = 'm-1'");
+    sql(
+        &other,
+        "UPDATE memories SET title = 'Mine' WHERE id = 'm-1'",
+    );
     let stopped = publish(&other, &bucket, &["--yes"]);
     bucket.calm();
     assert_ne!(stopped.code, Some(0), "{}", stopped.out);

@@ -11,7 +11,9 @@ use crate::cli::{Outcome, run};
 use crate::support::{Root, memory};
 
 fn ask(root: &Root, more: &[&str]) -> Outcome {
-    run(command(root.path()).args(["query", "pool connections", "--json"]).args(more))
+    run(command(root.path())
+        .args(["query", "pool connections", "--json"])
+        .args(more))
 }
 
 #[track_caller]
@@ -38,7 +40,10 @@ fn followed(max_age: &str) -> (Root, Bucket, Root) {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, max_age);
-    assert_eq!(first(&answer(&reader)), "The connection pool has 20 connections");
+    assert_eq!(
+        first(&answer(&reader)),
+        "The connection pool has 20 connections"
+    );
     (root, bucket, reader)
 }
 
@@ -70,7 +75,13 @@ fn answers_are_those_of_the_scope_it_came_from() {
         }
         answer["results"].clone()
     };
-    for query in ["pool connections", "137", "linker memory", "promoted team", "ci"] {
+    for query in [
+        "pool connections",
+        "137",
+        "linker memory",
+        "promoted team",
+        "ci",
+    ] {
         let ask = |service| {
             let asked = json!({ "query": query, "detail": "full" });
             plain(call(service, "query_memories", asked).unwrap())
@@ -90,10 +101,16 @@ fn answers_are_those_of_the_scope_it_came_from() {
 #[test]
 fn a_new_version_is_seen_when_what_is_known_is_too_old() {
     let (root, _bucket, reader) = followed("1s");
-    sql(&root, "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'");
+    sql(
+        &root,
+        "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'",
+    );
     published(&root, &_bucket, &[]);
     wait(1_100);
-    assert_eq!(first(&answer(&reader)), "The connection pool has 40 connections");
+    assert_eq!(
+        first(&answer(&reader)),
+        "The connection pool has 40 connections"
+    );
     published(&root, &_bucket, &["--withdraw", "m-2"]);
     wait(1_100);
     let gone = answer(&reader);
@@ -146,7 +163,12 @@ fn what_is_too_old_offline_is_not_served() {
     wait(3_100);
     let refused = ask(&reader, &[]);
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(refused.out.contains("offline"), "{}{}", refused.out, refused.err);
+    assert!(
+        refused.out.contains("offline"),
+        "{}{}",
+        refused.out,
+        refused.err
+    );
 }
 
 #[test]
@@ -155,9 +177,17 @@ fn nothing_is_here_before_the_first_answer() {
     let reader = reader(&bucket, "1s");
     let refused = ask(&reader, &[]);
     assert_ne!(refused.code, Some(0));
-    assert!(refused.out.contains("nothing is published"), "{}{}", refused.out, refused.err);
+    assert!(
+        refused.out.contains("nothing is published"),
+        "{}{}",
+        refused.out,
+        refused.err
+    );
     // Other scopes answer all the same, and the answer says what is missing.
-    reader.store("own", &[memory("o-1", "My own pool of connections", json!({}))]);
+    reader.store(
+        "own",
+        &[memory("o-1", "My own pool of connections", json!({}))],
+    );
     let answer = answer(&reader);
     assert_eq!(first(&answer), "My own pool of connections");
     assert_eq!(notes(&answer), ["remote_cold"]);
@@ -169,27 +199,50 @@ fn trouble_on_the_way_is_overcome_or_named() {
     published(&root, &bucket, &[]);
     // Some requests fail: they are made again.
     bucket.set_failures(Which::Every(3));
-    assert_eq!(first(&answer(&reader(&bucket, "1h"))), "The connection pool has 20 connections");
+    assert_eq!(
+        first(&answer(&reader(&bucket, "1h"))),
+        "The connection pool has 20 connections"
+    );
     bucket.calm();
     // A file that is not what was published is never used.
-    let data = bucket.keys().into_iter().find(|key| key.contains("/data/")).unwrap();
+    let data = bucket
+        .keys()
+        .into_iter()
+        .find(|key| key.contains("/data/"))
+        .unwrap();
     let sound = bucket.get(&data).unwrap();
     bucket.damage(&data, |bytes| bytes[100] ^= 1);
     let refused = ask(&reader(&bucket, "1h"), &[]);
     assert_ne!(refused.code, Some(0));
-    assert!(refused.out.contains("is not what was published"), "{}", refused.out);
+    assert!(
+        refused.out.contains("is not what was published"),
+        "{}",
+        refused.out
+    );
     bucket.put(&data, sound);
     // A description that leads out of its folder is refused.
-    let log = bucket.keys().into_iter().find(|key| key.contains("/log/")).unwrap();
+    let log = bucket
+        .keys()
+        .into_iter()
+        .find(|key| key.contains("/log/"))
+        .unwrap();
     let text = String::from_utf8(bucket.get(&log).unwrap().to_vec()).unwrap();
-    let hostile = text.replace("\"path\": \"links.jsonl\"", "\"path\": \"../../../links.jsonl\"");
+    let hostile = text.replace(
+        "\"path\": \"links.jsonl\"",
+        "\"path\": \"../../../links.jsonl\"",
+    );
     assert_ne!(hostile, text);
-    let mut head: Value = serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap();
+    let mut head: Value =
+        serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap();
     head["sha256"] = json!(sha256(&hostile));
     bucket.put(&log, hostile);
     bucket.put("platform/HEAD.json", head.to_string());
     let refused = ask(&reader(&bucket, "1h"), &[]);
-    assert!(refused.out.contains("not a path inside it"), "{}", refused.out);
+    assert!(
+        refused.out.contains("not a path inside it"),
+        "{}",
+        refused.out
+    );
 }
 
 fn sha256(text: &str) -> String {
@@ -205,21 +258,44 @@ fn damaged_files_here_are_fetched_again() {
     let files: Vec<_> = walkdir::WalkDir::new(&remote)
         .into_iter()
         .map(Result::unwrap)
-        .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "lance"))
+        .filter(|entry| {
+            entry
+                .path()
+                .extension()
+                .is_some_and(|extension| extension == "lance")
+        })
         .filter(|entry| entry.file_type().is_file())
         .map(walkdir::DirEntry::into_path)
         .collect();
     // A link of it is in the version and in the folder of files: both are the same file.
     let file = files.first().unwrap();
     let whole = std::fs::metadata(file).unwrap().len();
-    std::fs::File::options().write(true).open(file).unwrap().set_len(10).unwrap();
-    assert_eq!(first(&answer(&reader)), "The connection pool has 20 connections");
+    std::fs::File::options()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .set_len(10)
+        .unwrap();
+    assert_eq!(
+        first(&answer(&reader)),
+        "The connection pool has 20 connections"
+    );
     assert_eq!(std::fs::metadata(file).unwrap().len(), whole);
     // The records too.
-    let database = remote.read_dir().unwrap().next().unwrap().unwrap().path().join("current/memory.db");
+    let database = remote
+        .read_dir()
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("current/memory.db");
     std::fs::write(&database, b"no database").unwrap();
     let _ = ask(&reader, &[]);
-    assert_eq!(first(&answer(&reader)), "The connection pool has 20 connections");
+    assert_eq!(
+        first(&answer(&reader)),
+        "The connection pool has 20 connections"
+    );
 }
 
 #[test]
@@ -229,9 +305,14 @@ fn a_hook_never_asks_the_bucket() {
     bucket.reset_log();
     let event = json!({ "hook_event_name": "SessionStart", "source": "startup", "session_id": "s", "cwd": reader.path() });
     let mut hook = command(reader.path());
-    hook.args(["hook", "session-start"]).stdin(std::process::Stdio::piped());
+    hook.args(["hook", "session-start"])
+        .stdin(std::process::Stdio::piped());
     let mut child = hook.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.to_string().as_bytes()).unwrap();
+    std::io::Write::write_all(
+        &mut child.stdin.take().unwrap(),
+        event.to_string().as_bytes(),
+    )
+    .unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(bucket.requests().len(), 0);
@@ -242,15 +323,32 @@ fn what_a_manifest_says_of_a_bucket_is_checked() {
     let root = Root::new();
     for (manifest, expected) in [
         ("table = \"s3://memories\"\n", "s3://bucket/prefix"),
-        ("table = \"s3://m/x\"\nstore = \"a.db\"\n", "must not be there"),
-        ("table = \"s3://m/x\"\n[remote]\nmax_age = \"soon\"\n", "max_age"),
-        ("table = \"s3://m/x\"\n[remote]\nendpoint = \"http://example.com\"\n", "https://"),
-        ("table = \"s3://m/x\"\n[remote]\ncredentials = \"command\"\n", "command"),
+        (
+            "table = \"s3://m/x\"\nstore = \"a.db\"\n",
+            "must not be there",
+        ),
+        (
+            "table = \"s3://m/x\"\n[remote]\nmax_age = \"soon\"\n",
+            "max_age",
+        ),
+        (
+            "table = \"s3://m/x\"\n[remote]\nendpoint = \"http://example.com\"\n",
+            "https://",
+        ),
+        (
+            "table = \"s3://m/x\"\n[remote]\ncredentials = \"command\"\n",
+            "command",
+        ),
     ] {
         root.manifest("team", manifest);
         let told = run(command(root.path()).args(["query", "x", "--json"]));
         assert_ne!(told.code, Some(0), "{manifest}");
-        assert!(told.out.contains(expected), "{manifest}: {}{}", told.out, told.err);
+        assert!(
+            told.out.contains(expected),
+            "{manifest}: {}{}",
+            told.out,
+            told.err
+        );
     }
 }
 
@@ -262,7 +360,10 @@ fn a_followed_scope_is_not_published_and_not_imported_into() {
     assert!(refused.err.contains("published already"), "{}", refused.err);
     let lines = reader.path().join("lines.jsonl");
     std::fs::write(&lines, "{\"title\":\"x\"}\n").unwrap();
-    let refused = run(command(reader.path()).arg("import").arg(&lines).args(["--scope", "team"]));
+    let refused = run(command(reader.path())
+        .arg("import")
+        .arg(&lines)
+        .args(["--scope", "team"]));
     assert_ne!(refused.code, Some(0), "{}", refused.out);
     assert!(refused.err.contains("bucket"), "{}", refused.err);
     let refused = run(command(reader.path()).args(["index", "--scope", "team"]));

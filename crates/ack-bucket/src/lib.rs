@@ -18,5 +18,6 @@ pub mod follow;
 pub mod format;
 pub mod mirror;
 pub mod publish;
+mod servers;
 
 pub use self::error::BucketError;

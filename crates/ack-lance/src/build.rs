@@ -352,14 +352,14 @@ impl<'a> Writer<'a> {
         let (table, contents, anew) = match found {
             Some(Ok((table, contents))) => (table, contents, None),
             Some(Err(error)) => (
-                create(folder, columns::schema(encoder, extent), &place)?,
+                create(folder, &columns::schema(encoder, extent), &place)?,
                 Contents::default(),
                 Some(error.to_string()),
             ),
             None => {
                 let anew = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
                 (
-                    create(folder, columns::schema(encoder, extent), &place)?,
+                    create(folder, &columns::schema(encoder, extent), &place)?,
                     Contents::default(),
                     anew,
                 )
@@ -454,12 +454,12 @@ impl<'a> Writer<'a> {
 
 /// Makes an empty table. An existing one keeps its published version until the new one is
 /// published. One that cannot even be replaced is moved aside.
-fn create(folder: &Path, schema: SchemaRef, place: &Path) -> Result<Table, TableError> {
+fn create(folder: &Path, schema: &SchemaRef, place: &Path) -> Result<Table, TableError> {
     let make = || {
         wait(async {
             let connection = connect(folder).await?;
             connection
-                .create_table(TABLE, RecordBatch::new_empty(schema.clone()))
+                .create_table(TABLE, RecordBatch::new_empty(SchemaRef::clone(schema)))
                 .mode(CreateTableMode::Overwrite)
                 .execute()
                 .await

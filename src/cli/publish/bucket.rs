@@ -63,8 +63,8 @@ pub fn run(
 fn settings(scope: &Scope, args: &BucketArgs) -> RemoteSettings {
     let mut settings = scope.manifest.remote.clone().unwrap_or_default();
     let variable = |name: &str| {
-        let value = std::env::var(name).ok();
-        value.filter(|value| !value.is_empty())
+        let value = std::env::var_os(name).filter(|value| !value.is_empty());
+        value.map(|value| value.to_string_lossy().into_owned())
     };
     let from_environment =
         || variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
@@ -81,8 +81,12 @@ fn settings(scope: &Scope, args: &BucketArgs) -> RemoteSettings {
 fn person() -> String {
     let name = ["USER", "LOGNAME"]
         .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    ack_api::text::line(name.as_deref().unwrap_or("unknown"), 100)
+        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+    let name = name.map_or_else(
+        || "unknown".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    ack_api::text::line(&name, 100)
 }
 
 /// What was asked for.
