@@ -2,7 +2,7 @@
 
     bucket.py conditions
 
-The fault `conditions-ignored` has the server make every write, whatever its condition.
+The faults `conditions-ignored` and `head-kept` (FAULT) are those of moto_server.py.
 """
 
 import http.client
@@ -18,12 +18,14 @@ HERE = Path(__file__).parent
 BUCKET = "memories"
 # moto asks who it is, and believes it.
 SIGNED = "AWS4-HMAC-SHA256 Credential=anna/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+FAULT = os.environ.get("FAULT", "")
+FAULTS = {"conditions-ignored": ["--ignore-conditions"], "head-kept": ["--keep-head"]}
 
 
 @contextmanager
 def moto(*arguments):
     """A running server; its address, which is gone afterwards."""
-    command = [sys.executable, "-W", "ignore", HERE / "moto_server.py", *arguments]
+    command = [sys.executable, "-W", "ignore", HERE / "moto_server.py", *arguments, *FAULTS.get(FAULT, [])]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         address = server.stdout.readline().strip()
@@ -91,6 +93,5 @@ def conditions(address):
 
 
 if __name__ == "__main__":
-    faults = {"": [], "none": [], "conditions-ignored": ["--ignore-conditions"]}
-    with moto(*faults[os.environ.get("FAULT", "")]) as address:
+    with moto() as address:
         {"conditions": conditions}[sys.argv[1]](address)

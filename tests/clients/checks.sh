@@ -180,7 +180,8 @@ case "$name" in
   http-guarded) node "$here/guard.mjs" "$GUARDED" ;;
   session-*) node "$here/agent.mjs" "${name#session-}" ;;
   desk-*) node "$here/desk.mjs" "$second" ;;
-  bucket-*) "$INTO/python-moto/bin/python" "$here/bucket.py" "$second" ;;
+  bucket-conditions) "$INTO/python-moto/bin/python" "$here/bucket.py" "$second" ;;
+  team-*) "$INTO/python-moto/bin/python" -B "$here/team.py" "$second" ;;
   mcpb-manifest) mcpb_manifest ;;
   codex) codex ;;
   gemini) gemini ;;

@@ -109,6 +109,16 @@ python_packages() {
   cp "$wanted" "$folder/installed"
 }
 
+# A binary that knows buckets. The light build does not.
+has_buckets() {
+  local said
+  said="$("$binary" --root "$root" publish platform --to s3://bucket/prefix --endpoint http://127.0.0.1:9 --list 2>&1 < /dev/null || true)"
+  if [[ "$said" == *"cannot publish to buckets"* ]]; then
+    reason="the binary cannot publish to buckets"
+    return 1
+  fi
+}
+
 # Node 22: the one that is there, or one from npm beside the clients.
 node_22() {
   if [ -z "$newer_node" ]; then
@@ -159,6 +169,7 @@ broken=()
 install() {
   case "$1" in
     python-*) python_packages "${1#python-}" ;;
+    buckets) has_buckets && python_packages moto ;;
     typescript-1) npm_package typescript-1 @modelcontextprotocol/sdk ;;
     typescript-2) npm_package typescript-2 @modelcontextprotocol/client ;;
     conformance | inspector) node_22 && npm_package "$1" "@modelcontextprotocol/$1" ;;
@@ -304,6 +315,7 @@ plant() {
         ;;
       desk-*) need=browser ;;
       bucket-*) need=python-moto ;;
+      team-*) need=buckets ;;
       *) need=nothing ;;
     esac
     provided "$name" "$need" || continue
@@ -412,6 +424,8 @@ every_check() {
   done
   check http-guarded 60 nothing
   check bucket-conditions 60 python-moto
+  check team-story 120 buckets
+  check team-refused 60 buckets
   for page in keys undo beside group changed two killed hostile many look; do
     check "desk-$page" 120 browser
   done
@@ -471,6 +485,9 @@ every_fault() {
   plant told-anew "a short one" session-codex
   plant none "" bucket-conditions
   plant conditions-ignored "200 instead of 412" bucket-conditions
+  plant conditions-ignored "cannot be published to safely" team-story
+  plant conditions-kept "publishing is refused" team-refused
+  plant head-kept "it is gone for everybody" team-story
   plant none "" desk-undo desk-hostile
   plant markup "memory text is markup|the page complains" desk-hostile
   plant another-memory "not what was pressed|is shown twice|Expected values" desk-keys
