@@ -483,11 +483,6 @@ every_fault() {
   plant told-twice "told of the memories once" "${sessions[@]}"
   plant told-rejected "$rejected" "${sessions[@]}"
   plant told-anew "a short one" session-codex
-  plant none "" bucket-conditions
-  plant conditions-ignored "200 instead of 412" bucket-conditions
-  plant conditions-ignored "cannot be published to safely" team-story
-  plant conditions-kept "publishing is refused" team-refused
-  plant head-kept "it is gone for everybody" team-story
   plant none "" desk-undo desk-hostile
   plant markup "memory text is markup|the page complains" desk-hostile
   plant another-memory "not what was pressed|is shown twice|Expected values" desk-keys
@@ -499,6 +494,10 @@ every_fault() {
   plant whole-queue "memories are in the page" desk-many
   plant faint "color-contrast" desk-look
   plant wide "pixels too wide" desk-look
+  plant none "" bucket-conditions
+  plant conditions-ignored "200 instead of 412" bucket-conditions
+  plant conditions-kept "publishing is refused" team-refused
+  plant head-kept "it is gone for everybody" team-story
 }
 
 if $self_test; then every_fault; else every_check; fi
