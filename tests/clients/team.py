@@ -218,6 +218,7 @@ def story(folder, address, line):
     same("one memory is added", [item["id"] for item in publish(ben)["added"]], [MEMORY["id"]])
     keys, data = everything(address)
     holds("the bucket holds a head", "team/HEAD.json" in keys, keys)
+    holds("what is approved is in the bucket as text", b"Link with two jobs" in data, keys)
     holds("what waits for review is not in the bucket", b"zebra-quartz" not in data, keys)
     holds("probes are removed", not any("probe" in key for key in keys), keys)
 
