@@ -85,10 +85,7 @@ pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
                 asked_at.map_or_else(|| "an unknown time".to_owned(), time::show)
             ),
         ),
-        Standing::Cold { reason } => (
-            NoteKind::RemoteCold,
-            format!("nothing of it is on this machine yet: {reason}"),
-        ),
+        Standing::Cold { reason } => (NoteKind::RemoteCold, reason.clone()),
     };
     Some((kind, text::line(&message, 400)))
 }

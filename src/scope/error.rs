@@ -100,7 +100,7 @@ impl Diagnostic for ScopeError {
                 format!("leave `scope` out, or start a server without `--pin {pinned}`").into()
             }
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
-            Self::Cold { .. } => "what is being fetched goes on being fetched: ask again in a moment;                                   `ack-memory doctor` shows every scope"
+            Self::Cold { .. } => "ask again in a moment; `ack-memory doctor` shows every scope"
                 .into(),
             Self::NoScopes {
                 claude_mem: Some(store),

@@ -384,10 +384,13 @@ pub(crate) fn reason(error: &Error) -> String {
     while let Some(next) = last.source() {
         last = next;
     }
-    let (mut told, root) = (error.to_string(), last.to_string());
-    if !told.contains(&root) {
-        told = format!("{told}: {root}");
-    }
+    let (told, root) = (error.to_string(), last.to_string());
+    // The library tells the address, the time and its settings before the cause.
+    let told = if root.is_empty() || told.contains("<Code>") {
+        told
+    } else {
+        root
+    };
     ack_api::text::line(&told, 300)
 }
 

@@ -171,7 +171,7 @@ impl Remote {
         state.address = self.address.to_string();
         state.failed_at = now();
         state.failures = state.failures.saturating_add(1);
-        state.problem = Some(error.line());
+        state.problem = Some(format!("{}; {}", error.line(), error.advice()));
         if cache::make_folder(self.cache.folder()).is_ok() {
             let _ = self.cache.note(&state);
         }
@@ -204,14 +204,17 @@ impl Remote {
             .filter(|folder| self.is_whole(folder))
         else {
             return Standing::Cold {
-                reason: self.reason(&state),
+                reason: format!(
+                    "nothing of it is on this machine yet: {}",
+                    self.reason(&state)
+                ),
             };
         };
         let age = age(state.asked_at);
         if age > self.offline.max(self.max_age) {
             return Standing::Cold {
                 reason: format!(
-                    "{}; what is here is older than `offline` of [remote] allows",
+                    "what is on this machine is older than `offline` of [remote] allows: {}",
                     self.reason(&state)
                 ),
             };
