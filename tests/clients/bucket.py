@@ -36,6 +36,39 @@ def moto(*arguments):
         server.wait(10)
 
 
+class Server:
+    """A server with an empty bucket, as a publisher and a reader of ack-memory name it."""
+
+    def __init__(self, address, bucket, credentials, everything, path=""):
+        self.address = address
+        self.bucket = bucket
+        self.credentials = credentials
+        # Gives the keys, and the bytes of all objects.
+        self.everything = everything
+        self.path = path
+
+    def endpoint(self, address=None):
+        """The endpoint, there or at the end of a line to it."""
+        return (address or self.address) + self.path
+
+
+@contextmanager
+def moto_server(*arguments):
+    with moto(*arguments) as address:
+
+        def everything():
+            keys = named(ask(address, "GET", "?list-type=2")[2], "Key")
+            return keys, b"".join(ask(address, "GET", key)[2] for key in keys)
+
+        credentials = {"AWS_ACCESS_KEY_ID": "anna", "AWS_SECRET_ACCESS_KEY": "secret"}
+        yield Server(address, f"s3://{BUCKET}/team", credentials, everything)
+
+
+def named(xml, element):
+    """The texts of all elements of a name."""
+    return [part.split("<")[0] for part in xml.decode().split(f"<{element}>")[1:]]
+
+
 def same(what, found, expected):
     if found != expected:
         raise AssertionError(f"{what}: {found!r} instead of {expected!r}")

@@ -167,7 +167,7 @@ stores_unchanged() {
 
 cd "$HOME/project"
 case "$name" in
-  conformance-* | inspector-* | claude-code* | session-*) PATH="$NEWER_NODE:$PATH" ;;
+  conformance-* | inspector-* | claude-code* | session-* | team-azure) PATH="$NEWER_NODE:$PATH" ;;
 esac
 IFS=- read -r first second third fourth <<< "$name"
 case "$name" in

@@ -170,6 +170,7 @@ install() {
   case "$1" in
     python-*) python_packages "${1#python-}" ;;
     buckets) has_buckets && python_packages moto ;;
+    azurite) provide buckets && node_22 && npm_package azurite azurite ;;
     typescript-1) npm_package typescript-1 @modelcontextprotocol/sdk ;;
     typescript-2) npm_package typescript-2 @modelcontextprotocol/client ;;
     conformance | inspector) node_22 && npm_package "$1" "@modelcontextprotocol/$1" ;;
@@ -426,6 +427,7 @@ every_check() {
   check bucket-conditions 60 python-moto
   check team-story 120 buckets
   check team-refused 60 buckets
+  check team-azure 120 azurite
   for page in keys undo beside group changed two killed hostile many look; do
     check "desk-$page" 120 browser
   done

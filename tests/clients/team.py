@@ -1,6 +1,6 @@
-"""Two people, one repository, one bucket at moto, and three machines, which are three homes.
+"""Two people, one repository, one bucket at moto or Azurite, and three machines, which are three homes.
 
-    team.py story|refused
+    team.py story|azure|refused
 
 Ana captures a memory. Ben reviews it on her branch, merges it and publishes the team's scope. Cleo, who has no clone, finds it,
 with the network cut too. Ana withdraws it; once that is merged and published it is gone for Cleo within `max_age`. And nothing
@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bucket import FAULT, ask, holds, moto, same
+import azurite
+from bucket import FAULT, Server, holds, moto_server, same
 
 QUESTION = "container dies with exit code 137"
 MEMORY = {
@@ -31,7 +32,6 @@ MEMORY = {
 # Never approved.
 WAITING = {"id": "idea-1", "type": "discovery", "title": "Perhaps exit code 137 comes from the zebra-quartz cache", "facts": []}
 MAX_AGE = 1.0
-BUCKET = "s3://memories/team"
 
 
 class Line:
@@ -87,7 +87,7 @@ class Line:
 class Person:
     """Somebody with a home, and perhaps a clone."""
 
-    def __init__(self, folder, name, endpoint, remote=None):
+    def __init__(self, folder, name, server, remote=None):
         self.home = folder / name
         self.here = self.home
         (self.home / ".ack-mem").mkdir(parents=True)
@@ -98,11 +98,8 @@ class Person:
             "HOME": str(self.home),
             "USER": name,
             "ACK_MEM_CURATOR_TOKEN": "a-token-of-the-owner",
-            "AWS_ACCESS_KEY_ID": name,
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL": endpoint,
             "GIT_CONFIG_NOSYSTEM": "1",
-        }
+        } | server.credentials
         if remote:
             self.git("clone", "-q", str(remote), "project")
             self.here = self.home / "project"
@@ -166,17 +163,18 @@ def merge(ben):
     ben.git("push", "-q", "origin", "main")
 
 
-def publish(ben):
-    said = json.loads(ben.memory("publish", "team", "--to", BUCKET, "--yes", "--json"))
+def publish(ben, server):
+    said = json.loads(ben.memory("publish", "team", "--to", server.bucket, "--endpoint", server.endpoint(), "--yes", "--json"))
     same("it was published", said["written"], True)
     return said
 
 
-def subscribe(cleo, line):
+def subscribe(cleo, server, line):
     scope = cleo.home / ".ack-mem/scopes/team"
     scope.mkdir(parents=True)
     (scope / "scope.toml").write_text(
-        f'table = "{BUCKET}"\n\n[remote]\nendpoint = "{line.address}"\nmax_age = "{MAX_AGE:.0f}s"\noffline = "7d"\n'
+        f'table = "{server.bucket}"\n\n[remote]\nendpoint = "{server.endpoint(line.address)}"\n'
+        f'max_age = "{MAX_AGE:.0f}s"\noffline = "7d"\n'
     )
 
 
@@ -196,33 +194,27 @@ def offline(cleo, line):
     line.running.set()
 
 
-def everything(address):
-    """The keys and the bytes of all objects."""
-    listed = ask(address, "GET", "?list-type=2")[2].decode()
-    keys = [part.split("</Key>")[0] for part in listed.split("<Key>")[1:]]
-    return keys, b"".join(ask(address, "GET", key)[2] for key in keys)
-
-
-def story(folder, address, line):
+def story(folder, server: Server):
+    line = Line(server.address)
     remote = folder / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(remote)], check=True)
-    ana = Person(folder, "ana", address, remote)
+    ana = Person(folder, "ana", server, remote)
     ana.git("switch", "-q", "-c", "main")
     ana.git("commit", "-q", "--allow-empty", "-m", "first")
     ana.git("push", "-q", "origin", "HEAD:main")
-    ben = Person(folder, "ben", address, remote)
-    cleo = Person(folder, "cleo", address)
+    ben = Person(folder, "ben", server, remote)
+    cleo = Person(folder, "cleo", server)
 
     capture(ana)
     review(ben)
-    same("one memory is added", [item["id"] for item in publish(ben)["added"]], [MEMORY["id"]])
-    keys, data = everything(address)
+    same("one memory is added", [item["id"] for item in publish(ben, server)["added"]], [MEMORY["id"]])
+    keys, data = server.everything()
     holds("the bucket holds a head", "team/HEAD.json" in keys, keys)
     holds("what is approved is in the bucket as text", b"Link with two jobs" in data, keys)
     holds("what waits for review is not in the bucket", b"zebra-quartz" not in data, keys)
     holds("probes are removed", not any("probe" in key for key in keys), keys)
 
-    subscribe(cleo, line)
+    subscribe(cleo, server, line)
     same("it is found by whoever has no clone", cleo.finds()[0], [MEMORY["id"]])
     offline(cleo, line)
 
@@ -230,7 +222,7 @@ def story(folder, address, line):
     share(ana, "no longer true")
     merge(ben)
     same("what is withdrawn is not served", ben.finds()[0], [])
-    same("one memory is removed", [item["id"] for item in publish(ben)["withdrawn"]], [MEMORY["id"]])
+    same("one memory is removed", [item["id"] for item in publish(ben, server)["withdrawn"]], [MEMORY["id"]])
     time.sleep(MAX_AGE + 0.2)
     # A server that failed is left alone for some seconds.
     until = time.monotonic() + 4
@@ -241,24 +233,27 @@ def story(folder, address, line):
     same("it stays gone with the network cut", cleo.finds()[0], [])
 
 
-def refused(folder, address):
+def refused(folder, server: Server):
     """Nothing is published to a server that ignores conditions."""
-    ana = Person(folder, "ana", address)
+    ana = Person(folder, "ana", server)
     (ana.home / "lesson.jsonl").write_text(json.dumps(MEMORY) + "\n")
     ana.memory("import", str(ana.home / "lesson.jsonl"), "--scope", "mine")
     ana.memory("approve", MEMORY["id"], "--scope", "mine")
-    outcome, out, err = ana.run(os.environ["BINARY"], "publish", "mine", "--to", "s3://memories/mine", "--yes")
+    outcome, out, err = ana.run(os.environ["BINARY"], "publish", "mine", "--to", server.bucket, "--endpoint", server.endpoint(), "--yes")
     same("publishing is refused", outcome != 0, True)
     holds("it says why", "cannot be published to safely" in err, f"{out}\n{err}")
-    holds("there is no head", not any("HEAD" in key for key in everything(address)[0]), "HEAD.json")
+    holds("there is no head", not any("HEAD" in key for key in server.everything()[0]), "HEAD.json")
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        if sys.argv[1] == "refused":
-            ignores = [] if FAULT == "conditions-kept" else ["--ignore-conditions"]
-            with moto(*ignores) as address:
-                refused(Path(folder), address)
-        else:
-            with moto() as address:
-                story(Path(folder), address, Line(address))
+        match sys.argv[1]:
+            case "story":
+                with moto_server() as server:
+                    story(Path(folder), server)
+            case "azure":
+                with azurite.server() as server:
+                    story(Path(folder), server)
+            case "refused":
+                with moto_server(*([] if FAULT == "conditions-kept" else ["--ignore-conditions"])) as server:
+                    refused(Path(folder), server)
