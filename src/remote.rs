@@ -172,8 +172,13 @@ mod without {
             match self.never {}
         }
 
-        /// What the bucket is called.
+        /// The bucket and the version that is served.
         pub fn title(&self) -> String {
+            match self.never {}
+        }
+
+        /// The number of the version that is served.
+        pub fn number(&self) -> u64 {
             match self.never {}
         }
     }

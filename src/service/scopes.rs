@@ -189,7 +189,10 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
     let mut info = ScopeInfo {
         name: scope.name.clone(),
         path: path(&scope.folder),
-        store: path(scope.store.path()),
+        store: match &scope.remote {
+            Some(remote) => told.then(|| text::line(&remote.title(), 400)),
+            None => path(scope.store.path()),
+        },
         memory_count: None,
         last_updated: None,
         description: description.map(|description| text::line(description, 300)),

@@ -107,6 +107,19 @@ impl Remote {
         &self.address
     }
 
+    /// The bucket and the version that is served, for people.
+    pub fn title(&self) -> String {
+        match self.number() {
+            0 => self.address.to_string(),
+            number => format!("{}, version {number}", self.address),
+        }
+    }
+
+    /// The number of the version that is served; 0 if none is here.
+    pub fn number(&self) -> u64 {
+        self.cache.version().map_or(0, |version| version.version)
+    }
+
     /// The database of the version that is served, whether it is there or not.
     pub fn database(&self) -> PathBuf {
         mirror::database(&self.cache.current())

@@ -149,7 +149,10 @@ fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) 
     let problems = info.pointer("/health/problems").and_then(Value::as_array);
     let problems = problems.into_iter().flatten().filter_map(Value::as_str);
     let problems: Vec<String> = problems.map(str::to_owned).collect();
-    let place = tilde(scope.store.path(), home);
+    let place = match &scope.remote {
+        Some(remote) => remote.title(),
+        None => tilde(scope.store.path(), home),
+    };
     if state == json!(HealthState::Unavailable) {
         // A problem ends with what to do about it.
         let mut lines = problems.iter().flat_map(|problem| problem.split("; "));

@@ -32,6 +32,7 @@ pub struct Metrics {
     scopes: Family<ScopeLabels, Gauge>,
     index_bytes: Family<ScopeLabels, Gauge>,
     tables: Family<ScopeLabels, Gauge>,
+    versions: Family<ScopeLabels, Gauge>,
     resident: Gauge<f64, AtomicU64>,
 }
 
@@ -112,6 +113,12 @@ impl Metrics {
             "1 if the scope's index uses the vector table, else 0",
             tables.clone(),
         );
+        let versions = Family::default();
+        registry.register(
+            "published_version",
+            "The version of a bucket that a scope serves; 0 while none is here",
+            versions.clone(),
+        );
         let resident = Gauge::<f64, AtomicU64>::default();
         registry.register_with_unit(
             "resident_memory",
@@ -140,6 +147,7 @@ impl Metrics {
             scopes,
             index_bytes,
             tables,
+            versions,
             resident,
         }
     }
@@ -180,7 +188,12 @@ impl Metrics {
 
     /// The metrics as text, with the present state of each scope.
     pub fn text(&self, service: &Service) -> String {
-        for family in [&self.scopes, &self.index_bytes, &self.tables] {
+        for family in [
+            &self.scopes,
+            &self.index_bytes,
+            &self.tables,
+            &self.versions,
+        ] {
             family.clear();
         }
         for scope in service.registry.discover().scopes {
@@ -195,6 +208,12 @@ impl Metrics {
             set(&self.scopes, i64::from(is_readable));
             set(&self.index_bytes, bytes);
             set(&self.tables, i64::from(service.uses_table(&scope)));
+            if let Some(remote) = &scope.remote {
+                set(
+                    &self.versions,
+                    i64::try_from(remote.number()).unwrap_or(i64::MAX),
+                );
+            }
         }
         self.resident.set(resident_bytes());
         let mut text = String::new();
