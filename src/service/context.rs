@@ -12,6 +12,7 @@ mod choose;
 mod evidence;
 mod files;
 mod focus;
+pub(super) mod kept;
 mod manifests;
 mod outlines;
 mod signals;
@@ -86,7 +87,8 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     } = if focus.is_empty() {
         let signals = Signals::of(&selection.current, &service.config);
         note_unknown_changes(&signals.changes, &mut notes);
-        choose(&mut selection, signals, limits, &mut notes)?
+        let kept = Some(&*service.outlines);
+        choose(&mut selection, signals, limits, kept, &mut notes)?
     } else {
         let focus = text::line(focus, 2_000);
         focus::choose(service, &mut selection, &focus, limits, &mut notes)?

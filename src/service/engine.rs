@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::context::kept::KeptOutlines;
 use super::error::Error;
 use crate::config::{Config, MaxStatus};
 use crate::live::LiveIndexes;
@@ -24,18 +25,25 @@ pub struct Service {
     pub(crate) patience: Patience,
     /// The live index of each scope.
     pub(crate) indexes: Arc<LiveIndexes>,
+    /// The stores in outline, as `get_context` read them last.
+    pub(crate) outlines: Arc<KeptOutlines>,
 }
+
+/// The part of the memory for indexes that outlines may take.
+const OUTLINES_SHARE: usize = 8;
 
 impl Service {
     /// A service. Nothing is opened or read until the first request.
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(&config);
         let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
+        let outlines = Arc::new(KeptOutlines::new(memory_bytes(&config) / OUTLINES_SHARE));
         Self {
             config,
             registry,
             patience: Patience::Some,
             indexes,
+            outlines,
         }
     }
 
@@ -74,6 +82,7 @@ impl Service {
             registry,
             patience: self.patience,
             indexes: Arc::clone(&self.indexes),
+            outlines: Arc::clone(&self.outlines),
         }
     }
 
@@ -91,6 +100,11 @@ impl Service {
     /// About how many bytes the index of a scope takes in memory; 0 where there is none.
     pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
         self.indexes.of(scope).bytes()
+    }
+
+    /// About how many bytes the stores in outline take that `get_context` keeps.
+    pub fn outlines_bytes(&self) -> usize {
+        self.outlines.bytes()
     }
 
     /// Whether the index of a scope uses its vector table.
@@ -118,9 +132,13 @@ impl Service {
         folder: Option<&Path>,
     ) -> Result<Selection, Error> {
         let selection = select(&self.config, &self.registry, named, folder)?;
-        let bound = usize::try_from(self.config.memory.value)
-            .map_or(usize::MAX, |mebibytes| mebibytes << 20);
+        let bound = memory_bytes(&self.config).saturating_sub(self.outlines_bytes());
         self.indexes.keep_within(bound, &selection.scopes);
         Ok(selection)
     }
+}
+
+/// What indexes and outlines may take in memory.
+fn memory_bytes(config: &Config) -> usize {
+    usize::try_from(config.memory.value).map_or(usize::MAX, |mebibytes| mebibytes << 20)
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ack_api::text;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
+use crate::decisions::decide;
 use crate::query::bulk;
 use crate::support::{Root, memory};
 use ack_memory::config::Setting;
@@ -192,6 +194,60 @@ fn a_project_gets_its_own_memories_its_sessions_and_what_others_learned() {
     ] {
         assert!(!answer.to_string().contains(hidden), "{hidden}");
     }
+}
+
+#[test]
+fn what_is_kept_of_the_stores_answers_only_while_they_stay_as_they_are() {
+    let root = three();
+    let folder = project(&root, "ledger-api", "main");
+    let service = root.service();
+    let asked = || {
+        let arguments = json!({ "project_path": folder });
+        call(&service, "get_context", arguments).unwrap()
+    };
+    let sessions = |answer: &Value| {
+        let sessions = answer["recent_sessions"].as_array().unwrap().clone();
+        let id = |session: &Value| session["id"].as_str().unwrap().to_owned();
+        sessions.iter().map(id).collect::<Vec<_>>()
+    };
+    assert_eq!(service.outlines_bytes(), 0);
+    let first = asked();
+    assert!(service.outlines_bytes() > 0);
+    assert_eq!(asked(), first);
+    let store = Connection::open(root.scope_folder("ledger-api").join("memory.db")).unwrap();
+    let change = |sql: &str| assert_eq!(store.execute(sql, []).unwrap(), 1, "{sql}");
+    for status in ["staging", "rejected"] {
+        change(&format!(
+            "UPDATE memories SET status = '{status}' WHERE id = 'own8'"
+        ));
+        let list = ["other-own", "own7", "own6", "own5", "own4"];
+        assert_eq!(ids(&asked()["recent_memories"]), list);
+    }
+    change("UPDATE memories SET status = 'approved' WHERE id = 'own8'");
+    assert_eq!(asked(), first);
+    // The only memory of a session.
+    change("UPDATE memories SET status = 'staging' WHERE id = 'own2'");
+    assert_eq!(
+        (sessions(&first), sessions(&asked())),
+        (vec!["s2".into(), "s1".into()], vec!["s1".into()])
+    );
+    change("UPDATE memories SET status = 'approved' WHERE id = 'own2'");
+    assert_eq!(asked(), first);
+    decide(
+        &root.scope_folder("ledger-api"),
+        "memory.db",
+        "own8",
+        "reject",
+        json!({}),
+    );
+    assert!(!asked().to_string().contains("own8"));
+    // Other words are looked for in the same stores.
+    std::fs::write(
+        folder.join(".git/HEAD"),
+        "ref: refs/heads/fix/lock-payout\n",
+    )
+    .unwrap();
+    assert_eq!(asked()["recent_memories"][0]["id"], "own-branch");
 }
 
 #[test]

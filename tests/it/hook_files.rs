@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::cli::{Outcome, binary};
 use crate::connect::Home;
 use crate::context::project;
+use crate::decisions::decide;
 use crate::query::bulk;
 use crate::support::{Root, fingerprint, memory};
 
@@ -189,6 +190,52 @@ fn only_what_is_certain_and_approved_is_told() {
     assert!(text.contains("id folder (about its folder)"), "{text}");
     assert_eq!(desk.added("s", "src/web/routes.rs"), "");
     assert_eq!(desk.added("s", "/etc/hosts"), "");
+}
+
+#[test]
+fn what_was_replaced_or_edited_is_told_as_it_is_now() {
+    let file = "src/pay/payout.rs";
+    let old = |id: &str, newer: &str| about(id, file, json!({ "superseded_by": newer }));
+    let desk = Desk::new(&[
+        old("by-staged", "staged"),
+        old("by-nobody", "gone"),
+        old("by-rejected", "rejected"),
+        old("by-newer", "newer"),
+        old("by-chain", "middle"),
+        old("middle", "newer"),
+        old("one-of-two", "two-of-two"),
+        old("two-of-two", "one-of-two"),
+        about("staged", file, json!({ "status": "staging" })),
+        about("rejected", file, json!({ "status": "rejected" })),
+        about("newer", "src/elsewhere.rs", json!({})),
+        about("edited-away", file, json!({})),
+        about("edited-here", "src/elsewhere.rs", json!({})),
+    ]);
+    let folder = desk.root.scope_folder("ledger");
+    for (id, files) in [("edited-away", "src/elsewhere.rs"), ("edited-here", file)] {
+        let edit = json!({ "edit": { "files": [files] } });
+        decide(&folder, "memory.db", id, "edit", edit);
+    }
+    let mut told: Vec<String> = Vec::new();
+    for session in 0..4 {
+        let text = desk.added(&format!("s{session}"), file);
+        told.extend(ids(&text).into_iter().map(str::to_owned));
+        for id in ids(&text) {
+            decide(&folder, "memory.db", id, "reject", json!({}));
+        }
+    }
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "by-nobody",
+            "by-rejected",
+            "by-staged",
+            "edited-here",
+            "one-of-two",
+            "two-of-two"
+        ]
+    );
 }
 
 #[test]

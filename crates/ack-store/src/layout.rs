@@ -316,6 +316,22 @@ impl MemorySource {
         list
     }
 
+    /// The row number and both lists of files, the second one NULL where there is one; `None` where
+    /// there is none.
+    pub fn select_files(&self) -> Option<String> {
+        let columns = [Field::Files, Field::FilesMore].map(|field| self.column(field));
+        let [Some(first), second] = columns else {
+            return columns[1].map(|second| self.files_list(second, None));
+        };
+        Some(self.files_list(first, second))
+    }
+
+    fn files_list(&self, first: &str, second: Option<&str>) -> String {
+        let second = second.map_or_else(|| "NULL".to_owned(), |column| self.value(column));
+        let key = self.row_number.unwrap_or("0");
+        format!("{key}, {}, {second}", self.value(first))
+    }
+
     /// The columns that tell a row's status, and `fields`. With decisions, that takes the whole
     /// content.
     pub fn select_with_status(&self, fields: &[Field], rule: StatusRule<'_>) -> String {

@@ -4,12 +4,17 @@
 //! One pass over SQLite is much cheaper than an index. A process that answers one question and
 //! ends, such as a hook, uses the outline to choose the few records to read.
 
+mod by_files;
+
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::decisions::StatusRule;
 use super::layout::{Field, MemorySource};
@@ -66,9 +71,9 @@ pub struct Outline {
     /// Its status.
     pub status: Status,
     /// Its project; empty if the store names none.
-    pub project: String,
+    pub project: Arc<str>,
     /// The project's second name.
-    pub alias: String,
+    pub alias: Arc<str>,
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
     /// The words found in it.
@@ -90,16 +95,30 @@ pub struct Outlines {
     pub flow: Flow,
     /// The memories of each session that the filter allows.
     pub members: Members,
-    /// Every memory that is not rejected, by id.
-    known: HashMap<String, KnownMemory>,
+    /// The hashes of the ids of every memory that is not rejected.
+    known: HashSet<u64>,
 }
 
 impl Outlines {
     /// Whether the store contains a memory with this id that is not rejected.
     pub fn contains(&self, id: &str) -> bool {
-        self.known.contains_key(id)
+        self.known.contains(&xxh3_64(id.as_bytes()))
+    }
+
+    /// About how many bytes they take.
+    pub fn bytes(&self) -> usize {
+        let ids: usize = self.served.iter().map(|outline| outline.id.len()).sum();
+        let members = self.members.values().map(|members| members.len() + 1);
+        ids + self.served.len() * (size_of::<Outline>() + ALLOCATION_BYTES)
+            + self.known.len() * 2 * size_of::<u64>()
+            + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID_BYTES)
     }
 }
+
+/// What the allocator adds to a small string.
+const ALLOCATION_BYTES: usize = 16;
+/// About the bytes of an id, with what the allocator adds.
+const ID_BYTES: usize = 48;
 
 /// What the rule about successors needs from every row that is not rejected.
 #[derive(Debug)]
@@ -221,7 +240,7 @@ impl Snapshot<'_> {
                 .and_then(|memory| memory.successor.as_deref());
             !memory::is_superseded(&outline.id, first, filter, look)
         });
-        outlines.known = known;
+        outlines.known = known.keys().map(|id| xxh3_64(id.as_bytes())).collect();
         Ok(outlines)
     }
 }
@@ -249,6 +268,7 @@ impl OutlineScan<'_> {
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query([])?;
         let mut found = Vec::new();
+        let mut names = Names::default();
         while let Some(row) = rows.next()? {
             let id = record::id(row)?;
             let joined = record::joined(row, self.source, self.rule)?;
@@ -263,8 +283,8 @@ impl OutlineScan<'_> {
                 },
                 id,
                 status,
-                project: String::new(),
-                alias: String::new(),
+                project: names.shared(""),
+                alias: names.shared(""),
                 created: i64::MIN,
                 matches: WordMatches::default(),
             };
@@ -290,14 +310,14 @@ impl OutlineScan<'_> {
             }
             let mut sessions = <[String; 2]>::default();
             if self.filter.allows(status) {
-                outline.project = line(row, Field::Project)?;
-                outline.alias = line(row, Field::ProjectAlias)?;
+                outline.project = names.shared(&line(row, Field::Project)?);
+                outline.alias = names.shared(&line(row, Field::ProjectAlias)?);
                 outline.matches = matches(row, self.source, self.find_words)?;
                 if decision.is_some_and(|decision| decision.edit.is_some()) {
                     let memory = record::memory(row, self.source, self.rule)?;
                     outline.matches = edited_matches(&memory, self.find_words);
-                    outline.project = memory.project.unwrap_or_default();
-                    outline.alias = memory.project_alias.unwrap_or_default();
+                    outline.project = names.shared(&memory.project.unwrap_or_default());
+                    outline.alias = names.shared(&memory.project_alias.unwrap_or_default());
                 }
                 sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
             }
@@ -310,6 +330,21 @@ impl OutlineScan<'_> {
             });
         }
         Ok(found)
+    }
+}
+
+/// Names of projects, each held once.
+#[derive(Default)]
+struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    fn shared(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = Arc::from(name);
+        self.0.insert(Arc::clone(&name));
+        name
     }
 }
 

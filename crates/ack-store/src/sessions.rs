@@ -51,6 +51,8 @@ pub struct SessionQuery<'a> {
 /// A session that may be shown, with the memories that can provide a title if it has none.
 #[derive(Debug, Clone)]
 pub struct RecentSession {
+    /// Every value by which a memory may name it.
+    pub names: Vec<String>,
     /// The session, with its own title only.
     entry: SessionEntry,
     /// The ids and titles of its memories, its summary first.
@@ -72,6 +74,7 @@ impl RecentSession {
         let Self {
             mut entry,
             headings,
+            ..
         } = self;
         if entry.summary.as_deref().is_some_and(&is_shown) {
             entry.overview = None;
@@ -290,6 +293,7 @@ impl Snapshot<'_> {
             .map(|memory| (memory.id.clone(), text::line(&memory.title, 200)))
             .collect();
         Ok(Some(RecentSession {
+            names: row.names.clone(),
             entry: SessionEntry {
                 id: id.clone(),
                 date: started.map(time::day),

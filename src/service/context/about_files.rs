@@ -3,27 +3,33 @@
 //! Only what is certain counts: an approved memory of the project itself whose files name the file,
 //! its folder, or a glob that it matches. What merely mentions a similar word is not shown.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aho_corasick::AhoCorasick;
 
 use super::choose::same_memory;
 use super::files::{Naming, ProjectFile, ProjectRoots};
-use super::outlines::{self, Reading, ScopeOutline};
+use super::outlines;
 use super::signals::LASTING;
+use crate::scope::Scope;
 use crate::service::answer;
 use crate::service::engine::Service;
 use crate::service::error::Error;
 use crate::service::standing::serves_unreviewed;
-use ack_api::memory::{Memory, StatusFilter, fold_name};
+use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
 use ack_api::{Detail, MemoryHit};
 use ack_search::dedup::Signature;
+use ack_store::StoreError;
 use ack_store::outline::{FindWords, Outline};
 
 /// An edit waits no longer than this for a store that is locked.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 /// How many records are read for each memory that is shown.
 const READ_FACTOR: usize = 3;
+/// How many are looked at for each memory that is shown, those that newer ones replace included.
+const LOOK_FACTOR: usize = 20;
 
 /// The files that are about to be edited.
 #[derive(Debug, Clone, Default)]
@@ -63,25 +69,24 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
     if finder.files.is_empty() {
         return Ok(FilesBrief::default());
     }
-    let reading = Reading {
-        words: &finder,
-        sessions: false,
-        timeout: LOCK_TIMEOUT,
-        patience: service.patience,
-        now: (service.config.clock)(),
-    };
-    let read = outlines::read(&mut selection, reading, &mut notes)?;
-    let found = best(&read, request.max * READ_FACTOR);
+    let read = outlines::each(&mut selection, service.patience, &mut notes, |scope, own| {
+        named_in(scope, own, &finder)
+    })?;
     let mut brief = FilesBrief::default();
     let mut signatures: Vec<Signature> = Vec::new();
-    for (naming, scope, outline) in found {
+    let mut rest = request.max * READ_FACTOR;
+    for (naming, scope, outline) in best(&read).into_iter().take(request.max * LOOK_FACTOR) {
+        if rest == 0 || brief.memories.len() >= request.max {
+            break;
+        }
         let Some(memory) = record(scope, outline) else {
             continue;
         };
+        rest -= 1;
         let signature = Signature::of(&memory);
         let is_known = signatures.iter().any(|known| known.is_near(&signature))
             || brief.memories.iter().any(|hit| same_memory(hit, &memory));
-        if is_known || brief.memories.len() >= request.max {
+        if is_known {
             continue;
         }
         let mut hit = answer::hit(&memory, &scope.scope.name, Detail::Concise);
@@ -92,18 +97,43 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
             Naming::Folder => Some("about its folder".to_owned()),
             Naming::Glob => Some("about files of this kind".to_owned()),
         };
-        brief.unreviewed |= !scope.outlines.has_status && serves_unreviewed(&scope.scope);
+        brief.unreviewed |= !scope.has_status && serves_unreviewed(&scope.scope);
         brief.memories.push(hit);
         signatures.push(signature);
     }
     Ok(brief)
 }
 
+/// The memories of one scope that name one of the files.
+struct NamedInScope {
+    scope: Arc<Scope>,
+    own: ProjectRows,
+    has_status: bool,
+    outlines: Vec<Outline>,
+}
+
+fn named_in(
+    scope: &Arc<Scope>,
+    own: ProjectRows,
+    finder: &FileFinder,
+) -> Result<NamedInScope, StoreError> {
+    let read = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
+        let outlines = snapshot.outlines_by_files(StatusFilter::Approved, finder)?;
+        Ok((snapshot.layout.has_status(), outlines))
+    });
+    read.map(|(has_status, outlines)| NamedInScope {
+        scope: Arc::clone(scope),
+        own,
+        has_status,
+        outlines,
+    })
+}
+
 /// The memories that name one of the files: by the exactness of the naming, then what holds for
 /// long, then the newest.
-fn best(read: &[ScopeOutline], max: usize) -> Vec<(Naming, &ScopeOutline, &Outline)> {
+fn best(read: &[NamedInScope]) -> Vec<(Naming, &NamedInScope, &Outline)> {
     let own = read.iter().flat_map(|scope| {
-        let outlines = scope.outlines.served.iter();
+        let outlines = scope.outlines.iter();
         outlines
             .filter(|outline| outline.matches.anywhere & NAMINGS != 0)
             .filter(|outline| scope.own.hold(&outline.project, &outline.alias))
@@ -114,7 +144,7 @@ fn best(read: &[ScopeOutline], max: usize) -> Vec<(Naming, &ScopeOutline, &Outli
         let (_, naming) = BITS.into_iter().find(|(bit, _)| found & bit != 0)?;
         Some((naming, scope, outline))
     });
-    let mut found: Vec<(Naming, &ScopeOutline, &Outline)> = named.collect();
+    let mut found: Vec<(Naming, &NamedInScope, &Outline)> = named.collect();
     found.sort_by(|a, b| {
         let is_lasting = |outline: &Outline| outline.matches.type_or_tags & IS_LASTING != 0;
         a.0.cmp(&b.0)
@@ -123,16 +153,20 @@ fn best(read: &[ScopeOutline], max: usize) -> Vec<(Naming, &ScopeOutline, &Outli
             .then_with(|| a.1.scope.name.cmp(&b.1.scope.name))
             .then_with(|| a.2.id.cmp(&b.2.id))
     });
-    found.truncate(max);
     found
 }
 
-/// Reads a record. The store says once more whether it may be shown.
-fn record(scope: &ScopeOutline, outline: &Outline) -> Option<Memory> {
+/// Reads a record, unless a newer one replaces it. The store says once more whether it may be
+/// shown.
+fn record(scope: &NamedInScope, outline: &Outline) -> Option<Memory> {
     let wanted = [(outline.key, outline.id.as_str())];
     let store = &scope.scope.store;
     let found = store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| {
-        snapshot.memories(&wanted, StatusFilter::Approved)
+        if snapshot.is_in_force(outline, StatusFilter::Approved)? {
+            snapshot.memories(&wanted, StatusFilter::Approved)
+        } else {
+            Ok(HashMap::new())
+        }
     });
     found.ok()?.remove(&outline.id)
 }

@@ -68,7 +68,7 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         patience: service.patience,
         now: (service.config.clock)(),
     };
-    let choice = choose(&mut selection, signals, limits, &mut notes)?;
+    let choice = choose(&mut selection, signals, limits, None, &mut notes)?;
     Ok(Brief {
         unreviewed: choice.unreviewed,
         served: choice.served,

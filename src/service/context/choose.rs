@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::evidence::{Evidence, Reason, Terms};
+use super::kept::KeptOutlines;
 use super::outlines::{self, Reading, ScopeOutline};
 use super::recent;
 use super::signals::Signals;
@@ -72,7 +73,7 @@ pub(super) struct Choice {
 }
 
 /// Chooses by what the project's files say. Scopes that cannot be read leave the selection, with a
-/// note.
+/// note. Where outlines are `kept`, the pace of the review queue is as old as these.
 ///
 /// # Errors
 /// No scope that can be read.
@@ -80,6 +81,7 @@ pub(super) fn choose(
     selection: &mut Selection,
     signals: Signals,
     limits: Limits,
+    kept: Option<&KeptOutlines>,
     notes: &mut Vec<Note>,
 ) -> Result<Choice, Error> {
     let terms = Terms::new(signals, &selection.current);
@@ -89,6 +91,7 @@ pub(super) fn choose(
         timeout: limits.timeout,
         patience: limits.patience,
         now: limits.now,
+        kept,
     };
     let read = outlines::read(selection, reading, notes)?;
     let staleness = Staleness::new(limits.now, &selection.current, Bounds::ANSWER);
@@ -134,12 +137,7 @@ pub(super) fn choose(
         waiting: read.iter().map(|read| read.outlines.pending).sum(),
         served: read.iter().map(|read| read.outlines.served.len()).sum(),
         sessions: recent(
-            read.iter()
-                .flat_map(|read| {
-                    let sessions = read.sessions.iter().cloned();
-                    sessions.map(|session| (read.scope.name.as_str(), session))
-                })
-                .collect(),
+            outlines::newest_sessions(&read, limits.timeout),
             &[&own, &others],
         ),
         own,
@@ -272,7 +270,7 @@ impl<'a> Chooser<'a> {
                     .served
                     .iter()
                     .filter(|outline| {
-                        let names = (outline.project.as_str(), outline.alias.as_str());
+                        let names = (&*outline.project, &*outline.alias);
                         let hold = || read.own.hold(names.0, names.1);
                         *known.entry(names).or_insert_with(hold) == own
                     })

@@ -88,7 +88,7 @@ impl ProjectRoots {
 }
 
 /// A file of the project, as memories may name it. Case does not matter.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProjectFile {
     /// Its path from the top of the repository, and from the project's folder.
     paths: Vec<String>,

@@ -20,6 +20,13 @@ pub enum Origin {
     Name,
 }
 
+/// What makes two lists of words find the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WordsKey {
+    entries: Vec<(String, Origin)>,
+    files: Vec<(ProjectFile, u128)>,
+}
+
 /// Words to look for, numbered in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Words {
@@ -94,6 +101,14 @@ impl Words {
             .map(|(file, names)| (file, self.set(names.iter().map(String::as_str))))
             .collect();
         self
+    }
+
+    /// What was given.
+    pub(super) fn key(&self) -> WordsKey {
+        WordsKey {
+            entries: self.entries.clone(),
+            files: self.files.clone(),
+        }
     }
 
     /// The names of the first file that a folder or a glob in a list covers.

@@ -1,0 +1,219 @@
+//! The memories whose files name something, for a process that asks once and has little time.
+//!
+//! Of most rows only the lists of files are read. Whether a row that was found is still the one
+//! that counts is asked when its record is read ([`Snapshot::is_in_force`]).
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use super::{FindWords, Outline, OutlineRow, OutlineScan, line};
+use crate::layout::{Field, MemorySource};
+use crate::values::{self, ListKind};
+use crate::{Snapshot, StoreError, record};
+use ack_api::memory::{self, Status, StatusFilter, Successor};
+use ack_api::source::RowKey;
+use ack_api::text;
+
+/// So many rows are read with one statement.
+const ROWS_AT_ONCE: usize = 500;
+/// The longest chain of successors that is followed, as in [`memory::is_superseded`].
+const MAX_SUCCESSORS: usize = 33;
+
+/// A memory that a chain of successors leads to.
+enum Known {
+    Rejected,
+    There {
+        key: RowKey,
+        status: Status,
+        successor: Option<String>,
+    },
+}
+
+impl Snapshot<'_> {
+    /// The memories that the filter allows and in whose files `find_words` finds something. A newer
+    /// memory may replace one of them.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn outlines_by_files(
+        &self,
+        filter: StatusFilter,
+        find_words: &dyn FindWords,
+    ) -> Result<Vec<Outline>, StoreError> {
+        if self
+            .layout
+            .sources
+            .iter()
+            .any(|source| source.row_number.is_none())
+        {
+            let all = self.outlines(filter, find_words, Timestamp::UNIX_EPOCH)?;
+            return Ok(all.served);
+        }
+        let mut outlines = Vec::new();
+        for (number, source) in self.sources() {
+            let scan = OutlineScan {
+                number,
+                source,
+                rule: self.rule(),
+                filter,
+                find_words,
+                today: Date::MIN,
+            };
+            let mut rows = self.rows_naming_files(source, find_words)?;
+            rows.extend(self.rows_with_edited_files(source)?);
+            rows.sort_unstable();
+            rows.dedup();
+            for rows in rows.chunks(ROWS_AT_ONCE) {
+                let numbers: Vec<String> = rows.iter().map(ToString::to_string).collect();
+                let row = source.row_number.unwrap_or_default();
+                let clauses = format!(" WHERE {row} IN ({}) ORDER BY {row}", numbers.join(", "));
+                let found = self.fail(scan.rows(self.connection, &clauses))?;
+                let found = found.into_iter().map(|OutlineRow { outline, .. }| outline);
+                outlines.extend(
+                    found.filter(|outline| filter.allows(outline.status) && !outline.id.is_empty()),
+                );
+            }
+        }
+        Ok(outlines)
+    }
+
+    /// The rows in whose stored files something is found.
+    fn rows_naming_files(
+        &self,
+        source: &MemorySource,
+        find_words: &dyn FindWords,
+    ) -> Result<Vec<i64>, StoreError> {
+        let Some(columns) = source.select_files() else {
+            return Ok(Vec::new());
+        };
+        let names_file = |value: ValueRef<'_>| match value {
+            ValueRef::Text(list) | ValueRef::Blob(list) => {
+                let entries = || values::list(&String::from_utf8_lossy(list), ListKind::Files).0;
+                find_words.in_files(list, &entries) != 0
+            }
+            _ => false,
+        };
+        self.scan_in_parallel(source, |connection: &Connection, clauses: &str| {
+            let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
+            let mut statement = connection.prepare(&sql)?;
+            let mut rows = statement.query([])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                if names_file(row.get_ref(1)?) || names_file(row.get_ref(2)?) {
+                    found.push(row.get(0)?);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// The rows whose files a curator changed.
+    fn rows_with_edited_files(&self, source: &MemorySource) -> Result<Vec<i64>, StoreError> {
+        let mut found = Vec::new();
+        let edited = self.decisions.newest().filter(|decision| {
+            let edit = decision.edit.as_ref();
+            edit.is_some_and(|edit| edit.files.is_some())
+        });
+        for decision in edited {
+            let Some((condition, id)) = source.id.condition(&decision.id) else {
+                continue;
+            };
+            let row = source.row_number.unwrap_or_default();
+            let sql = format!("SELECT {row} FROM {} WHERE {condition}", source.table);
+            let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
+            let mut rows = self.fail(statement.query([id]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                found.push(self.fail(row.get(0))?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a row is the one that counts for its id, and no memory that the filter allows
+    /// replaces it.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn is_in_force(&self, outline: &Outline, filter: StatusFilter) -> Result<bool, StoreError> {
+        let mut known: HashMap<String, Known> = HashMap::new();
+        let mut next = Some(outline.id.clone());
+        while let Some(id) = next.take()
+            && known.len() <= MAX_SUCCESSORS
+            && !known.contains_key(&id)
+        {
+            let Some(found) = self.known_by_id(&id)? else {
+                break;
+            };
+            if let Known::There { successor, .. } = &found {
+                next.clone_from(successor);
+            }
+            known.insert(id, found);
+        }
+        let first = match known.get(&outline.id) {
+            Some(Known::There { key, .. }) if *key != outline.key => return Ok(false),
+            Some(Known::There { successor, .. }) => successor.as_deref(),
+            Some(Known::Rejected) | None => None,
+        };
+        let look = |id: &str| match known.get(id) {
+            None => Successor::Gone,
+            Some(Known::Rejected) => Successor::Rejected,
+            Some(Known::There {
+                status, successor, ..
+            }) => Successor::There {
+                status: *status,
+                next: successor.as_deref(),
+            },
+        };
+        Ok(!memory::is_superseded(&outline.id, first, filter, look))
+    }
+
+    /// What counts for an id: a row that is not rejected, the first of several.
+    fn known_by_id(&self, id: &str) -> Result<Option<Known>, StoreError> {
+        let mut found = None;
+        for (number, source) in self.sources() {
+            let Some((condition, parameter)) = source.id.condition(id) else {
+                continue;
+            };
+            let order = source
+                .row_number
+                .map_or_else(String::new, |row| format!(" ORDER BY {row}"));
+            let sql = format!(
+                "SELECT {} FROM {} WHERE {condition}{order}",
+                source.select_with_status(&[Field::Status, Field::SupersededBy], self.rule()),
+                source.table
+            );
+            let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
+            let mut rows = self.fail(statement.query([parameter]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let joined = self.fail(record::joined(row, source, self.rule()))?;
+                if joined.status == Status::Rejected {
+                    found.get_or_insert(Known::Rejected);
+                    continue;
+                }
+                if matches!(found, Some(Known::There { .. })) {
+                    continue;
+                }
+                let into = joined
+                    .decision
+                    .and_then(|decision| decision.into.as_deref());
+                let successor = match into {
+                    Some(into) => text::line(into, 200),
+                    None => self.fail(line(row, Field::SupersededBy))?,
+                };
+                found = Some(Known::There {
+                    key: RowKey {
+                        source: number,
+                        rowid: self.fail(row.get(0))?,
+                    },
+                    status: joined.status,
+                    successor: Some(successor).filter(|into| !into.is_empty() && into != id),
+                });
+            }
+        }
+        Ok(found)
+    }
+}
