@@ -361,10 +361,16 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     if hit.more_facts > 0 {
         let _ = writeln!(out, "  - +{}", count(hit.more_facts, "fact"));
     }
+    let newer = hit.newer_contradiction();
     if !hit.contradicts.is_empty() {
-        let _ = writeln!(out, "  ! contradicted by {}", hit.contradicts.join(", "));
+        let others = hit.contradicts.iter().map(|other| {
+            let mark = if newer == Some(other) { " (newer)" } else { "" };
+            format!("{other}{mark}")
+        });
+        let others: Vec<String> = others.collect();
+        let _ = writeln!(out, "  ! contradicted by {}", others.join(", "));
     }
-    if let Some(why) = &hit.stale {
+    if let Some(why) = hit.stale.as_ref().filter(|_| newer.is_none()) {
         let _ = writeln!(out, "  ! stale: {}", inline(why));
     }
     if let Some(newer) = &hit.superseded_by {

@@ -8,6 +8,7 @@
 
 use std::sync::OnceLock;
 
+use ack_api::MemoryHit;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text;
 use ack_store::links::Contradiction;
@@ -97,5 +98,5 @@ impl Staleness {
 /// The mark of a memory that a newer one contradicts.
 fn newer(contradictions: &[Contradiction]) -> Option<String> {
     let newer = contradictions.iter().find(|other| other.is_newer)?;
-    Some(format!("the newer {} contradicts it", newer.id))
+    Some(MemoryHit::contradicted_by(&newer.id))
 }

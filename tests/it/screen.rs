@@ -320,6 +320,7 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
     for part in ["contradicts 2 (older)", "contradicted by 1 (newer)"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    assert!(!said.contains("stale"), "once is enough: {said}");
 }
 
 #[test]

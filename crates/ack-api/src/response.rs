@@ -156,6 +156,21 @@ pub struct MemoryHit {
     pub explanation: Option<Explanation>,
 }
 
+impl MemoryHit {
+    /// The mark in `stale` of a memory that a newer approved one contradicts.
+    pub fn contradicted_by(newer: &str) -> String {
+        format!("the newer {newer} contradicts it")
+    }
+
+    /// The memory that `stale` names for contradicting this one. It is in `contradicts` too, and a
+    /// text need say it only once.
+    pub fn newer_contradiction(&self) -> Option<&str> {
+        let stale = self.stale.as_deref()?;
+        let mut others = self.contradicts.iter().map(String::as_str);
+        others.find(|other| stale == Self::contradicted_by(other))
+    }
+}
+
 /// How a result was ranked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {

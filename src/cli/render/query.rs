@@ -269,7 +269,8 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
     let others = hit.contradicts.iter();
     let others = others.map(|other| paint(WARN, contradiction(hit, other, listing)));
     parts.extend(others);
-    let stale = hit.stale.as_ref();
+    let said = hit.newer_contradiction().is_some();
+    let stale = hit.stale.as_ref().filter(|_| !said);
     parts.extend(stale.map(|why| paint(WARN, format!("stale: {why}"))));
     let also = hit.also.len() as u64 + hit.more_also;
     if also > 0 && !long {
@@ -280,9 +281,18 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
 
 /// `contradicts 3 (older)` where the other one is on the page too, else its id.
 fn contradiction(hit: &MemoryHit, other: &str, listing: &Listing<'_>) -> String {
+    let is_newer = hit.newer_contradiction() == Some(other);
     let Some((number, at)) = listing.numbers.get(other) else {
-        return format!("contradicts {}", listing.short_id(other));
+        let id = listing.short_id(other);
+        return if is_newer {
+            format!("contradicted by {id} (newer)")
+        } else {
+            format!("contradicts {id}")
+        };
     };
+    if is_newer {
+        return format!("contradicted by {number} (newer)");
+    }
     match hit.created_at.cmp(at) {
         Ordering::Greater => format!("contradicts {number} (older)"),
         Ordering::Less => format!("contradicted by {number} (newer)"),
