@@ -100,6 +100,9 @@ pub struct ArgumentTable {
     /// What is left out of the beginning of a text: `#`, where agents write `#7`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
+    /// How a number after these letters is written: `{ S = "sum-{}" }` takes `S12` as `sum-12`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prefixed: BTreeMap<String, String>,
     /// The words that are allowed, each with the one it stands for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,

@@ -198,6 +198,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let mut failed = Vec::new();
     let mut found = Vec::new();
     let mut shared = Vec::new();
+    let mut overviews: BTreeSet<String> = BTreeSet::new();
     for (position, id) in ids.iter().enumerate() {
         cancel::check()?;
         let told = match one(&opened, &selection, id, &asked, &mut failed) {
@@ -217,6 +218,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 others,
             }) => {
                 let mut detail = *detail;
+                drop_known_overview(&mut detail, &overviews);
                 response.notes.extend(notes);
                 if !others.is_empty() {
                     shared.push((memory.id.clone(), others));
@@ -231,6 +233,8 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                     ));
                 }
                 budget = budget.saturating_sub(answer::cost(&detail));
+                let context = detail.session_context.as_ref();
+                overviews.extend(context.and_then(|context| context.overview.clone()));
                 found.push((memory, detail));
             }
             Err(error) if request.ids.is_some() => {
@@ -270,6 +274,25 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         response.memories = details.collect();
     }
     Ok(response)
+}
+
+/// Leaves out the overview of a session that a memory before it tells.
+fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) {
+    let Some(context) = &mut detail.session_context else {
+        return;
+    };
+    if context
+        .overview
+        .take_if(|overview| overviews.contains(overview))
+        .is_none()
+    {
+        return;
+    }
+    // A title is as it was recorded.
+    context.unreviewed = context.title.is_some();
+    if context.title.is_none() {
+        detail.session_context = None;
+    }
 }
 
 /// Finds the memory that an address names, as if its scope had been named.
@@ -515,7 +538,7 @@ fn told(
     let others: Vec<Contradiction> = others.collect();
     answer::doubt(&mut detail.memory, &memory, scope, others, staleness);
     if asked.timeline.is_some() {
-        detail.timeline = timeline(snapshot, index, &memory.id, asked)?;
+        detail.timeline = timeline(snapshot, scope, index, &memory.id, asked)?;
         let alone = detail
             .timeline
             .as_ref()

@@ -29,6 +29,8 @@ pub struct Argument {
     pub(super) conversion: Option<Conversion>,
     /// How a bare number is written.
     pub(super) numbers: Option<String>,
+    /// How a number after some letters is written.
+    pub(super) prefixed: Vec<(String, String)>,
     /// What is left out of the beginning of a text.
     pub(super) without: Vec<String>,
     /// The words allowed, each with ours.
@@ -189,6 +191,14 @@ impl Argument {
 
     /// A value as the text that is asked for; what else may be meant by it is noted.
     fn written(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
+        let prefixed = value.as_str().and_then(|text| self.prefixed(text.trim()));
+        if let Some(written) = prefixed {
+            others.push((
+                written.clone(),
+                value.as_str().unwrap_or_default().to_owned(),
+            ));
+            return Value::from(written);
+        }
         let (given, is_number) = match &value {
             Value::Number(number) if self.numbers.is_some() => (number.to_string(), true),
             Value::String(text) if self.numbers.is_some() || !self.without.is_empty() => {
@@ -214,6 +224,18 @@ impl Argument {
             others.push((asked.clone(), other));
         }
         Value::from(asked)
+    }
+}
+
+impl Argument {
+    /// A number after letters that say what it counts, as the id it means.
+    fn prefixed(&self, text: &str) -> Option<String> {
+        let mut known = self.prefixed.iter();
+        known.find_map(|(letters, pattern)| {
+            let number = text.strip_prefix(letters.as_str())?;
+            let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            digits.then(|| pattern.replace("{}", number))
+        })
     }
 }
 

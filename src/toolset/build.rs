@@ -276,6 +276,7 @@ fn argument(
             only_with(table.conversion.is_some(), "as", "`is`")?;
             only_with(table.numbers.is_some(), "numbers", "`is`")?;
             only_with(!table.without.is_empty(), "without", "`is`")?;
+            only_with(!table.prefixed.is_empty(), "prefixed", "`is`")?;
             only_with(!table.values.is_empty(), "values", "`is`")?;
             only_with(table.clamp, "clamp", "`is`")?;
             only_with(!table.also.is_empty(), "also", "`is`")?;
@@ -353,6 +354,20 @@ fn argument(
             return Err(Problem::at(["numbers"], "`{}` stands for the number, once"));
         }
         argument.numbers = Some(pattern.clone());
+    }
+    for (letters, pattern) in &table.prefixed {
+        wanted(
+            "prefixed",
+            kind == "string" || kind == "array",
+            "texts and lists of them",
+        )?;
+        if letters.is_empty() || pattern.matches("{}").count() != 1 {
+            return Err(Problem::at(
+                ["prefixed"],
+                "letters, and a text in which `{}` stands for the number, once",
+            ));
+        }
+        argument.prefixed.push((letters.clone(), pattern.clone()));
     }
     if !table.without.is_empty() {
         wanted(

@@ -343,9 +343,14 @@ fn a_timeline_holds_real_neighbours_within_the_session_the_project_or_the_scope(
             )
         })
         .collect();
-    memories.push(at("p1", 10, json!({ "session": "alone", "project": "p" })));
+    memories.push(at(
+        "p1",
+        10,
+        json!({ "session": "alone", "project": "P_One" }),
+    ));
     memories.push(at("q1", 11, json!({ "project": "q" })));
     bulk(&root, "alpha", &memories);
+    root.manifest("alpha", "[projects]\np = [\"p-one\"]\nq = []");
     let service = root.service();
     let timeline = |id: &str, status: &str| {
         call(

@@ -80,6 +80,7 @@ fn numbered() -> Root {
             ),
             memory("obs-7", "A token expires after an hour", json!({ "type": "discovery", "project": "web", "created_at": "2026-02-01T00:00:00Z" })),
             memory("obs-8", "Tokens are renewed in the background", json!({ "project": "web", "created_at": "2026-02-02T00:00:00Z" })),
+            memory("sum-3", "What was done on the third day", json!({ "project": "done", "created_at": "2026-02-03T00:00:00Z" })),
         ],
     );
     root
@@ -428,9 +429,19 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
     assert!(
         notes(&found)
             .iter()
-            .any(|note| note.starts_with("`orderBy` has no effect here")),
+            .any(|note| note.starts_with("`orderBy` is for lists")),
         "{found}"
     );
+    let listed = |server: &mut Server, order: &str| {
+        let found = server.call("search", json!({ "project": "web", "orderBy": order }));
+        assert_eq!(notes(&found), Vec::<&str>::new());
+        ids(&found)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&mut server, "date_asc"), ["obs-7", "obs-8"]);
+    assert_eq!(listed(&mut server, "date_desc"), ["obs-8", "obs-7"]);
     assert!(
         !notes(&found).iter().any(|note| note.contains("`offset`")),
         "the first page is what `offset` 0 asks for"
@@ -452,6 +463,11 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
         "obs-8"
     );
     assert_eq!(notes(&anchored), Vec::<&str>::new());
+    let summary = server.call("timeline", json!({ "anchor": "S3", "depth_before": 1 }));
+    assert_eq!(
+        summary["structuredContent"]["timeline"]["before"][0]["id"], "obs-8",
+        "{summary}"
+    );
     let asked = server.call("timeline", json!({ "query": "when are tokens renewed" }));
     assert_eq!(asked["structuredContent"]["id"], "obs-8");
     let twice = server.fail("timeline", json!({ "query": "tokens", "anchor": 7 }));

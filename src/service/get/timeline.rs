@@ -1,11 +1,15 @@
 //! The neighbours of a memory in time.
 
+use std::collections::{HashMap, HashSet};
+
 use super::Asked;
+use crate::scope::Scope;
 use ack_api::cancel;
-use ack_api::memory::Memory;
+use ack_api::memory::{Memory, fold_name};
 use ack_api::source::RowKey;
 use ack_api::time;
 use ack_api::{Timeline, TimelineEntry, Within};
+use ack_search::interner::NameId;
 use ack_search::inverted::docs::Doc;
 use ack_search::inverted::{DocId, Index};
 use ack_store::Snapshot;
@@ -17,6 +21,7 @@ type Holds<'a> = &'a dyn Fn(&Doc) -> bool;
 /// Neighbours in time: within what is asked for, or the session where it has others, else the project, else the scope.
 pub(super) fn timeline(
     snapshot: &Snapshot<'_>,
+    scope: &Scope,
     index: &Index,
     id: &str,
     asked: &Asked,
@@ -31,7 +36,19 @@ pub(super) fn timeline(
         (doc.session != 0 && other.session == doc.session)
             || (doc.session_id != 0 && other.session_id == doc.session_id)
     };
-    let in_project = |other: &Doc| doc.project != 0 && other.project == doc.project;
+    // The project under each of its names, as everywhere.
+    let rows = scope.rows_of(&fold_name(index.name(doc.project)), &[]);
+    let holds: HashMap<(NameId, NameId), bool> = index
+        .live()
+        .map(|(_, other)| (other.project, other.alias))
+        .collect::<HashSet<_>>()
+        .into_iter()
+        .map(|names| (names, rows.hold(index.name(names.0), index.name(names.1))))
+        .collect();
+    let in_project = |other: &Doc| {
+        let names = (other.project, other.alias);
+        doc.project != 0 && holds.get(&names).copied().unwrap_or_default()
+    };
     let in_scope = |_: &Doc| true;
     let levels: [(Within, Holds<'_>); 3] = [
         (Within::Session, &in_session),
