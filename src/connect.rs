@@ -1,7 +1,7 @@
 //! Connecting a client: what its configuration files have to hold for it to start this server and to call its hooks.
 //!
 //! A client is a row of [`Client::ALL`] and says where its files lie and which shape they have ([`Client::files`]); what is
-//! put into a file is a list of [`Part`]s. [`mod@json`] and [`mod@toml`] put parts into a text and take them out again, leaving every
+//! put into a file is a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] put parts into a text and take them out again, leaving every
 //! other byte as it was; [`mod@file`] plans, shows and writes changes; [`ours`] tells what is ours from what is not. Nothing
 //! here runs a program.
 
@@ -12,6 +12,7 @@ pub mod json;
 pub mod ours;
 pub mod status;
 pub mod toml;
+pub mod yaml;
 
 pub use self::error::ConnectError;
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ pub enum Client {
     Junie,
     /// Factory's Droid.
     Droid,
+    /// Goose.
+    Goose,
 }
 
 /// How a file is written.
@@ -68,6 +71,8 @@ pub enum Format {
     Json,
     /// TOML.
     Toml,
+    /// YAML, in block form.
+    Yaml,
 }
 
 /// One thing that stands in a configuration file.

@@ -48,6 +48,7 @@ pub fn run(global: &Global, args: &HookArgs) {
         HostArg::Cursor => Host::Cursor,
         HostArg::Copilot => Host::Copilot,
         HostArg::Qwen => Host::Qwen,
+        HostArg::Droid => Host::Droid,
     });
     let mut event = Event::unknown(host, moment);
     let mut trouble = None;

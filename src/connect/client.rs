@@ -11,13 +11,15 @@ use crate::config::{ENV_DB, ENV_ROOT};
 
 /// Seconds a host may wait for a hook; it takes a fraction of one.
 const HOOK_SECONDS: u32 = 10;
+/// Seconds that Goose may wait for a call: what it proposes itself.
+const CALL_SECONDS: u32 = 300;
 
 /// The tools that edit files: those of Claude Code, and the one of Codex.
 const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 
 impl Client {
     /// Every client.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
         Self::Codex,
@@ -36,6 +38,7 @@ impl Client {
         Self::Kiro,
         Self::Junie,
         Self::Droid,
+        Self::Goose,
     ];
 
     /// Its name on the command line.
@@ -59,6 +62,7 @@ impl Client {
             Self::Kiro => "kiro",
             Self::Junie => "junie",
             Self::Droid => "droid",
+            Self::Goose => "goose",
         }
     }
 
@@ -81,7 +85,7 @@ impl Client {
     pub const fn has_project_settings(self) -> bool {
         !matches!(
             self,
-            Self::ClaudeDesktop | Self::Cline | Self::ClineVsCode | Self::Windsurf
+            Self::ClaudeDesktop | Self::Cline | Self::ClineVsCode | Self::Windsurf | Self::Goose
         )
     }
 
@@ -103,6 +107,7 @@ impl Client {
             Self::Kiro => &["kiro", "kiro-cli"],
             Self::Junie => &["junie"],
             Self::Droid => &["droid"],
+            Self::Goose => &["goose"],
             Self::ClaudeDesktop | Self::ClineVsCode | Self::Roo => &[],
         }
     }
@@ -134,7 +139,9 @@ impl Client {
     /// them, and Gemini CLI reads no text before a tool.
     pub const fn hooks(self) -> Hooks {
         let (session_start, user_prompt) = match self {
-            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot => (true, true),
+            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot | Self::Droid => {
+                (true, true)
+            }
             // Qwen Code's hook on prompts is called where nobody wrote one, too.
             Self::Cursor | Self::Qwen => (true, false),
             _ => (false, false),
@@ -193,6 +200,9 @@ impl Client {
                 "Codex runs a new or changed hook only once it is trusted: its next start asks for that, and /hooks in a session \
                  shows it. Until then sessions start without memories.",
             ),
+            Self::Droid if hooks => Some(
+                "Where Droid keeps its hooks in ~/.factory/hooks.json, it does not read those of settings.json: move the entry there.",
+            ),
             Self::ClaudeDesktop => Some("Claude Desktop reads this file when it starts."),
             Self::Windsurf | Self::Kiro | Self::Junie => Some("It reads this file when it starts."),
             _ => None,
@@ -240,10 +250,10 @@ impl Client {
         };
         let mut files = vec![ConfigFile {
             path: server,
-            format: if self == Self::Codex {
-                Format::Toml
-            } else {
-                Format::Json
+            format: match self {
+                Self::Codex => Format::Toml,
+                Self::Goose => Format::Yaml,
+                _ => Format::Json,
             },
             parts: vec![self.server(
                 shared.as_ref().unwrap_or(launch),
@@ -341,6 +351,9 @@ impl Client {
             Self::Droid => {
                 json!({ "type": "stdio", "command": command, "args": arguments, "disabled": false })
             }
+            Self::Goose => {
+                json!({ "name": NAME, "type": "stdio", "cmd": command, "args": arguments, "enabled": true, "timeout": CALL_SECONDS })
+            }
             _ => json!({ "command": command, "args": arguments }),
         };
         let key = match self {
@@ -349,6 +362,7 @@ impl Client {
             Self::OpenCode => "mcp",
             Self::Zed => "context_servers",
             Self::Amp => "amp.mcpServers",
+            Self::Goose => "extensions",
             _ => "mcpServers",
         };
         Part::Member {
@@ -439,7 +453,15 @@ impl Client {
                 ),
                 None => (home(".claude.json"), Some(home(".claude/settings.json"))),
             },
-            (Self::ClaudeDesktop, Some(_)) => return None,
+            (Self::ClaudeDesktop | Self::Goose, Some(_)) => return None,
+            (Self::Goose, None) => {
+                let folder = if cfg!(windows) {
+                    places.settings.join("Block/goose/config")
+                } else {
+                    dot_config(places).join("goose")
+                };
+                (folder.join("config.yaml"), None)
+            }
             (Self::ClaudeDesktop, None) => (
                 places.settings.join("Claude/claude_desktop_config.json"),
                 None,
@@ -488,7 +510,10 @@ impl Client {
             }
             (Self::Kiro, project) => (inside(project, ".kiro/settings/mcp.json"), None),
             (Self::Junie, project) => (inside(project, ".junie/mcp/mcp.json"), None),
-            (Self::Droid, project) => (inside(project, ".factory/mcp.json"), None),
+            (Self::Droid, project) => (
+                inside(project, ".factory/mcp.json"),
+                Some(inside(project, ".factory/settings.json")),
+            ),
             (Self::Cline, None) => (home(".cline/data/settings/cline_mcp_settings.json"), None),
             (Self::Windsurf, None) => (home(".codeium/windsurf/mcp_config.json"), None),
             (Self::ClineVsCode, None) => (

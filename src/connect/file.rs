@@ -12,7 +12,7 @@ use similar::{ChangeTag, TextDiff};
 use tempfile::NamedTempFile;
 
 use super::ConnectError;
-use super::{ConfigFile, Format, Part, json, toml};
+use super::{ConfigFile, Format, Part, json, toml, yaml};
 use crate::config::SettingsError;
 use ack_sys::files;
 
@@ -381,6 +381,7 @@ fn put(file: &ConfigFile, text: &str) -> Result<String, String> {
     match file.format {
         Format::Json => json::put(text, &file.parts),
         Format::Toml => toml::put(text, &file.parts),
+        Format::Yaml => yaml::put(text, &file.parts),
     }
 }
 
@@ -389,6 +390,7 @@ fn take(file: &ConfigFile, text: &str, prune: bool) -> Result<String, String> {
         Format::Json if text.trim().is_empty() => Ok(text.to_owned()),
         Format::Json => json::take(text, &file.parts, prune),
         Format::Toml => toml::take(text, &file.parts, prune),
+        Format::Yaml => yaml::take(text, &file.parts, prune),
     }
 }
 
@@ -396,6 +398,7 @@ fn value(format: Format, text: &str) -> Option<Value> {
     match format {
         Format::Json => json::value(text),
         Format::Toml => toml::value_of(text),
+        Format::Yaml => yaml::value_of(text),
     }
 }
 
@@ -403,5 +406,6 @@ fn is_empty(format: Format, text: &str) -> bool {
     match format {
         Format::Json => json::is_empty(text),
         Format::Toml => text.trim().is_empty(),
+        Format::Yaml => yaml::is_empty(text),
     }
 }

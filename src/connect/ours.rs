@@ -6,10 +6,11 @@ use super::{Client, NAME};
 
 /// The keys of an entry that say how the program is started. They are replaced; any other key of an entry is its owner's as
 /// soon as it stands there.
-pub const STARTS: [&str; 5] = ["type", "command", "args", "bash", "powershell"];
+pub const STARTS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "powershell"];
 /// The keys by which a server on HTTP is reached; beside a command they mean another server, or are refused.
-pub const REACHES: [&str; 8] = [
+pub const REACHES: [&str; 9] = [
     "url",
+    "uri",
     "httpUrl",
     "serverUrl",
     "headers",

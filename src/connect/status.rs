@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::file::LARGEST;
-use super::{Client, ConfigFile, Format, Launch, NAME, Part, Places, Wanted, json, ours, toml};
+use super::{
+    Client, ConfigFile, Format, Launch, NAME, Part, Places, Wanted, json, ours, toml, yaml,
+};
 use ack_sys::files;
 
 /// What a client's files say.
@@ -56,7 +58,8 @@ fn read(path: &Path, format: Format) -> Option<Value> {
     let text = files::read_text(path, LARGEST).ok()?;
     match format {
         Format::Toml => toml::value_of(&text),
-        _ => json::value(&text),
+        Format::Yaml => yaml::value_of(&text),
+        Format::Json => json::value(&text),
     }
 }
 
@@ -81,7 +84,11 @@ fn start(entry: &Value) -> Start {
         let program = command.get(0).or_else(|| command.get("path"))?;
         program.as_str().map(str::to_owned)
     };
-    match text("command").map(str::to_owned).or_else(|| inner(entry)) {
+    match text("command")
+        .or_else(|| text("cmd"))
+        .map(str::to_owned)
+        .or_else(|| inner(entry))
+    {
         Some(command) => Start::Program(command.into()),
         None => ours::REACHES
             .iter()

@@ -33,6 +33,8 @@ pub enum Host {
     Copilot,
     /// Qwen Code, which sends and reads what Gemini CLI does.
     Qwen,
+    /// Factory's Droid, which reads what Claude Code does.
+    Droid,
 }
 
 impl Host {
@@ -154,7 +156,9 @@ impl Event {
             },
             folder: folder(&sent),
             prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
+            // Some versions of Droid write names in camel case.
             session: text("session_id")
+                .or_else(|| text("sessionId").filter(|_| host == Host::Droid))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
             files: match (text("tool_name"), sent.get("tool_input")) {
                 (Some(tool), Some(input)) => edit::files(tool, input),

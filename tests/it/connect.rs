@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::cli::{Outcome, binary, run};
 use crate::support::fingerprint;
 
-pub const CLIENTS: [&str; 18] = [
+pub const CLIENTS: [&str; 19] = [
     "claude-code",
     "claude-desktop",
     "codex",
@@ -28,6 +28,7 @@ pub const CLIENTS: [&str; 18] = [
     "kiro",
     "junie",
     "droid",
+    "goose",
 ];
 
 /// A home of its own for the program and its clients.
@@ -122,6 +123,7 @@ impl Home {
             "kiro" => ".kiro/settings/mcp.json",
             "junie" => ".junie/mcp/mcp.json",
             "droid" => ".factory/mcp.json",
+            "goose" => ".config/goose/config.yaml",
             _ => ".gemini/settings.json",
         }
     }
@@ -238,6 +240,11 @@ fn what_clients_are_told_is_what_they_understand() {
         codex["mcp_servers"]["ack-memory"],
         json!({ "command": binary, "args": arguments })
     );
+    let goose: Value = serde_yaml_ng::from_str(&home.read(home.settings("goose"))).unwrap();
+    assert_eq!(
+        goose["extensions"]["ack-memory"],
+        json!({ "name": "ack-memory", "type": "stdio", "cmd": binary, "args": arguments, "enabled": true, "timeout": 300 })
+    );
     for (file, client, prompt, seconds) in [
         (
             ".claude/settings.json",
@@ -247,6 +254,7 @@ fn what_clients_are_told_is_what_they_understand() {
         ),
         (".codex/hooks.json", "codex", "UserPromptSubmit", 10),
         (".gemini/settings.json", "gemini", "BeforeAgent", 10_000),
+        (".factory/settings.json", "droid", "UserPromptSubmit", 10),
     ] {
         let hooks = &home.json(file)["hooks"];
         for (event, name) in [("SessionStart", "session-start"), (prompt, "user-prompt")] {

@@ -216,10 +216,12 @@ fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
 fn every_byte_comes_back_whatever_ends_lines() {
     let jsonc = "// mine\n{\n  \"b\": 1, // why\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  },\n  \"a\": [1,2]\n}";
     let toml = "# mine\nmodel   = \"m\"  # why\nlong = \"\"\"\na\nb\"\"\"\n\n[mcp_servers.other]\ncommand = 'x'";
+    let yaml = "# mine\nGOOSE_MODEL:   m  # why\nextensions:\n  # theirs\n  other:\n    cmd: 'x'\n    args:\n    - a\n\n# last\nlong: |\n  extensions:\n    ack";
     let mixed = |text: &str| text.replacen('\n', "\r\n", 3);
     for client in CLIENTS {
         let plain = match client {
             "codex" => toml.to_owned(),
+            "goose" => yaml.to_owned(),
             "vscode" => jsonc.replace("mcpServers", "servers"),
             _ => jsonc.to_owned(),
         };

@@ -305,6 +305,7 @@ fn a_host_that_forgets_the_first_text_is_told_all_again() {
         ("codex", false),
         ("gemini", true),
         ("qwen", true),
+        ("droid", true),
     ] {
         assert_eq!(
             told(client, "resume") == told(client, "startup"),

@@ -151,6 +151,7 @@ pub enum HostArg {
     Cursor,
     Copilot,
     Qwen,
+    Droid,
 }
 
 /// Arguments of `print-config`.

@@ -1,0 +1,457 @@
+//! Parts in a YAML file: one entry of a mapping at the top, added, changed or taken out line by line. Every other line stays.
+//!
+//! Lines are looked at only as far as the usual form goes: a mapping in block form, one entry a
+//! line or more. What comes out is parsed and compared with what was meant, so an unusual form is
+//! refused instead of damaged.
+
+use serde_json::{Map, Value};
+
+use super::{Part, members, ours};
+
+/// Spaces of an entry in a mapping that is made.
+const INDENT: usize = 2;
+
+/// Puts parts into a text. What stands there of ours already is changed.
+///
+/// # Errors
+/// Why the text cannot be changed: it is no YAML, or it has another form than the usual one.
+pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
+    let mut text = text.to_owned();
+    for part in parts {
+        let (section, name, wanted) = member(part)?;
+        let before = top(&text)?;
+        let mut meant = before.clone();
+        let entries = meant.entry(section).or_insert(Value::Null);
+        if entries.is_null() {
+            *entries = Value::Object(Map::new());
+        }
+        let entries = entries.as_object_mut();
+        let entries = entries.ok_or_else(|| format!("`{section}` is no mapping"))?;
+        let entry = match entries.get(name) {
+            Some(Value::Object(known)) => merged(known, &wanted),
+            Some(_) => return Err(format!("`{section}.{name}` is no mapping")),
+            None => wanted.clone(),
+        };
+        entries.insert(name.to_owned(), Value::Object(entry.clone()));
+        if meant == before {
+            continue;
+        }
+        let mut lines = Lines::of(&text);
+        lines.put(section, name, &entry)?;
+        text = lines.text();
+        if top(&text).ok().as_ref() != Some(&meant) {
+            return Err(unusual(section));
+        }
+    }
+    Ok(text)
+}
+
+/// Takes parts out of a text. With `prune`, a mapping that is empty afterwards goes too.
+///
+/// # Errors
+/// As [`put`].
+pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
+    let mut text = text.to_owned();
+    for part in parts {
+        let Ok((section, name, _)) = member(part) else {
+            continue;
+        };
+        let before = top(&text)?;
+        let mut meant = before.clone();
+        let entries = meant.get_mut(section).and_then(Value::as_object_mut);
+        let is_there = entries.is_some_and(|entries| entries.remove(name).is_some());
+        let is_empty = meant.get(section).is_some_and(is_nothing);
+        let is_pruned = is_empty && prune;
+        if !(is_there || is_pruned) {
+            continue;
+        }
+        let mut lines = Lines::of(&text);
+        if is_there {
+            lines.take(section, name)?;
+        }
+        if is_pruned {
+            lines.take_section(section);
+        }
+        text = lines.text();
+        let mut after = top(&text)?;
+        // An empty mapping is written as none.
+        for top in [&mut after, &mut meant] {
+            top.retain(|key, value| key != section || !is_nothing(value));
+        }
+        if after != meant {
+            return Err(unusual(section));
+        }
+    }
+    Ok(text)
+}
+
+/// The value of a text as JSON; `None` where it is none.
+pub fn value_of(text: &str) -> Option<Value> {
+    top(text).ok().map(Value::Object)
+}
+
+/// Whether nothing is left.
+pub fn is_empty(text: &str) -> bool {
+    text.lines().all(|line| line.trim().is_empty())
+}
+
+fn member(part: &Part) -> Result<(&'static str, &'static str, Map<String, Value>), String> {
+    match part {
+        Part::Member { path, name, value } => match path.as_slice() {
+            [section] => Ok((section, name, members(value))),
+            _ => Err("nested mappings are not written to YAML".to_owned()),
+        },
+        _ => Err("lists are not written to YAML".to_owned()),
+    }
+}
+
+/// The mapping that a text holds; an empty one where it holds nothing.
+fn top(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_yaml_ng::from_str(text).map_err(|error| error.to_string())? {
+        Value::Object(top) => Ok(top),
+        Value::Null => Ok(Map::new()),
+        _ => Err("it is no mapping".to_owned()),
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}
+
+fn unusual(section: &str) -> String {
+    format!("`{section}` is not written in the usual form, an entry a line")
+}
+
+/// An entry with the keys that start the server as they are wanted, without those that reach
+/// another one, and with the rest where it is missing.
+fn merged(known: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
+    let mut entry = known.clone();
+    entry.retain(|key, _| !ours::REACHES.contains(&key.as_str()));
+    for (key, value) in wanted {
+        if ours::STARTS.contains(&key.as_str()) || !entry.contains_key(key) {
+            entry.insert(key.clone(), value.clone());
+        }
+    }
+    entry
+}
+
+/// A text line by line, each with its end.
+struct Lines(Vec<String>, Ending);
+
+/// How a text ends.
+#[derive(PartialEq, Eq)]
+enum Ending {
+    /// With the end of a line.
+    Closed,
+    /// Within its last line.
+    Open,
+}
+
+/// Some lines: from the first, before the last.
+type Span = std::ops::Range<usize>;
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+        match lines.last_mut().filter(|last| !last.ends_with('\n')) {
+            Some(last) => {
+                last.push('\n');
+                Self(lines, Ending::Open)
+            }
+            None => Self(lines, Ending::Closed),
+        }
+    }
+
+    fn text(self) -> String {
+        let mut text = self.0.concat();
+        if self.1 == Ending::Open {
+            text.pop();
+        }
+        text
+    }
+
+    /// Puts an entry into a section, changing only the lines that say something else.
+    fn put(&mut self, section: &str, name: &str, entry: &Map<String, Value>) -> Result<(), String> {
+        let Some(body) = self.section(section)? else {
+            let end = self.0.len();
+            self.insert(end, vec![format!("{section}:\n")]);
+            let lines = written(name, entry, INDENT);
+            self.insert(end + 1, lines);
+            return Ok(());
+        };
+        let indent = self.indent_in(&body).unwrap_or(INDENT);
+        let Some(known) = self.entry(&body, indent, name) else {
+            let lines = written(name, entry, indent);
+            self.insert(self.end_of_content(&body), lines);
+            return Ok(());
+        };
+        let inside = known.start + 1..known.end;
+        let deeper = self.indent_in(&inside).ok_or_else(|| unusual(section))?;
+        let old = self.keys(&inside, deeper)?;
+        // From the end on, so that the places before stay.
+        for (key, span) in old.iter().rev() {
+            match entry.get(key) {
+                None => drop(self.0.drain(span.clone())),
+                Some(value) if self.says(span, value) => {}
+                Some(value) => {
+                    let line = format!("{}{key}: {}\n", " ".repeat(deeper), flow(value));
+                    self.0.splice(span.clone(), [line]);
+                }
+            }
+        }
+        let known = self.entry(&body, indent, name).unwrap_or(known);
+        let missing = entry
+            .iter()
+            .filter(|(key, _)| !old.iter().any(|(old, _)| old == *key));
+        let missing = missing
+            .map(|(key, value)| format!("{}{key}: {}\n", " ".repeat(deeper), flow(value)))
+            .collect();
+        self.insert(known.end, missing);
+        Ok(())
+    }
+
+    /// Takes an entry out of a section.
+    fn take(&mut self, section: &str, name: &str) -> Result<(), String> {
+        let body = self.section(section)?.ok_or_else(|| unusual(section))?;
+        let indent = self.indent_in(&body).ok_or_else(|| unusual(section))?;
+        let known = self.entry(&body, indent, name);
+        self.0.drain(known.ok_or_else(|| unusual(section))?);
+        Ok(())
+    }
+
+    /// Takes out the line that begins a section.
+    fn take_section(&mut self, section: &str) {
+        let starts = |line: &String| key_of(line, 0).as_deref() == Some(section);
+        if let Some(at) = self.0.iter().position(starts) {
+            self.0.remove(at);
+        }
+    }
+
+    /// The lines of a section, without the one that names it.
+    fn section(&mut self, section: &str) -> Result<Option<Span>, String> {
+        let starts = |line: &String| key_of(line, 0).as_deref() == Some(section);
+        let Some(at) = self.0.iter().position(starts) else {
+            return Ok(None);
+        };
+        let line = self.0.get(at).map_or("", |line| line.as_str());
+        let rest = line.split_once(':').map_or("", |(_, rest)| rest).trim();
+        if let Some(after) = rest.strip_prefix("{}") {
+            let after = after.trim();
+            let comment = if after.is_empty() { "" } else { " " };
+            self.0
+                .splice(at..=at, [format!("{section}:{comment}{after}\n")]);
+        } else if !rest.is_empty() && !rest.starts_with('#') {
+            return Err(unusual(section));
+        }
+        let after = self.0.iter().enumerate().skip(at + 1);
+        let mut ends = after.filter(|(_, line)| indent_of(line) == Some(0));
+        let end = ends.next().map_or(self.0.len(), |(end, _)| end);
+        Ok(Some(at + 1..end))
+    }
+
+    /// How far the first line of some says something.
+    fn indent_in(&self, span: &Span) -> Option<usize> {
+        let lines = self.0.get(span.clone())?;
+        lines.iter().find_map(|line| indent_of(line))
+    }
+
+    /// The end of the last line that says something.
+    fn end_of_content(&self, span: &Span) -> usize {
+        let lines = self.0.get(span.clone()).unwrap_or_default();
+        let last = lines.iter().rposition(|line| indent_of(line).is_some());
+        last.map_or(span.start, |last| span.start + last + 1)
+    }
+
+    /// The lines of an entry: the one that names it, and all that stand deeper.
+    fn entry(&self, body: &Span, indent: usize, name: &str) -> Option<Span> {
+        let lines = self.0.get(body.start..)?;
+        let named = |line: &String| key_of(line, indent).as_deref() == Some(name);
+        let at = body.start + lines.iter().position(named)?;
+        let after = self.0.get(at + 1..)?.iter();
+        let is_over = |line: &String| indent_of(line).is_some_and(|deep| deep <= indent);
+        let length = after.take_while(|line| !is_over(line)).count();
+        Some(at..self.end_of_content(&(at..at + 1 + length)))
+    }
+
+    /// The keys of an entry, each with its lines.
+    fn keys(&self, span: &Span, indent: usize) -> Result<Vec<(String, Span)>, String> {
+        let mut keys: Vec<(String, Span)> = Vec::new();
+        for at in span.clone() {
+            let line = self.0.get(at).map_or("", |line| line.as_str());
+            match (key_of(line, indent), keys.last_mut()) {
+                (Some(key), _) => keys.push((key, at..at + 1)),
+                // A list may stand as deep as its key.
+                (None, Some((_, span))) if indent_of(line).is_some() => span.end = at + 1,
+                _ => {}
+            }
+        }
+        let is_known = keys
+            .first()
+            .is_none_or(|(_, first)| first.start == span.start);
+        if is_known {
+            Ok(keys)
+        } else {
+            Err("an entry begins with no key".to_owned())
+        }
+    }
+
+    /// Whether the lines of a key have a value already.
+    fn says(&self, span: &Span, value: &Value) -> bool {
+        let text = self.0.get(span.clone()).unwrap_or_default().concat();
+        let read = serde_yaml_ng::from_str::<Map<String, Value>>(&text);
+        read.is_ok_and(|read| read.values().eq([value]))
+    }
+
+    fn insert(&mut self, at: usize, lines: Vec<String>) {
+        if at == self.0.len() && !lines.is_empty() {
+            self.1 = Ending::Closed;
+        }
+        self.0.splice(at..at, lines);
+    }
+}
+
+/// The spaces before a line; `None` for one that is empty or a comment.
+fn indent_of(line: &str) -> Option<usize> {
+    let rest = line.trim_start_matches(' ');
+    let says = !rest.trim().is_empty() && !rest.starts_with('#');
+    says.then(|| line.len() - rest.len())
+}
+
+/// The key that a line begins with, if it stands as deep as this.
+fn key_of(line: &str, indent: usize) -> Option<String> {
+    if indent_of(line) != Some(indent) {
+        return None;
+    }
+    let (key, rest) = line.trim_start_matches(' ').split_once(':')?;
+    let ends = rest.starts_with([' ', '\n', '\r', '\t']) || rest.is_empty();
+    let key = key.trim_end().trim_matches(['"', '\'']);
+    (ends && !key.is_empty() && !key.starts_with('-')).then(|| key.to_owned())
+}
+
+/// An entry in block form.
+fn written(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
+    let members = entry.iter().map(|(key, value)| {
+        let spaces = " ".repeat(indent * 2);
+        format!("{spaces}{key}: {}\n", flow(value))
+    });
+    let head = format!("{}{name}:\n", " ".repeat(indent));
+    [head].into_iter().chain(members).collect()
+}
+
+/// A value on one line. JSON is YAML, but plain words need no quotation marks.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::String(word) if is_plain(word) => word.clone(),
+        Value::Array(entries) => {
+            let entries: Vec<String> = entries.iter().map(flow).collect();
+            format!("[{}]", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Whether a text without quotation marks is read as that text.
+fn is_plain(word: &str) -> bool {
+    let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);
+    let read = || serde_yaml_ng::from_str::<Value>(word).ok();
+    begins && word.chars().all(plain) && read() == Some(Value::from(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parts() -> Vec<Part> {
+        vec![Part::Member {
+            path: vec!["extensions"],
+            name: "ack-memory",
+            value: json!({ "type": "stdio", "cmd": "/a b/ack-memory", "args": ["--root", "/m", "serve"], "enabled": true }),
+        }]
+    }
+
+    const ENTRY: &str = "  ack-memory:\n    type: stdio\n    cmd: \"/a b/ack-memory\"\n    args: [\"--root\", /m, serve]\n    enabled: true\n";
+
+    #[track_caller]
+    fn check(before: &str, after: &str) {
+        let put = put(before, &parts()).unwrap();
+        assert_eq!(put, after);
+        assert_eq!(
+            super::put(&put, &parts()).unwrap(),
+            put,
+            "twice changes nothing"
+        );
+        let taken = take(&put, &parts(), true).unwrap();
+        assert_eq!(
+            value_of(&taken),
+            value_of(&take(before, &parts(), true).unwrap())
+        );
+    }
+
+    #[test]
+    fn an_entry_is_added_and_every_other_line_stays() {
+        check("", &format!("extensions:\n{ENTRY}"));
+        check(
+            "GOOSE_MODEL: x # mine",
+            &format!("GOOSE_MODEL: x # mine\nextensions:\n{ENTRY}"),
+        );
+        check(
+            "extensions: {} # none\na: 1\n",
+            &format!("extensions: # none\n{ENTRY}a: 1\n"),
+        );
+        check(
+            "extensions:\n  # the first\n  developer:\n    type: builtin\n    args:\n    - a\n\n# end\nlast: |\n  x:\n    y\n",
+            &format!(
+                "extensions:\n  # the first\n  developer:\n    type: builtin\n    args:\n    - a\n{ENTRY}\n# end\nlast: |\n  x:\n    y\n"
+            ),
+        );
+        let wide = ENTRY.replace("  ", "    ");
+        check(
+            "extensions:\n    other:\n        cmd: x\n",
+            &format!("extensions:\n    other:\n        cmd: x\n{wide}"),
+        );
+    }
+
+    #[test]
+    fn our_entry_is_changed_where_it_stands_and_keeps_what_was_added() {
+        check(
+            "extensions:\n  \"ack-memory\": # mine\n    uri: http://x\n    type: sse\n    args:\n    - old\n    # why\n    enabled: false\n    timeout: 5\n  z:\n    cmd: z\n",
+            "extensions:\n  \"ack-memory\": # mine\n    type: stdio\n    args: [\"--root\", /m, serve]\n    # why\n    enabled: false\n    timeout: 5\n    cmd: \"/a b/ack-memory\"\n  z:\n    cmd: z\n",
+        );
+    }
+
+    #[test]
+    fn an_unusual_form_is_refused() {
+        for text in [
+            "extensions: {a: {cmd: x}}\n",
+            "extensions:\n  ack-memory: {cmd: x}\n",
+            "extensions: [a]\n",
+            "extensions: 5\n",
+            "- a\n",
+            "a: [\n",
+            "---\na: 1\n---\nb: 2\n",
+            "a: 1\n...\n",
+            "a: \"x\nextensions:\n  ack-memory:\n    cmd: y\"\n",
+        ] {
+            assert!(put(text, &parts()).is_err(), "{text}");
+        }
+        for text in ["extensions: {ack-memory: {cmd: x}}\n", "a: [\n"] {
+            assert!(take(text, &parts(), false).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_mean_something_else_are_quoted() {
+        for (word, expected) in [
+            ("true", "\"true\""),
+            ("null", "\"null\""),
+            ("ack-memory", "ack-memory"),
+            ("C:\\x", "\"C:\\\\x\""),
+            ("a: b", "\"a: b\""),
+            ("/usr/bin/ack", "/usr/bin/ack"),
+        ] {
+            assert_eq!(flow(&json!(word)), expected);
+        }
+    }
+}
