@@ -116,7 +116,10 @@ impl<'a> Search<'a> {
         }
         let code = match (spec.mode, like) {
             (Mode::Lexical, _) => None,
-            (_, Some((scope, doc))) => views.get(scope).and_then(|view| view.vector(doc)),
+            (_, Some((scope, doc))) => {
+                let vector = views.get(scope).and_then(|view| view.vector(doc));
+                vector.map(QuantizedVector::into_unit)
+            }
             _ => spec
                 .meaning
                 .as_deref()
@@ -200,7 +203,7 @@ impl<'a> Search<'a> {
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
         let own = self.views.get(scope).and_then(|view| view.vector(doc));
         own.zip(self.code.as_ref())
-            .map_or(0.0, |(own, code)| own.cosine(code))
+            .map_or(0.0, |(own, code)| own.nearness(code))
     }
 
     /// The scope and number of the memory that an id means, see [`same_id`].

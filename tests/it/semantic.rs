@@ -89,6 +89,52 @@ fn a_text_without_a_known_word_has_no_vector() {
     }
 }
 
+#[test]
+fn a_text_counts_as_far_as_its_words_are_known() {
+    let encoder = Encoder::embedded().unwrap();
+    for (text, share) in [
+        ("the database is locked", 1.0),
+        ("err_pnpm_outdated: naïve, at 5 o'clock!", 1.0),
+        ("база данных database заблокирована", 0.25 / 0.8),
+        ("数据库 database locked 锁", 1.0 / 3.0 / 0.8),
+        ("the Миша tool writes five files here", 1.0),
+    ] {
+        let vector = encoder.query(text).unwrap();
+        let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        assert!((norm - share).abs() < 1e-3, "{text}: {norm}");
+    }
+}
+
+#[test]
+fn a_note_in_a_script_that_the_encoder_does_not_know_is_near_by_its_words_only() {
+    let root = Root::new();
+    let notes = [
+        memory(
+            "lock",
+            "Another writer holds SQLite's write lock",
+            json!({}),
+        ),
+        memory(
+            "weekly",
+            "Отчёт за неделю: перенесли database на другой диск",
+            json!({}),
+        ),
+        memory(
+            "weekly-2",
+            "Отчёт за неделю: перенесли database на новый диск",
+            json!({}),
+        ),
+    ];
+    bulk(&root, "alpha", &notes);
+    let service = root.service();
+    let asked = json!({ "query": "the database is locked", "mode": "semantic", "limit": 1 });
+    assert_eq!(ids(&query(&service, asked)), ["lock"]);
+    let russian = query(&service, json!({ "query": "перенесли диск" }));
+    assert_eq!(ids(&russian)[0], "weekly", "words find it as before");
+    let near = query(&service, json!({ "like": "weekly", "limit": 1 }));
+    assert_eq!(ids(&near), ["weekly-2"]);
+}
+
 /// Four memories on four matters, one of them twice in other words, one staged.
 fn root() -> Root {
     let root = Root::new();

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use multiversion::multiversion;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::wordpiece::{TokenId, Vocabulary};
 
@@ -22,6 +23,11 @@ static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
 const MAX_MEMORY_TOKENS: usize = 512;
 /// Tokens of a query that are encoded.
 const MAX_QUERY_TOKENS: usize = 256;
+/// Changes with what vectors are made of beside the artifact: tables of another one are made again.
+const ENCODING: u64 = 1;
+/// A text of which this share of the words is known counts as known: a few symbols and names are in
+/// every text.
+const MOSTLY_KNOWN: f32 = 0.8;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
 
@@ -58,6 +64,8 @@ pub struct Encoder {
     scales: Vec<f32>,
     /// The row of each token.
     token_rows: Vec<u32>,
+    /// What each token says about the word that it begins.
+    beginnings: Vec<Beginning>,
     damping: Damping,
     name: String,
     weights_hash: String,
@@ -66,6 +74,17 @@ pub struct Encoder {
     /// The matrix that projects the transformer's centred vectors into this space: `dimension`
     /// rows.
     projection: Vec<f32>,
+}
+
+/// What a token says about a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beginning {
+    /// It begins one that the encoder knows.
+    Known,
+    /// It begins one that the encoder knows nothing of, such as one of another script.
+    Unknown,
+    /// It begins none: punctuation, or the rest of a word.
+    None,
 }
 
 /// How much a token counts that occurs several times in a text.
@@ -167,8 +186,21 @@ impl Encoder {
         if let Some(unknown) = scales.get_mut(usize::from(vocabulary.unknown())) {
             *unknown = 0.0;
         }
+        let unknown = usize::from(vocabulary.unknown());
+        let beginnings = lines.split('\n').zip(&scales).enumerate();
+        let beginnings = beginnings.map(|(token, (piece, scale))| {
+            let is_word = !piece.starts_with("##") && piece.chars().all(char::is_alphanumeric);
+            match is_word {
+                _ if token == unknown => Beginning::Unknown,
+                true if *scale > 0.0 => Beginning::Known,
+                true if !piece.is_ascii() => Beginning::Unknown,
+                _ => Beginning::None,
+            }
+        });
+        let beginnings = beginnings.collect();
         Ok(Self {
             vocabulary,
+            beginnings,
             dimension,
             rows: rows.data(),
             scales,
@@ -177,7 +209,7 @@ impl Encoder {
             mean: floats(&tensor("mean")?),
             projection: floats(&tensor("projection")?),
             name: metadata_value("name"),
-            weights_hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(artifact)),
+            weights_hash: format!("{:016x}", xxh3_64_with_seed(artifact, ENCODING)),
         })
     }
 
@@ -186,7 +218,8 @@ impl Encoder {
         &self.name
     }
 
-    /// XXH3 of the artifact. Vectors of encoders with different hashes do not compare.
+    /// XXH3 of the artifact and of how it is used. Vectors of encoders with different hashes do not
+    /// compare.
     pub fn weights_hash(&self) -> &str {
         &self.weights_hash
     }
@@ -201,19 +234,29 @@ impl Encoder {
         &self.vocabulary
     }
 
-    /// The vector of a query, of norm 1; `None` if none of its tokens is known.
+    /// The vector of a query; `None` if none of its tokens is known. Its norm says how well its words
+    /// are known, at most 1.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
         let mut tokens = Vec::new();
         self.vocabulary.tokenize(text, &mut tokens);
         tokens.truncate(MAX_QUERY_TOKENS);
-        self.encode_tokens(&mut tokens)
+        let share = self.known_share(&[&tokens]);
+        let vector = self.encode_tokens(&mut tokens);
+        vector.map(|vector| scaled(vector, share))
     }
 
-    /// The vector of a memory, of norm 1: that of the title's tokens, weighted, plus that of the
-    /// other tokens (subtitle, facts, narrative and tags, in this order).
+    /// The vector of a memory: that of the title's tokens, weighted, plus that of the other tokens
+    /// (subtitle, facts, narrative and tags, in this order). Its norm says how well its words are
+    /// known, at most 1.
     pub fn memory(&self, title: &mut Vec<TokenId>, body: &mut Vec<TokenId>) -> Option<Vec<f32>> {
         title.truncate(MAX_MEMORY_TOKENS);
         body.truncate(MAX_MEMORY_TOKENS);
+        let share = self.known_share(&[title, body]);
+        let vector = self.title_and_body(title, body);
+        vector.map(|vector| scaled(vector, share))
+    }
+
+    fn title_and_body(&self, title: &mut [TokenId], body: &mut [TokenId]) -> Option<Vec<f32>> {
         match (self.encode_tokens(title), self.encode_tokens(body)) {
             (Some(title), Some(mut body)) => {
                 body.iter_mut()
@@ -225,8 +268,27 @@ impl Encoder {
         }
     }
 
+    /// How well texts are known: the share of the words that are, relative to [`MOSTLY_KNOWN`], at
+    /// most 1.
+    #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
+    fn known_share(&self, texts: &[&[TokenId]]) -> f32 {
+        let count = |wanted: Beginning| {
+            let tokens = texts.iter().copied().flatten();
+            let beginnings = tokens.filter_map(|token| self.beginnings.get(usize::from(*token)));
+            beginnings.filter(|beginning| **beginning == wanted).count()
+        };
+        match (count(Beginning::Known), count(Beginning::Unknown)) {
+            (_, 0) => 1.0,
+            (known, unknown) => {
+                let share = known as f32 / (known + unknown) as f32;
+                (share / MOSTLY_KNOWN).min(1.0)
+            }
+        }
+    }
+
     /// Combines the vectors of both encoders for a memory: the static vector plus the transformer's
-    /// vector of the same text, projected into this space, each of norm 1.
+    /// vector of the same text, projected into this space, each of norm 1. The norm is that of the
+    /// static vector: both encoders know the same words.
     pub fn with_transformer(
         &self,
         static_vector: Option<&[f32]>,
@@ -242,13 +304,16 @@ impl Encoder {
             .map(|row| row.iter().zip(&centred).map(|(a, b)| a * b).sum())
             .collect();
         let mut vector = normalize(projected)?;
+        let mut share = 1.0;
         if let Some(static_vector) = static_vector {
+            share = norm(static_vector).min(1.0);
+            let unit = normalize(static_vector.to_vec())?;
             vector
                 .iter_mut()
-                .zip(static_vector)
+                .zip(unit)
                 .for_each(|(value, other)| *value += other);
         }
-        normalize(vector)
+        normalize(vector).map(|vector| scaled(vector, share))
     }
 
     /// The weight of a word in the vector of a text, about 1 for an ordinary noun; `None` for a
@@ -289,13 +354,28 @@ impl Encoder {
     }
 }
 
+/// The norm of a vector.
+#[expect(clippy::cast_possible_truncation, reason = "a norm of about 1")]
+fn norm(vector: &[f32]) -> f32 {
+    exact_norm(vector) as f32
+}
+
+fn exact_norm(vector: &[f32]) -> f64 {
+    let squares = vector
+        .iter()
+        .map(|value| f64::from(*value) * f64::from(*value));
+    squares.sum::<f64>().sqrt()
+}
+
+/// A vector times a factor; one of 1 changes no bit.
+fn scaled(mut vector: Vec<f32>, factor: f32) -> Vec<f32> {
+    vector.iter_mut().for_each(|value| *value *= factor);
+    vector
+}
+
 /// Scales a vector to norm 1. Returns `None` if it has no direction.
 fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
-    let norm = vector
-        .iter()
-        .map(|value| f64::from(*value) * f64::from(*value))
-        .sum::<f64>()
-        .sqrt();
+    let norm = exact_norm(&vector);
     if norm < 1e-9 {
         return None;
     }

@@ -2,6 +2,9 @@
 //!
 //! Vectors are signed bytes in memory, a quarter of what single precision takes. Each is scaled by
 //! the inverse of its own norm, so the cosine of two quantized vectors is exact and at most 1.
+//!
+//! The norm of a text's vector says how well the encoder knows its words, at most 1. In the search
+//! ([`QuantizedVector::nearness`]) it counts: a text of which little is known is near to nothing.
 
 use multiversion::multiversion;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
@@ -12,14 +15,18 @@ use super::retrieve::MIN_PARALLEL_DOCS;
 /// Vectors that a thread compares at a time. With 384 components these are 2 MiB.
 const CHUNK_VECTORS: usize = 5_461;
 
-/// A vector as signed bytes. Multiplied by `scale`, its norm is 1.
+/// A vector as signed bytes. Multiplied by `scale`, its norm is that of the vector it was made
+/// from, at most 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuantizedVector {
     /// The components.
     pub components: Box<[i8]>,
-    /// The inverse of their norm.
+    /// The norm of the vector, divided by that of the components.
     pub scale: f32,
 }
+
+/// From this norm on a vector counts as one of norm 1.
+const NEARLY_ONE: f64 = 0.9999;
 
 impl QuantizedVector {
     /// Quantizes a vector. Returns `None` if it has no direction: no components, all zero, or not
@@ -35,16 +42,33 @@ impl QuantizedVector {
             .iter()
             .map(|value| (value / max * 127.0).round() as i8)
             .collect();
-        let square: i64 = components
-            .iter()
-            .map(|byte| i64::from(*byte) * i64::from(*byte))
-            .sum();
-        #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-        let scale = 1.0 / (square as f32).sqrt();
-        Some(Self { components, scale })
+        let squares = vector.iter().map(|value| f64::from(*value).powi(2));
+        let norm = squares.sum::<f64>().sqrt();
+        let unit = Self {
+            scale: unit_scale(&components),
+            components,
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
+        Some(if norm < NEARLY_ONE {
+            Self {
+                scale: unit.scale * norm as f32,
+                ..unit
+            }
+        } else {
+            unit
+        })
     }
 
-    /// The vector in single precision, of norm 1.
+    /// The same vector with norm 1.
+    #[must_use]
+    pub fn into_unit(self) -> Self {
+        Self {
+            scale: unit_scale(&self.components),
+            ..self
+        }
+    }
+
+    /// The vector in single precision.
     pub fn to_f32(&self) -> Vec<f32> {
         self.components
             .iter()
@@ -74,12 +98,30 @@ impl QuantizedVector {
 
     /// The cosine of two vectors; 0 if their dimensions differ.
     pub fn cosine(&self, other: &Self) -> f32 {
+        self.product(other) * unit_scale(&self.components) * unit_scale(&other.components)
+    }
+
+    /// The cosine of two vectors, times the norm of each; 0 if their dimensions differ.
+    pub fn nearness(&self, other: &Self) -> f32 {
+        self.product(other) * self.scale * other.scale
+    }
+
+    fn product(&self, other: &Self) -> f32 {
         if self.components.len() == other.components.len() {
-            dot(&self.components, &other.components) * self.scale * other.scale
+            dot(&self.components, &other.components)
         } else {
             0.0
         }
     }
+}
+
+/// The inverse of the norm of components, which are not all 0.
+fn unit_scale(components: &[i8]) -> f32 {
+    let squares = components.iter().map(|byte| i64::from(*byte).pow(2));
+    let square: i64 = squares.sum();
+    #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
+    let scale = 1.0 / (square as f32).sqrt();
+    scale
 }
 
 /// The vectors of an index: one row per document, which may be empty.
@@ -141,7 +183,7 @@ impl Vectors {
             .is_some_and(|scale| *scale > 0.0)
     }
 
-    /// The cosine of every row with a query; 0 for an empty row.
+    /// The nearness of every row to a query; 0 for an empty row.
     pub fn cosines(&self, query: &QuantizedVector) -> Vec<f32> {
         let mut cosines = vec![0.0; self.scales.len()];
         if self.dimension == 0 || query.components.len() != self.dimension {

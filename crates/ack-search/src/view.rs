@@ -222,13 +222,13 @@ impl<'a> View<'a> {
             .is_some_and(|fetched| fetched.vector.is_some())
     }
 
-    /// The cosine of each document with a query; 0 for a document without a vector.
+    /// The nearness of each document to a query; 0 for a document without a vector.
     pub fn cosines(&self, query: &QuantizedVector) -> DocScores {
         let cosine = |fetched: &FetchedDoc| {
             let vector = fetched.vector.as_ref();
             (
                 fetched.doc,
-                vector.map_or(0.0, |vector| vector.cosine(query)),
+                vector.map_or(0.0, |vector| vector.nearness(query)),
             )
         };
         DocScores {
