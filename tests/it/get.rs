@@ -392,6 +392,50 @@ fn a_timeline_holds_real_neighbours_within_the_session_the_project_or_the_scope(
 }
 
 #[test]
+fn the_overview_of_a_session_is_told_with_the_first_of_its_memories() {
+    let root = Root::new();
+    let of = |id: &str, session: &str| {
+        memory(
+            id,
+            &format!("Note {id}"),
+            json!({ "session": session, "project": "p" }),
+        )
+    };
+    let writer = bulk(
+        &root,
+        "alpha",
+        &[of("a1", "one"), of("b1", "two"), of("a2", "one")],
+    );
+    writer
+        .execute_batch(
+            "INSERT INTO sessions (id, project, title) VALUES ('one', 'p', 'First'), ('two', 'p', 'Second');
+             INSERT INTO overviews (session, content) VALUES ('one', 'What was done first'), ('two', 'And then')",
+        )
+        .unwrap();
+    root.manifest("alpha", "overviews = \"show\"");
+    let service = root.service();
+    let answer = call(&service, "get_memory", json!({ "ids": ["a1", "b1", "a2"] })).unwrap();
+    let told =
+        |number: usize, key: &str| answer["memories"][number]["session_context"][key].clone();
+    assert_eq!(
+        [
+            told(0, "overview"),
+            told(1, "overview"),
+            told(2, "overview")
+        ],
+        [json!("What was done first"), json!("And then"), Value::Null]
+    );
+    assert_eq!(
+        told(2, "title"),
+        "First",
+        "the title says which session it was"
+    );
+    let alone = call(&service, "get_memory", json!({ "ids": ["a2"] })).unwrap();
+    let overview = &alone["memories"][0]["session_context"]["overview"];
+    assert_eq!(overview, "What was done first");
+}
+
+#[test]
 fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
     let root = Root::new();
     let mut memories: Vec<Value> = (0..8)

@@ -69,9 +69,12 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
     if finder.files.is_empty() {
         return Ok(FilesBrief::default());
     }
-    let read = outlines::each(&mut selection, service.patience, &mut notes, |scope, own| {
-        named_in(scope, own, &finder)
-    })?;
+    let read = outlines::each(
+        &mut selection,
+        service.patience,
+        &mut notes,
+        |scope, own| named_in(scope, own, &finder),
+    )?;
     let mut brief = FilesBrief::default();
     let mut signatures: Vec<Signature> = Vec::new();
     let mut rest = request.max * READ_FACTOR;

@@ -78,18 +78,23 @@ pub(super) fn read(
         };
         (kept, kept.share(sought))
     });
-    each(selection, reading.patience, notes, |scope, own| match &kept {
-        Some((kept, sought)) => find_or_read(scope, own, reading, kept, sought),
-        None => {
-            let (outlines, sessions, _) = read_one(scope, &own, reading)?.1;
-            Ok(ScopeOutline {
-                scope: Arc::clone(scope),
-                own,
-                outlines: Arc::new(outlines),
-                sessions: Sessions::Read(sessions),
-            })
-        }
-    })
+    each(
+        selection,
+        reading.patience,
+        notes,
+        |scope, own| match &kept {
+            Some((kept, sought)) => find_or_read(scope, own, reading, kept, sought),
+            None => {
+                let (outlines, sessions, _) = read_one(scope, &own, reading)?.1;
+                Ok(ScopeOutline {
+                    scope: Arc::clone(scope),
+                    own,
+                    outlines: Arc::new(outlines),
+                    sessions: Sessions::Read(sessions),
+                })
+            }
+        },
+    )
 }
 
 /// Reads something of every scope of a selection. It gets the scope and the current project's rows
