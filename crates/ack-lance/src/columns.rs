@@ -5,8 +5,8 @@
 //! hash of all values of that row, `content` the hash of the text that was encoded. `batch` is the
 //! number of the batch that the row was written in. Each batch begins with a row that is not a
 //! memory but its lexicon. `detail` is what a score needs of the memory, and `words` its terms for
-//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1, or is null if the encoder
-//! knows no word of the text. `model` is the XXH3 of the transformer's weights if it took part in
+//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1, less if the encoder
+//! knows few words of the text, or is null if it knows none. `model` is the XXH3 of the transformer's weights if it took part in
 //! the vector.
 //!
 //! A table that stands in for its store ([`Extent::Records`]) also has `record`: all of the memory

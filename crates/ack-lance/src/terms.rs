@@ -9,7 +9,7 @@
 //!
 //! The `detail` of a memory is the number of its batch (4 bytes), the length of the vector that
 //! follows (2 bytes; 0 if it has none), the vector as searches use it (a factor, single precision,
-//! then a signed byte per component; multiplied by the factor they have norm 1), and the terms:
+//! then a signed byte per component; multiplied by the factor they are the vector), and the terms:
 //! pairs in the order of the lexicon, without separators. A pair is the distance from the place
 //! after the previous term to the term's place in the lexicon (LEB128), and one byte of weighted
 //! frequency in half units. So a reader looks up each term once per batch and not once per memory,

@@ -53,8 +53,8 @@ pub struct AnalyzedDoc {
     pub terms: Vec<PackedTerm>,
     /// Number of tokens.
     pub length: u32,
-    /// Its vector, of norm 1; `None` without an encoder, or if the encoder knows none of its
-    /// tokens.
+    /// Its vector, see [`Encoder::memory`]; `None` without an encoder, or if the encoder knows none
+    /// of its tokens.
     pub vector: Option<Box<[f32]>>,
 }
 
