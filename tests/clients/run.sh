@@ -427,7 +427,6 @@ every_check() {
   check bucket-conditions 60 python-moto
   check team-story 120 buckets
   check team-refused 60 buckets
-  check team-azure 120 azurite
   for page in keys undo beside group changed two killed hostile many look; do
     check "desk-$page" 120 browser
   done
@@ -450,6 +449,7 @@ every_check() {
   check session-qwen 200 qwen
   check session-opencode 200 opencode
   check session-cline 200 cline
+  check team-azure 120 azurite
   # After all of them: the servers are still there, and no store was touched.
   check servers-hold 20 nothing
   check stores-unchanged 20 nothing

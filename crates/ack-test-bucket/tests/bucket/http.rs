@@ -310,7 +310,13 @@ fn an_upload_can_be_given_up_and_small_parts_are_refused() {
 #[test]
 fn objects_are_copied_and_deleted_in_bulk() {
     let bucket = Bucket::start().unwrap();
-    let written = ask(&bucket, "PUT", "a b", &[("x-amz-meta-by", "anna")], b"text");
+    let written = ask(
+        &bucket,
+        "PUT",
+        "a%20b",
+        &[("x-amz-meta-by", "anna")],
+        b"text",
+    );
     let source = format!("/{}/a%20b", bucket.name());
     let copy = |key, headers: &[(&str, &str)]| {
         let headers = [&[("x-amz-copy-source", source.as_str())], headers].concat();
