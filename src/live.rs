@@ -219,6 +219,18 @@ impl LiveIndex {
         self.current(scope, patience)
     }
 
+    /// Whether there is an index, and nobody is changing it.
+    pub fn is_there(&self) -> bool {
+        let slot = self.slot.try_read();
+        slot.is_some_and(|slot| slot.is_some())
+    }
+
+    /// Whether there is no index, and nobody is making one.
+    pub fn is_wanted(&self) -> bool {
+        let slot = self.slot.try_read();
+        slot.is_some_and(|slot| slot.is_none())
+    }
+
     /// About how many bytes the index takes; 0 where there is none, or where it is being made.
     pub fn bytes(&self) -> usize {
         let slot = self.slot.try_read();

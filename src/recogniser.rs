@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use ack_api::number::count;
 use serde::Serialize;
 
+pub use self::file::INSTRUCTIONS;
 pub use self::places::Places;
 use self::tally::Budget;
 

@@ -10,6 +10,7 @@ mod error;
 mod evidence;
 mod explain;
 mod get;
+pub mod instructions;
 pub mod labels;
 pub mod nearest;
 mod open;
@@ -134,6 +135,19 @@ impl Service {
     /// An unknown scope, or a store that cannot be read.
     pub fn nearest_approved(&self, memory: &Memory, scope: &str) -> Result<Vec<Near>, Error> {
         self.again(|| nearest::run(self, memory, scope))
+    }
+
+    /// The same, without waiting for the index of a large scope: until that is made, its store is
+    /// looked through.
+    ///
+    /// # Errors
+    /// An unknown scope, or a store that cannot be read.
+    pub fn nearest_approved_soon(
+        &'static self,
+        memory: &Memory,
+        scope: &str,
+    ) -> Result<Vec<Near>, Error> {
+        self.again(|| nearest::soon(self, memory, scope))
     }
 
     /// Those of some ids that more than one of the scopes holds which a request without a scope searches.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ack_api::memory::{Memory, Status};
+use ack_compare::sketch::earlier_alike;
 use ack_search::dedup::Signature;
 use ack_store::folder::Dialect;
 use ack_store::folder::note::{self, Note, Standing};
@@ -321,13 +322,15 @@ impl Checked {
             .filter(|(_, read)| !read.is_withdrawn)
             .map(|(number, read)| (number, Signature::of(&read.memory)))
             .collect();
+        let words: Vec<_> = signatures.iter().map(|(_, own)| own.words()).collect();
+        let alike = earlier_alike(&words);
         let mut found = Vec::new();
-        for (at, (later, signature)) in signatures.iter().enumerate() {
-            let earlier = signatures.iter().take(at);
-            let near = earlier
-                .filter(|(_, earlier)| signature.is_near(earlier))
-                .map(|(number, _)| *number)
-                .next();
+        for ((later, signature), candidates) in signatures.iter().zip(alike) {
+            let mut candidates = candidates.into_iter();
+            let near = candidates.find_map(|at| {
+                let (number, earlier) = signatures.get(at)?;
+                signature.is_near(earlier).then_some(*number)
+            });
             if let Some(near) = near {
                 found.push((*later, near));
             }

@@ -10,7 +10,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use ack_api::text;
+use ack_api::{InstructionEntry, text};
 use serde::Serialize;
 use serde_json::json;
 
@@ -27,6 +27,7 @@ use crate::evidence::Bounds;
 use crate::scope::resolve::current;
 use crate::scope::{Registry, Scope};
 use crate::service::Service;
+use crate::service::instructions::Instructions;
 use crate::service::stale::Staleness;
 
 /// How many memories `--list` prints for people.
@@ -78,6 +79,9 @@ struct Entry {
     card: Card,
     /// The ids of the others that wait and say nearly the same.
     alike: Vec<String>,
+    /// What the project's instructions say about it: the same, or the contrary.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    instructions: Vec<InstructionEntry>,
 }
 
 /// Prints the approved memories that may be out of date.
@@ -122,8 +126,17 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     }
     let cards = (0..desk.items().len()).filter_map(|number| desk.card(number));
     if caller.json {
+        let current = desk.service().select(None, None).ok();
+        let current = current.map(|selection| selection.current);
+        let instructions = current.as_ref().map(Instructions::of).unwrap_or_default();
+        let told = |number: usize| {
+            let item = desk.items().get(number);
+            let (candidate, current) = (&item?.candidate, current.as_ref()?);
+            Some(instructions.about(candidate.memory(), &candidate.scope, current))
+        };
         let entries = cards.enumerate().map(|(number, card)| Entry {
             alike: desk.ids_of_group(number),
+            instructions: told(number).unwrap_or_default(),
             card,
         });
         let entries: Vec<Entry> = entries.collect();

@@ -23,9 +23,9 @@ pub struct Neighbour {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn nearest(service: &Service, candidate: &Candidate) -> Result<Vec<Neighbour>, Error> {
+pub fn nearest(service: &'static Service, candidate: &Candidate) -> Result<Vec<Neighbour>, Error> {
     let memory = candidate.memory();
-    let near = service.nearest_approved(memory, &candidate.scope.name)?;
+    let near = service.nearest_approved_soon(memory, &candidate.scope.name)?;
     let neighbours = near.into_iter().map(|near| Neighbour {
         diff: words(&shown(&near.memory), &shown(memory)),
         memory: near.memory,

@@ -1,15 +1,17 @@
-//! Whether what a memory cites is still in the project's working tree, in words.
+//! Whether what a memory cites is still in the project's working tree, and whether the project's
+//! instructions say it too, in words.
 //!
 //! Only the project that the process runs for has a tree here. About memories of others nothing is
 //! said.
 
 use ack_api::memory::Memory;
-use ack_api::text;
+use ack_api::{InstructionEntry, RelationKind, text};
 
 use super::choice::counted;
 use crate::curate::Candidate;
 use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::service::Service;
+use crate::service::instructions::Instructions;
 
 /// What the working tree says about a memory, a line for each file that it cites and one for its
 /// names. `None` if the memory is of another project, or cites nothing.
@@ -22,11 +24,31 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
         return None;
     }
     let tree = WorkTree::of(&current, Bounds::REVIEW)?;
-    let lines: Vec<String> = files(&tree, memory)
-        .into_iter()
+    let instructions = Instructions::of(&current);
+    let instructed = instructions.about(memory, &candidate.scope, &current);
+    let lines: Vec<String> = instructed
+        .iter()
+        .map(instruction)
+        .chain(files(&tree, memory))
         .chain(names(&tree, memory))
         .collect();
     Some(lines).filter(|lines| !lines.is_empty())
+}
+
+/// `CLAUDE.md:12 contradicts it: Use npm`
+fn instruction(entry: &InstructionEntry) -> String {
+    let says = entry.conflict.as_ref();
+    let says = says.map_or(&entry.says, |conflict| &conflict.approved);
+    let relation = match entry.relation {
+        RelationKind::Contradicts => "contradicts it",
+        _ => "says it already",
+    };
+    format!(
+        "{}:{} {relation}: {}",
+        entry.file,
+        entry.line,
+        text::line(says, 200)
+    )
 }
 
 fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {

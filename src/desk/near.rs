@@ -63,7 +63,7 @@ impl Near {
 
 /// The approved memories of its scope that are nearest to one, at most three; none where they
 /// cannot be read.
-pub fn beside(service: &Service, candidate: &Candidate, now: jiff::Timestamp) -> Vec<Near> {
+pub fn beside(service: &'static Service, candidate: &Candidate, now: jiff::Timestamp) -> Vec<Near> {
     let found = nearest::nearest(service, candidate).unwrap_or_default();
     let near = found.into_iter().map(|neighbour| {
         let diff = parts(&neighbour.diff);

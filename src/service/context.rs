@@ -16,7 +16,7 @@ pub(super) mod kept;
 mod manifests;
 mod outlines;
 mod signals;
-mod words;
+pub(super) mod words;
 
 pub use self::choose::RECENT;
 

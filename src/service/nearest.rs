@@ -1,13 +1,18 @@
 //! The approved memories that are nearest to one that waits for review, and how it relates to them.
 //!
 //! A search proposes some: by the words of the title and the meaning of the whole text. These are
-//! compared with the memory, and the nearest are kept.
+//! compared with the memory, and the nearest are kept. Where a search would have to wait for its
+//! index, a [`scan`] of the store proposes them.
+
+mod scan;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use ack_api::RelationKind;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::{Profile, Relation, relate};
+use ack_store::READ_TIMEOUT;
 
 use super::engine::Service;
 use super::error::Error;
@@ -47,6 +52,35 @@ pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<Near>,
     of(&opened, &selection, own, &profile, StatusFilter::Approved)
 }
 
+/// The same without waiting for an index: as long as that of a large store is not there, its rows
+/// are looked through, and the index is made on another thread.
+///
+/// # Errors
+/// An unknown scope, or a store that cannot be read.
+pub fn soon(service: &'static Service, memory: &Memory, scope: &str) -> Result<Vec<Near>, Error> {
+    let selection = service.select(Some(scope), None)?;
+    let found = selection.scopes.iter().find(|found| found.name == scope);
+    let Some(found) = found.filter(|found| scan::is_large(found)) else {
+        return run(service, memory, scope);
+    };
+    let live = service.indexes.of(found);
+    if live.is_there() {
+        return run(service, memory, scope);
+    }
+    let near = scan::run(
+        found,
+        memory,
+        &Profile::of(memory),
+        (service.config.clock)(),
+    )?;
+    if live.is_wanted() {
+        let found = Arc::clone(found);
+        // What cannot be read is told where it is asked for.
+        std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
+    }
+    Ok(near)
+}
+
 /// The memories of opened scopes, of a status, that are nearest to a memory of one of them.
 pub(super) fn of(
     opened: &OpenScopes,
@@ -62,20 +96,29 @@ pub(super) fn of(
     };
     let search = Search::new(opened, selection, &spec, None)?;
     let page = search.page(None, PROPOSED)?;
-    let mut near: Vec<Near> = page
-        .hits
-        .into_iter()
-        .filter(|hit| hit.hit.id != memory.id || hit.hit.scope != scope)
-        .map(|hit| Near {
-            relation: relate(profile, &Profile::of(&hit.memory)),
-            scope: hit.hit.scope,
-            memory: hit.memory,
+    let hits = page.hits.into_iter();
+    let proposed = hits.map(|hit| (hit.hit.scope, hit.memory));
+    Ok(compared((scope, memory), profile, proposed))
+}
+
+/// The nearest of some memories that were proposed, each with the name of its scope.
+fn compared(
+    (scope, memory): (&str, &Memory),
+    profile: &Profile,
+    proposed: impl Iterator<Item = (String, Memory)>,
+) -> Vec<Near> {
+    let mut near: Vec<Near> = proposed
+        .filter(|(of, other)| other.id != memory.id || of != scope)
+        .map(|(scope, memory)| Near {
+            relation: relate(profile, &Profile::of(&memory)),
+            scope,
+            memory,
         })
         .filter(|near| near.relation.kind != RelationKind::Unrelated)
         .collect();
     near.sort_by(order);
     near.truncate(NEAREST);
-    Ok(near)
+    near
 }
 
 /// What repeats or contradicts comes first, then what resembles more.

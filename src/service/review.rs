@@ -2,6 +2,7 @@
 //! decided about them is decided elsewhere.
 
 use super::engine::Service;
+use super::instructions::Instructions;
 use super::open::OpenScopes;
 use super::open::{OpenScope, Wanted};
 use super::validate::short;
@@ -78,6 +79,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         .collect();
     let share = BUDGET / memories.len().max(1);
     let mut cut = false;
+    let instructions = Instructions::of(&selection.current);
     for (scope, memory) in &memories {
         let mut hit = answer::hit(memory, scope, Detail::Full);
         if let Some(index) = opened.named(scope).and_then(OpenScope::index) {
@@ -102,6 +104,9 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
                 .into_iter()
                 .map(entry)
                 .collect(),
+            instructions: opened.named(scope).map_or_else(Vec::new, |open| {
+                instructions.about(memory, &open.scope, &selection.current)
+            }),
         });
     }
     if cut {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::cli::binary;
 use crate::desk::{Desk, PATIENCE};
 use crate::support::{Root, memory};
 
@@ -232,4 +233,97 @@ fn the_card_says_what_of_a_memory_is_still_in_the_project() {
         ])
     );
     assert_eq!(evidence(1).json(), Value::Null, "another project's files");
+}
+
+#[test]
+fn what_the_instructions_of_the_project_say_stands_on_the_card_in_the_list_and_in_the_review() {
+    let root = Root::new().let_agents_review();
+    let folder = root.path().join("shop");
+    std::fs::create_dir_all(folder.join(".cursor/rules")).unwrap();
+    let instructions = "# Shop\n\n- Use pnpm in this repository, never npm.\n";
+    std::fs::write(folder.join("CLAUDE.md"), instructions).unwrap();
+    let rules = "---\nalwaysApply: true\n---\nThe shop API listens on port 8080.\n";
+    std::fs::write(folder.join(".cursor/rules/ports.mdc"), rules).unwrap();
+    // A link that leads out of the project is not followed.
+    let outside = root.path().join("outside.md");
+    std::fs::write(&outside, "Deploys of the shop happen on Mondays.\n").unwrap();
+    std::os::unix::fs::symlink(&outside, folder.join("AGENTS.md")).unwrap();
+    let path = folder.to_str().unwrap();
+    root.manifest(
+        "alpha",
+        &format!("projects = [\"shop\"]\npaths = [{path:?}]\n"),
+    );
+    let waits = |project: &str| json!({ "status": "staging", "project": project });
+    root.store(
+        "alpha",
+        &[
+            memory("w0", "The shop API listens on port 8081", waits("shop")),
+            memory(
+                "w1",
+                "Use pnpm in this repository, never npm",
+                waits("shop"),
+            ),
+            memory("w2", "Deploys of the shop happen on Mondays", waits("shop")),
+            memory(
+                "w3",
+                "Use pnpm in this repository, never npm",
+                waits("kiosk"),
+            ),
+        ],
+    );
+    let desk = Desk::open_with(&root, &["-C", path]);
+    let session = desk.enter();
+    let evidence = |number: usize| {
+        let answer = desk.ask(&session, "/evidence", json!({ "number": number }));
+        answer.json()
+    };
+    assert_eq!(
+        evidence(0),
+        json!([".cursor/rules/ports.mdc:4 contradicts it: The shop API listens on port 8080."])
+    );
+    let same = "CLAUDE.md:3 says it already: - Use pnpm in this repository, never npm.";
+    assert_eq!(evidence(1), json!([same]));
+    assert_eq!(evidence(2), Value::Null, "a file outside of the project");
+    assert_eq!(evidence(3), Value::Null, "another project");
+
+    let listed = binary()
+        .arg("--root")
+        .arg(root.path())
+        .args(["-C", path, "review", "--list", "--json"])
+        .output()
+        .unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let entry = &listed["waiting"][0]["instructions"][0];
+    assert_eq!(entry["relation"], "contradicts");
+    assert_eq!(
+        entry["conflict"],
+        json!({
+            "waiting": "The shop API listens on port 8081",
+            "approved": "The shop API listens on port 8080."
+        })
+    );
+    assert!(
+        listed["waiting"][3].get("instructions").is_none(),
+        "{listed}"
+    );
+
+    let reviewed = binary()
+        .arg("--root")
+        .arg(root.path())
+        .args([
+            "-C",
+            path,
+            "query",
+            "pnpm port deploys",
+            "--status",
+            "all",
+            "--json",
+        ])
+        .output()
+        .unwrap();
+    let served = String::from_utf8(reviewed.stdout).unwrap();
+    assert!(
+        !served.contains("8080"),
+        "instructions are never served: {served}"
+    );
 }

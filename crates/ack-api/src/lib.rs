@@ -36,7 +36,8 @@ pub use request::{
     MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order, QueryRequest, UNLISTED, Within,
 };
 pub use resource::{
-    Completions, ConflictingStatements, NearEntry, ResourceEntry, Review, ReviewItem, ScopeResource,
+    Completions, ConflictingStatements, InstructionEntry, NearEntry, ResourceEntry, Review,
+    ReviewItem, ScopeResource,
 };
 pub use response::{
     Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden,

@@ -67,6 +67,26 @@ pub struct ReviewItem {
     /// repeats or contradicts come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resembles: Vec<NearEntry>,
+    /// What the instructions of the current project (CLAUDE.md, AGENTS.md, rules) say about it, at
+    /// most three: the same, or the contrary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<InstructionEntry>,
+}
+
+/// A passage of a project's instructions that says what a memory says, or the contrary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InstructionEntry {
+    /// The file, from the top of the project.
+    pub file: String,
+    /// The line where the passage begins, from 1.
+    pub line: u64,
+    /// How the memory that waits relates to it: `same` or `contradicts`.
+    pub relation: RelationKind,
+    /// What it says.
+    pub says: String,
+    /// The statements that cannot both be true, if it is contradicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<ConflictingStatements>,
 }
 
 /// An approved memory near one that waits for review.
@@ -94,7 +114,7 @@ pub struct NearEntry {
 pub struct ConflictingStatements {
     /// What the memory that waits says.
     pub waiting: String,
-    /// What the approved one says.
+    /// What the approved one, or the instruction, says.
     pub approved: String,
 }
 

@@ -14,12 +14,23 @@ use crate::lexicon;
 use crate::profile::Profile;
 use crate::quantity::{Quantity, Unit};
 use crate::statement::Statement;
+use crate::subject::{are_other_things, topic};
 use crate::term::{NameKind, Term, TermKind};
 
 /// Share of common content of two statements about the same matter.
 pub(crate) const SAME_MATTER: f32 = 0.5;
 /// The same, for statements that differ in nothing else.
 const SAME_FRAME: f32 = 0.66;
+/// Weight of words that are as good as a name.
+const HEAVY: f32 = 0.9;
+/// Topic of memories that are certainly about the same matter.
+const SURE_TOPIC: f32 = 0.6;
+/// Topic of memories of which one says that a name of the other was replaced.
+const SAME_TOPIC: f32 = 0.4;
+/// Pairs of statements of two long texts.
+const MANY_PAIRS: usize = 24;
+/// How much more two statements of long texts must have in common.
+const MARGIN: f32 = 0.2;
 /// Words around a number that say what it measures.
 const NEAR: usize = 4;
 
@@ -66,7 +77,13 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     {
         return None;
     }
+    if are_other_things(newer, older) {
+        return None;
+    }
     let topic = topic(newer, older);
+    // The more pairs there are, the likelier one of them looks like a conflict by chance.
+    let is_long = newer.claims().len() * older.claims().len() > MANY_PAIRS;
+    let margin = if is_long { MARGIN } else { 0.0 };
     for one in newer.claims() {
         for other in older.claims() {
             let pair = Pair {
@@ -75,6 +92,7 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
                 memories: (newer, older),
                 dice: one.dice(other),
                 topic,
+                margin,
             };
             if let Some(reason) = pair.conflict() {
                 return Some(Conflict {
@@ -88,13 +106,6 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     None
 }
 
-/// How much two memories are about the same matter, from 0 to 1.
-fn topic(newer: &Profile, older: &Profile) -> f32 {
-    let titles = newer.title().zip(older.title());
-    let titles = titles.map_or(0.0, |(one, other)| one.dice(other));
-    titles.max(newer.cosine(older))
-}
-
 /// Two statements of two memories.
 struct Pair<'a> {
     newer: &'a Statement,
@@ -102,6 +113,8 @@ struct Pair<'a> {
     memories: (&'a Profile, &'a Profile),
     dice: f32,
     topic: f32,
+    /// How much more two statements of long texts must have in common.
+    margin: f32,
 }
 
 impl Pair<'_> {
@@ -200,6 +213,11 @@ impl Pair<'_> {
         if own(self.newer, self.memories.1) && own(self.older, self.memories.0) {
             return true;
         }
+        if self.has_another_title(self.newer, self.memories)
+            || self.has_another_title(self.older, (self.memories.1, self.memories.0))
+        {
+            return true;
+        }
         // What a sentence begins with is usually what it is about.
         let begins_with_own = |statement: &Statement, other: &Profile| {
             let mut content = statement.terms.iter().filter(|term| term.is_content());
@@ -210,19 +228,39 @@ impl Pair<'_> {
         begins_with_own(self.newer, self.memories.1) && begins_with_own(self.older, self.memories.0)
     }
 
+    /// Whether a statement begins with what its memory's title begins with, and the other memory
+    /// does not know that.
+    fn has_another_title(&self, statement: &Statement, (own, other): (&Profile, &Profile)) -> bool {
+        let first = |statement: &Statement| {
+            let mut content = statement.terms.iter().filter(|term| term.is_content());
+            let first = content.next().filter(|term| term.weight >= 0.6);
+            first.map(Term::identity)
+        };
+        let title = own.title().filter(|title| !std::ptr::eq(*title, statement));
+        let first_of_title = title.and_then(first);
+        first_of_title
+            .is_some_and(|key| first(statement) == Some(key) && !other.content.contains_key(&key))
+    }
+
     fn values(&self) -> bool {
-        if self.matter() < SAME_MATTER || self.are_different_subjects() {
+        if self.are_different_subjects() {
             return false;
         }
+        let is_certain = self.margin == 0.0 && self.topic >= SURE_TOPIC;
+        let is_near = is_certain || self.matter() >= SAME_MATTER + self.margin;
+        let is_possible = |newer: usize, older: usize| {
+            is_near || self.topic >= SAME_TOPIC && self.is_of_one_name(newer, older)
+        };
         let said = |statement: &Statement| -> Vec<usize> {
             let numbers = statement.terms.iter().enumerate();
             let numbers = numbers.filter(|(_, term)| term.quantity().is_some() && !term.denied);
             numbers.map(|(at, _)| at).collect()
         };
         let (newer, older) = (said(self.newer), said(self.older));
-        newer
-            .iter()
-            .any(|one| older.iter().any(|other| self.differ(*one, *other)))
+        newer.iter().any(|one| {
+            let mut others = older.iter();
+            others.any(|other| is_possible(*one, *other) && self.differ(*one, *other))
+        })
     }
 
     /// Whether two numbers measure the same and differ, and neither statement has the other's.
@@ -248,12 +286,24 @@ impl Pair<'_> {
         if says(self.newer, &other) || says(self.older, &one) {
             return false;
         }
+        // `two ways` is no other value than `port 8080`.
+        let in_digits = |statement: &Statement, at: usize| {
+            let word = statement.terms.get(at).map_or("", |term| &term.word);
+            word.contains(|c: char| c.is_ascii_digit())
+        };
+        if one.unit == Unit::None && in_digits(self.newer, newer) != in_digits(self.older, older) {
+            return false;
+        }
         // Both values are in both memories: they belong to different things.
         let terms = self.newer.terms.get(newer).zip(self.older.terms.get(older));
         if terms.is_some_and(|(one, other)| {
             self.memories.0.says(None, other) && self.memories.1.says(None, one)
         }) {
             return false;
+        }
+        // `Node 20`, `Node 22`
+        if self.is_of_one_name(newer, older) {
+            return true;
         }
         let near = near(self.newer, newer);
         let shared: Vec<&Term> = near
@@ -273,13 +323,26 @@ impl Pair<'_> {
         }
     }
 
+    /// Whether one name stands directly before both numbers: `Node 20`, `alpine:3.19`.
+    fn is_of_one_name(&self, newer: usize, older: usize) -> bool {
+        let before = |statement: &Statement, at: usize| -> Option<u64> {
+            let term = statement.terms.get(at.checked_sub(1)?)?;
+            let number = statement.terms.get(at)?.quantity()?;
+            let is_name = matches!(term.name(), Some(NameKind::Proper | NameKind::Identifier));
+            let is_versioned = term.is_content() && number.version.is_some();
+            (is_name || is_versioned).then_some(term.key)
+        };
+        let name = before(self.newer, newer);
+        name.is_some() && name == before(self.older, older)
+    }
+
     fn denial(&self) -> bool {
         self.denies(self.newer, self.older) || self.denies(self.older, self.newer)
     }
 
     /// Whether one statement denies what the other says.
     fn denies(&self, one: &Statement, other: &Statement) -> bool {
-        if tells_a_cause(one) || tells_a_cause(other) {
+        if tells_a_cause(one) || tells_a_cause(other) || other.tells_how() {
             return false;
         }
         let memory = if std::ptr::eq(one, self.newer) {
@@ -308,6 +371,7 @@ impl Pair<'_> {
         let flipped: Vec<&&Term> = denied
             .iter()
             .filter(|term| says(other, term.key) && !memory.denies(term.key, one))
+            .filter(|term| self.margin == 0.0 || !memory.denies_anywhere(term.key))
             .collect();
         if flipped.is_empty() || has_pole {
             return false;
@@ -319,15 +383,22 @@ impl Pair<'_> {
         }
         let rest = one.shared(other) - flipped.iter().map(|term| term.weight).sum::<f32>();
         if flipped.iter().any(|term| term.replaced) {
-            return rest >= 0.8 || self.topic >= SAME_MATTER && weight >= 1.0;
+            let has_name = weight >= HEAVY || flipped.iter().any(|term| term.name().is_some());
+            return rest >= 0.8 + self.margin
+                || self.topic >= SAME_MATTER && weight >= 1.0
+                || has_name && self.topic >= SAME_TOPIC;
         }
         let covered = one.covered_by(other).max(other.covered_by(one));
         weight >= 0.75 * all
-            && (self.dice >= SAME_FRAME || self.dice >= SAME_MATTER && covered >= 0.75)
+            && (self.dice >= SAME_FRAME + self.margin
+                || self.dice >= SAME_MATTER + self.margin && covered >= 0.75)
     }
 
     fn opposites(&self) -> bool {
-        if self.matter() < SAME_MATTER {
+        let tells_how = self.newer.tells_how() || self.older.tells_how();
+        // A long text says much on both sides of a matter.
+        let is_long = self.margin > 0.0;
+        if is_long || tells_how || self.matter() < SAME_MATTER {
             return false;
         }
         let newer: Vec<Slot<'_>> = slots(self.newer);
@@ -360,7 +431,7 @@ impl Pair<'_> {
 
     /// Whether the statements have another name in the same place.
     fn names(&self) -> bool {
-        if self.matter() < SAME_MATTER {
+        if self.matter() < SAME_MATTER + self.margin {
             return false;
         }
         let says =

@@ -1,8 +1,7 @@
 //! Near-duplicates among many memories, in about linear time.
 //!
-//! Each memory is a set of word hashes with a sketch of it (MinHash, Broder 1997). Memories whose
-//! sketches agree in a band are candidates (locality-sensitive hashing), so most pairs are never
-//! looked at. A memory joins the first earlier one that it is near, and only leaders are
+//! Each memory is a set of word hashes with a [`sketch`] of it. Memories whose
+//! sketches agree in a band are candidates. A memory joins the first earlier one that it is near, and only leaders are
 //! candidates: a chain of small changes does not become one group.
 
 use ack_api::memory::Memory;
@@ -11,13 +10,10 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::profile::Profile;
+use crate::sketch::{self, Bands};
 use crate::term::hash;
 use crate::{RelationKind, relate};
 
-/// Bands of a sketch, and hashes of each: sets with a Jaccard index of 0.5 agree in one of them
-/// with a probability of 0.97, those with 0.2 of 0.18.
-const BANDS: usize = 24;
-const ROWS: usize = 3;
 /// Share of common words of near-duplicates (Jaccard index).
 const MIN_OVERLAP: f64 = 0.5;
 /// The same, where one says all of the other.
@@ -30,14 +26,14 @@ const MAX_CANDIDATES: usize = 32;
 /// A memory as the set of its words.
 struct Sketch {
     words: FxHashSet<u64>,
-    bands: [u64; BANDS],
+    bands: Bands,
 }
 
 /// Puts memories into groups of near-duplicates, by their positions. Every memory is in one group;
 /// groups are in the order of their first members, and members in ascending order. Memories that
 /// contradict the first of a group are not in it.
 pub fn near_duplicates(memories: &[&Memory]) -> Vec<Vec<usize>> {
-    let sketches: Vec<Sketch> = memories.par_iter().map(|memory| sketch(memory)).collect();
+    let sketches: Vec<Sketch> = memories.par_iter().map(|memory| sketched(memory)).collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut profiles: FxHashMap<usize, Profile> = FxHashMap::default();
     let mut buckets: FxHashMap<(usize, u64), Vec<usize>> = FxHashMap::default();
@@ -99,7 +95,7 @@ fn is_near(one: &FxHashSet<u64>, other: &FxHashSet<u64>) -> bool {
         || (small.len() >= 6 && common as f64 / small.len() as f64 >= MIN_COVERED)
 }
 
-fn sketch(memory: &Memory) -> Sketch {
+fn sketched(memory: &Memory) -> Sketch {
     let mut words = FxHashSet::default();
     let facts = memory.facts.iter().map(String::as_str);
     let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
@@ -111,23 +107,10 @@ fn sketch(memory: &Memory) -> Sketch {
             }
         });
     }
-    let mut bands = [0; BANDS];
-    for (band, value) in bands.iter_mut().enumerate() {
-        for row in 0..ROWS {
-            let seed = mix((band * ROWS + row) as u64 + 1);
-            let least = words.iter().map(|word| mix(word ^ seed)).min();
-            *value = mix(*value ^ least.unwrap_or_default());
-        }
+    Sketch {
+        bands: sketch::sketch(&words),
+        words,
     }
-    Sketch { words, bands }
-}
-
-/// A permutation of numbers (the finalizer of SplitMix64).
-const fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

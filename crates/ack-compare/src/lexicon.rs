@@ -15,7 +15,7 @@ const DENY_NEXT: &[&str] = &[
 /// Words that deny what stands before them in the clause.
 #[rustfmt::skip]
 const DENY_PREVIOUS: &[&str] = &[
-    "abandoned", "abgeschafft", "decommissioned", "defunct", "deleted", "deprecated", "dropped",
+    "abandoned", "abgeschafft", "abolished", "decommissioned", "defunct", "discontinued", "deleted", "deprecated", "dropped",
     "eliminado", "entfernt", "gone", "obsolete", "obsolète", "obsoleto", "outdated",
     "overflüssig", "removed", "retired", "supprimé", "superseded", "unsupported", "veraltet",
     "удалён", "удален", "устарел",
@@ -94,6 +94,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("replica", &["replica", "replicas", "follower", "standby"]),
     ("internal", &["internal", "internally"]), ("external", &["external", "externally"]),
     ("inbound", &["inbound", "incoming"]), ("outbound", &["outbound", "outgoing"]),
+    ("small", &["small"]), ("large", &["large"]),
     ("debug", &["debug"]), ("release", &["release"]), ("soft", &["soft"]), ("hard", &["hard"]),
     ("connect", &["connect", "connection"]), ("default", &["default", "defaults"]),
     ("largest", &["largest", "maximum", "max", "highest", "longest", "most"]),

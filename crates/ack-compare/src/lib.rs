@@ -14,7 +14,9 @@ pub mod groups;
 mod lexicon;
 mod profile;
 mod quantity;
+pub mod sketch;
 mod statement;
+mod subject;
 mod term;
 
 use ack_api::RelationKind;
@@ -137,5 +139,56 @@ mod tests {
         assert_eq!(kind(&newer("half an hour"), older), RelationKind::Same);
         assert_eq!(kind(&newer("1800 s"), older), RelationKind::Same);
         assert_eq!(kind(&newer("1 h"), older), RelationKind::Contradicts);
+    }
+
+    #[track_caller]
+    fn contradicts(newer: &[&str], older: &[&str], expected: bool) {
+        let relation = relate(&Profile::of_texts(newer), &Profile::of_texts(older));
+        let found = relation.kind == RelationKind::Contradicts;
+        assert_eq!(found, expected, "{relation:?}");
+    }
+
+    #[test]
+    fn what_is_not_so_any_more_contradicts_who_says_it() {
+        let older = [
+            "Feature flags",
+            "Feature flags are read from flags.yml at start.",
+        ];
+        let newer = |text| ["Feature flags come from the console", text];
+        contradicts(&newer("flags.yml is not read any more."), &older, true);
+        contradicts(&newer("flags.yml was switched off."), &older, true);
+        contradicts(&newer("The console is not read any more."), &older, false);
+    }
+
+    #[test]
+    fn titles_of_two_things_of_one_kind_keep_their_values_apart() {
+        let logs = ["Retention of logs", "They are kept for 30 days."];
+        let days = |title| [title, "They are kept for 90 days."];
+        contradicts(&days("Retention of logs"), &logs, true);
+        contradicts(&days("Retention of metrics"), &logs, false);
+    }
+
+    #[test]
+    fn a_version_belongs_to_the_name_before_it() {
+        let older = ["Node version", "The project builds with Node 20."];
+        contradicts(&["Node version", "CI images use Node 22."], &older, true);
+        contradicts(&["Ruby version", "CI images use Ruby 22."], &older, false);
+    }
+
+    #[test]
+    fn commands_and_pointers_claim_nothing() {
+        let branches = |flag| {
+            [
+                "Branches".to_owned(),
+                format!("$ git branch {flag} old-name"),
+            ]
+        };
+        let (one, other) = (branches("-m"), branches("-d"));
+        let read = |texts: &[String; 2]| Profile::of_texts(&[&texts[0], &texts[1]]);
+        let relation = relate(&read(&one), &read(&other));
+        assert_eq!(relation.conflict, None);
+        let older = ["Lints", "See `semicolon_inside_block` for the other lint."];
+        let newer = ["Lints", "See `semicolon_outside_block` for the other lint."];
+        contradicts(&newer, &older, false);
     }
 }

@@ -74,6 +74,11 @@ impl Profile {
         let mut seen = FxHashSet::default();
         let mut wording = String::new();
         for (position, text) in texts.iter().enumerate() {
+            let text = if position == 0 {
+                without_count(text)
+            } else {
+                text
+            };
             for (sentence, is_code) in sentences(text) {
                 let statement = Statement::read(&sentence);
                 for term in &statement.terms {
@@ -83,7 +88,15 @@ impl Profile {
                 }
                 let own: String = statement.terms.iter().map(|term| &*term.word).collect();
                 let is_new = !own.is_empty() && seen.insert(own);
-                if is_new && !is_code && profile.statements.len() < MAX_STATEMENTS {
+                if !is_new && position > 0 {
+                    // The title is a whole sentence of the text, if it is that one.
+                    let title = profile.statements.first();
+                    if title.is_some_and(|title| title.has_the_words_of(&statement)) {
+                        profile.is_title_repeated = false;
+                    }
+                }
+                let is_claim = !is_code && !statement.is_pointer();
+                if is_new && is_claim && profile.statements.len() < MAX_STATEMENTS {
                     profile.statements.push(statement);
                 }
             }
@@ -160,6 +173,15 @@ impl Profile {
             .any(|statement| statement.dice(like) >= SAME_MATTER)
     }
 
+    /// Whether one of its statements says that something is not so.
+    pub(crate) fn denies_anywhere(&self, key: u64) -> bool {
+        let mut terms = self
+            .statements
+            .iter()
+            .flat_map(|statement| &statement.terms);
+        terms.any(|term| term.key == key && term.denied)
+    }
+
     /// Its whole text.
     pub fn text(&self) -> &str {
         &self.text
@@ -182,6 +204,16 @@ impl Profile {
     /// The weight of the content that both have.
     pub(crate) fn shared(&self, other: &Self) -> f32 {
         shared_weight(&self.content, &other.content)
+    }
+
+    /// The share of the shorter one's content that both have, from 0 to 1.
+    pub fn common(&self, other: &Self) -> f32 {
+        let least = self.weight.min(other.weight);
+        if least > 0.0 {
+            self.shared(other) / least
+        } else {
+            0.0
+        }
     }
 
     /// How near two memories are in meaning: the cosine of their vectors, 0 without.
@@ -221,6 +253,11 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
         } else if in_code {
             sentences.push((trimmed.to_owned(), true));
         } else {
+            if is_command(trimmed) {
+                split(&mut paragraph, &mut sentences);
+                sentences.push((trimmed.to_owned(), true));
+                continue;
+            }
             let item = trimmed.trim_start_matches(['-', '*', '#', '>', '•']);
             if trimmed.is_empty() || item.len() < trimmed.len() && item.starts_with(' ') {
                 split(&mut paragraph, &mut sentences);
@@ -231,6 +268,22 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
     }
     split(&mut paragraph, &mut sentences);
     sentences
+}
+
+/// A title without a number that merely counts: `Network questions (23)`.
+fn without_count(title: &str) -> &str {
+    let inner = title.trim_end().strip_suffix(')');
+    let parts = inner.and_then(|inner| inner.rsplit_once('('));
+    match parts {
+        Some((before, count)) if count.parse::<u32>().is_ok() => before.trim_end(),
+        _ => title,
+    }
+}
+
+/// Whether a line is a command behind a prompt: `$ git stash`, `(main)$ git stash`.
+fn is_command(line: &str) -> bool {
+    let start = line.split_whitespace().next().unwrap_or_default();
+    start == "$" || start.starts_with('(') && start.ends_with(")$")
 }
 
 /// Splits a paragraph into sentences.

@@ -55,6 +55,33 @@ impl Statement {
         }
     }
 
+    /// Whether two statements have the same words in order.
+    pub fn has_the_words_of(&self, other: &Self) -> bool {
+        let words = |statement: &Self| -> Vec<String> {
+            let terms = statement.terms.iter();
+            terms.map(|term| term.word.clone()).collect()
+        };
+        words(self) == words(other)
+    }
+
+    /// Whether it tells how to reach something, and does not say that it is so: `To turn it off, …`.
+    pub fn tells_how(&self) -> bool {
+        let first = self.terms.first().map_or("", |term| &term.word);
+        ["to", "if", "when", "want", "um", "pour", "para", "wenn"].contains(&first)
+    }
+
+    /// Whether it only says where to read on: `See man tac`.
+    pub fn is_pointer(&self) -> bool {
+        let first = self.terms.first().map_or("", |term| &term.word);
+        let begins = ["see", "check", "take", "read", "source", "cf"].contains(&first);
+        let points =
+            ["see", "source", "cf"].contains(&first)
+                || self.terms.iter().take(4).any(|term| {
+                    ["out", "look", "more", "about", "docs"].contains(&term.word.as_str())
+                });
+        begins && points
+    }
+
     /// The weight of the content that both have.
     pub fn shared(&self, other: &Self) -> f32 {
         shared_weight(&self.content, &other.content)
@@ -91,6 +118,16 @@ fn deny(terms: &mut [Term]) {
             "not" | "no" if ["only", "just", "matter", "least", "doubt", "one"].contains(&next) => {
             }
             "not" if at > 0 && word_at(terms, at - 1) == "or" => {}
+            // `it is not used`, `it is not to be used`
+            "not"
+                if at > 0
+                    && lexicon::is_auxiliary(word_at(terms, at - 1))
+                    && is_participle(terms, at) =>
+            {
+                deny_before(terms, at, false);
+                deny_after(terms, at, false);
+            }
+            "out" if next == "of" => deny_between_keep_and(terms, at),
             "no" | "not" | "any" if next == "longer" || next == "more" => {
                 let passive = [
                     "needed",
@@ -111,7 +148,14 @@ fn deny(terms: &mut [Term]) {
                     deny_before(terms, at, true);
                 }
                 deny_after(terms, at + 1, true);
+                if word == "any" {
+                    deny_whole(terms, at);
+                }
             }
+            "off" if at > 1 && is_switched(word_at(terms, at - 1)) => {
+                deny_before(terms, at, true);
+            }
+            "renamed" if next == "to" => deny_name_before(terms, at),
             "no" if next == "effect" => deny_before(terms, at, true),
             "ignored" | "nothing" if at > 1 => deny_before(terms, at, true),
             // `X, not Y`
@@ -159,7 +203,7 @@ fn deny(terms: &mut [Term]) {
                     .any(|before| lexicon::is_auxiliary(word_at(terms, before)));
                 if at > 0 && word_at(terms, at - 1) == "we" {
                     deny_after(terms, at, true);
-                } else if is_said_of {
+                } else if is_said_of || at + 1 == terms.len() {
                     deny_before(terms, at, true);
                 }
             }
@@ -261,6 +305,62 @@ fn deny_names_after(terms: &mut [Term], at: usize) {
     }
 }
 
+/// Denies what `X is not read any more` says, before and behind the negation.
+fn deny_whole(terms: &mut [Term], at: usize) {
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return;
+    };
+    let is_denied = |term: &Term| lexicon::denies_next(&term.word) && term.clause == clause;
+    if !terms.iter().take(at).any(is_denied) {
+        return;
+    }
+    let before = terms.iter_mut().take(at);
+    for term in before.filter(|term| term.clause == clause && term.kind != TermKind::Stop) {
+        term.denied = true;
+        term.replaced = true;
+    }
+}
+
+/// Whether a participle stands behind a negation, and nothing else does.
+fn is_participle(terms: &[Term], at: usize) -> bool {
+    let Some(clause) = terms.get(at).map(|term| term.clause) else {
+        return false;
+    };
+    let behind = terms
+        .iter()
+        .skip(at + 1)
+        .take_while(|term| term.clause == clause);
+    let mut said =
+        behind.filter(|term| term.kind != TermKind::Stop && !["to", "be"].contains(&&*term.word));
+    let first = said.next();
+    first.is_some_and(|term| term.word.ends_with("ed") || term.word == "read") && said.count() <= 3
+}
+
+/// `Keep summaries out of answers`: summaries are denied.
+fn deny_between_keep_and(terms: &mut [Term], at: usize) {
+    let keep = terms.iter().take(at).rposition(|term| term.word == "keep");
+    if let Some(keep) = keep {
+        for term in terms.iter_mut().take(at).skip(keep + 1) {
+            if term.kind != TermKind::Stop {
+                mark(term, false);
+            }
+        }
+    }
+}
+
+/// Denies the last name or word before `was renamed to`.
+fn deny_name_before(terms: &mut [Term], at: usize) {
+    let before = terms.iter_mut().take(at).rev();
+    if let Some(term) = before.into_iter().find(|term| term.kind != TermKind::Stop) {
+        mark(term, true);
+    }
+}
+
+/// Whether what stands before `off` says that something is off.
+fn is_switched(word: &str) -> bool {
+    lexicon::is_auxiliary(word) || ["switched", "turned"].contains(&word)
+}
+
 fn deny_next_name(terms: &mut [Term], at: usize) {
     let next = terms
         .iter_mut()
@@ -292,7 +392,12 @@ fn replacement(terms: &mut [Term], at: usize) {
 
 /// `moved from Y to X`: Y is denied.
 fn changed_from(terms: &mut [Term], at: usize) {
-    let has_change = terms.iter().any(|term| lexicon::is_change(&term.word));
+    let before = terms.iter().take(at).rev().enumerate();
+    let has_change = before.into_iter().any(|(back, term)| {
+        // `up` and `down` mean much else.
+        let is_near = back == 0 || !["up", "down", "cut", "went"].contains(&term.word.as_str());
+        is_near && lexicon::is_change(&term.word)
+    });
     let to = terms.iter().skip(at).take(8).position(|term| {
         [
             "to", "into", "auf", "zu", "nach", "à", "a", "vers", "на", "в",

@@ -178,7 +178,14 @@ impl Reader {
         {
             self.chunk(host, in_code);
             if let Some(quantity) = quantity::parse(port) {
-                self.push(&format!("port {port}"), TermKind::Number(quantity));
+                // `alpine:3.19` has no port.
+                let is_port = !port.contains('.');
+                let name = if is_port {
+                    format!("port {port}")
+                } else {
+                    port.to_owned()
+                };
+                self.push(&name, TermKind::Number(quantity));
             }
             return;
         }

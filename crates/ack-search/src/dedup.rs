@@ -150,6 +150,12 @@ impl Signature {
         }
     }
 
+    /// Hashes of its words, without those that tell texts apart. Memories that are nearly the same
+    /// text share at least four fifths of them.
+    pub const fn words(&self) -> &HashSet<u64> {
+        &self.words
+    }
+
     /// Whether two memories are nearly the same text.
     pub fn is_near(&self, other: &Self) -> bool {
         if self.distinguishing != other.distinguishing

@@ -87,7 +87,7 @@ impl Words {
 
     /// Has folders and globs among a memory's files count as the names of the first of these files
     /// that they cover. Each file comes with its names.
-    pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
+    pub(super) fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
         let mut folders: Vec<&str> = files.iter().flat_map(|(file, _)| file.folders()).collect();
         folders.sort_unstable();
         folders.dedup();

@@ -1,0 +1,283 @@
+//! What the instructions of a project say about a memory that waits: the same, or the contrary.
+//!
+//! Hosts give `CLAUDE.md`, `AGENTS.md` and rules to every session themselves. So these are never
+//! served as memories; a curator is told where one of them says already what a memory says, or
+//! says something that cannot be true together with it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ack_api::memory::Memory;
+use ack_api::{ConflictingStatements, InstructionEntry, RelationKind, text};
+use ack_compare::{Profile, relate};
+use ack_sys::files;
+
+use crate::recogniser::INSTRUCTIONS;
+use crate::scope::Scope;
+use crate::scope::resolve::Current;
+
+/// Folders of rules, from the top of the project.
+const FOLDERS: [&str; 6] = [
+    ".claude/rules",
+    ".clinerules",
+    ".cursor/rules",
+    ".github/instructions",
+    ".roo/rules",
+    ".windsurf/rules",
+];
+/// Folders with a file of [`INSTRUCTIONS`], from the top of the project.
+const PLACES: [&str; 3] = ["", ".claude", ".github"];
+/// The most files that are read.
+const MAX_FILES: usize = 64;
+/// Larger files are not read.
+const MAX_BYTES: u64 = 256 << 10;
+/// The most passages that are compared.
+const MAX_PASSAGES: usize = 2_000;
+/// The most lines of a passage.
+const MAX_LINES: usize = 40;
+/// The most passages that are named beside a memory.
+const MOST: usize = 3;
+/// The share of the shorter one's content that both have, where it is worth to compare them.
+const MIN_COMMON: f32 = 0.3;
+/// The most characters of a statement that is shown.
+const STATEMENT_CAP: usize = 300;
+
+/// The instructions of the current project.
+#[derive(Debug, Default)]
+pub struct Instructions {
+    passages: Vec<Passage>,
+}
+
+/// A paragraph, an entry of a list, or all that stands under a heading.
+#[derive(Debug)]
+struct Passage {
+    /// The file from the top of the project.
+    file: String,
+    /// Its first and last line, from 1.
+    lines: (usize, usize),
+    text: String,
+    profile: Profile,
+}
+
+impl Instructions {
+    /// Reads those of the current project. What cannot be read is left out.
+    pub fn of(current: &Current) -> Self {
+        let mut instructions = Self::default();
+        if current.folder.as_os_str().is_empty() {
+            return instructions;
+        }
+        let top = current
+            .repository
+            .as_ref()
+            .map_or(&current.folder, |own| &own.work_tree);
+        for path in paths(top, &current.folder) {
+            let name = path.strip_prefix(top).unwrap_or(&path);
+            let name = text::line(&name.to_string_lossy(), 200);
+            if let Ok(content) = files::read_text(&path, MAX_BYTES) {
+                instructions.read(&name, &content);
+            }
+        }
+        instructions
+    }
+
+    fn read(&mut self, file: &str, content: &str) {
+        for (lines, heading, body) in passages(content) {
+            if self.passages.len() == MAX_PASSAGES {
+                return;
+            }
+            let texts = [heading.as_str(), body.as_str()];
+            let said: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+            self.passages.push(Passage {
+                file: file.to_owned(),
+                lines,
+                profile: Profile::of_texts(&said),
+                text: body,
+            });
+        }
+    }
+
+    /// What they say about a memory of a scope; nothing about one of another project.
+    pub fn about(
+        &self,
+        memory: &Memory,
+        scope: &Scope,
+        current: &Current,
+    ) -> Vec<InstructionEntry> {
+        let name = |name: &Option<String>| name.clone().unwrap_or_default();
+        let rows = current.rows_in(scope);
+        if self.passages.is_empty()
+            || !rows.hold(&name(&memory.project), &name(&memory.project_alias))
+        {
+            return Vec::new();
+        }
+        self.related(&Profile::of(memory))
+    }
+
+    fn related(&self, profile: &Profile) -> Vec<InstructionEntry> {
+        let mut found: Vec<(&Passage, InstructionEntry)> = Vec::new();
+        for passage in &self.passages {
+            // What holds a passage that was found says the same once more.
+            let is_known = found.iter().any(|(known, _)| {
+                known.file == passage.file
+                    && passage.lines.0 <= known.lines.0
+                    && known.lines.1 <= passage.lines.1
+            });
+            if is_known || profile.common(&passage.profile) < MIN_COMMON {
+                continue;
+            }
+            let relation = relate(profile, &passage.profile);
+            let wanted = [RelationKind::Same, RelationKind::Contradicts];
+            if !wanted.contains(&relation.kind) {
+                continue;
+            }
+            let statement = |said: &str| text::line(said, STATEMENT_CAP);
+            let entry = InstructionEntry {
+                file: passage.file.clone(),
+                line: passage.lines.0 as u64,
+                relation: relation.kind,
+                says: statement(&passage.text),
+                conflict: relation.conflict.map(|conflict| ConflictingStatements {
+                    waiting: statement(&conflict.newer),
+                    approved: statement(&conflict.older),
+                }),
+            };
+            found.push((passage, entry));
+        }
+        found.sort_by_key(|(_, entry)| entry.relation != RelationKind::Contradicts);
+        let entries = found.into_iter().map(|(_, entry)| entry);
+        entries.take(MOST).collect()
+    }
+}
+
+/// The files of instructions of a project, each once.
+fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for place in PLACES
+        .iter()
+        .map(|place| top.join(place))
+        .chain([folder.to_owned()])
+    {
+        paths.extend(INSTRUCTIONS.iter().map(|name| place.join(name)));
+    }
+    for rules in FOLDERS {
+        let entries = fs::read_dir(top.join(rules))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        inside.retain(|path| {
+            let end = path.extension().and_then(|end| end.to_str());
+            matches!(end, Some("md" | "mdc"))
+        });
+        inside.sort();
+        paths.extend(inside);
+    }
+    // `AGENTS.md` is often a link to `CLAUDE.md`. One that leads out of the project is not followed.
+    let mut seen = HashSet::new();
+    let real_top = fs::canonicalize(top).unwrap_or_else(|_| top.to_owned());
+    paths.retain(|path| {
+        let real = fs::canonicalize(path);
+        real.is_ok_and(|real| real.starts_with(&real_top) && seen.insert(real))
+    });
+    paths.truncate(MAX_FILES);
+    paths
+}
+
+/// The passages of a text: first each paragraph and each entry of a list, then all that stands
+/// under a heading. Each has its lines, its heading where it is a section, and its text.
+fn passages(content: &str) -> Vec<((usize, usize), String, String)> {
+    let mut pieces: Vec<((usize, usize), String, String)> = Vec::new();
+    let mut sections: Vec<((usize, usize), String, String)> = Vec::new();
+    let mut heading = String::new();
+    let mut section: Vec<(usize, &str)> = Vec::new();
+    let mut piece: Vec<(usize, &str)> = Vec::new();
+    let mut in_code = false;
+    let body = without_header(content);
+    let above = content.lines().count() - body.lines().count();
+    for (number, line) in (above + 1..).zip(body.lines()) {
+        let trimmed = line.trim();
+        in_code ^= trimmed.starts_with("```") || trimmed.starts_with("~~~");
+        let is_heading = !in_code && trimmed.starts_with('#');
+        let is_entry = !in_code
+            && ["- ", "* ", "+ "]
+                .iter()
+                .any(|mark| trimmed.starts_with(mark));
+        if is_heading || is_entry || (trimmed.is_empty() && !in_code) || piece.len() == MAX_LINES {
+            pieces.extend(passage("", &mut piece));
+        }
+        if is_heading || section.len() == MAX_LINES {
+            sections.extend(passage(&heading, &mut section));
+        }
+        if is_heading {
+            trimmed
+                .trim_start_matches('#')
+                .trim()
+                .clone_into(&mut heading);
+        } else if !trimmed.is_empty() {
+            piece.push((number, line));
+            section.push((number, line));
+        }
+    }
+    pieces.extend(passage("", &mut piece));
+    sections.extend(passage(&heading, &mut section));
+    pieces.extend(sections);
+    pieces
+}
+
+fn passage(
+    heading: &str,
+    lines: &mut Vec<(usize, &str)>,
+) -> Option<((usize, usize), String, String)> {
+    let (first, last) = (lines.first()?.0, lines.last()?.0);
+    let text: Vec<&str> = lines.drain(..).map(|(_, line)| line).collect();
+    Some(((first, last), heading.to_owned(), text.join("\n")))
+}
+
+/// A text without its front matter.
+fn without_header(content: &str) -> &str {
+    let content = content.trim_start_matches('\u{feff}');
+    let rest = content.strip_prefix("---\n");
+    let body = rest.and_then(|rest| rest.split_once("\n---\n"));
+    body.map_or(content, |(_, body)| body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instructions() -> Instructions {
+        let mut instructions = Instructions::default();
+        let content = "---\nglobs: '*'\n---\n# Rules\n\nUse pnpm, never npm.\n\n## Ports\n\n\
+                       - The ledger API listens on port 8080.\n- Metrics are on port 9102.\n";
+        instructions.read("CLAUDE.md", content);
+        instructions
+    }
+
+    fn told(title: &str) -> Vec<(u64, RelationKind)> {
+        let found = instructions().related(&Profile::of_texts(&[title]));
+        found
+            .iter()
+            .map(|entry| (entry.line, entry.relation))
+            .collect()
+    }
+
+    #[test]
+    fn what_stands_there_already_is_found_with_its_line() {
+        assert_eq!(told("Use pnpm, never npm"), [(6, RelationKind::Same)]);
+    }
+
+    #[test]
+    fn what_cannot_be_true_together_is_found_with_its_line() {
+        let found = told("The ledger API listens on port 8081");
+        assert_eq!(found, [(10, RelationKind::Contradicts)]);
+    }
+
+    #[test]
+    fn what_merely_resembles_is_not_named() {
+        assert_eq!(
+            told("The ledger API answers 429 beyond 300 requests a minute"),
+            []
+        );
+    }
+}
