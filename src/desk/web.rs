@@ -46,6 +46,9 @@ const LIMITS: Limits = Limits {
     idle: Duration::from_secs(300),
 };
 
+/// How long the search for groups leaves the machine to the first card.
+const FIRST_CARD: Duration = Duration::from_secs(3);
+
 /// How long the last answer may take on its way out.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -116,7 +119,10 @@ impl Listening {
             .build()?;
         let desk = self.site.desk();
         let site = Arc::clone(&self.site);
-        std::thread::spawn(move || site.find_groups());
+        std::thread::spawn(move || {
+            site.wait_for_near(FIRST_CARD);
+            site.find_groups();
+        });
         let ended = runtime.block_on(self.accept(interrupt));
         runtime.shutdown_timeout(FAREWELL);
         Ok((desk, ended?))

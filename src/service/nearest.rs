@@ -13,6 +13,7 @@ use ack_api::RelationKind;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::{Profile, Relation, relate};
 use ack_store::READ_TIMEOUT;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::engine::Service;
 use super::error::Error;
@@ -107,8 +108,10 @@ fn compared(
     profile: &Profile,
     proposed: impl Iterator<Item = (String, Memory)>,
 ) -> Vec<Near> {
-    let mut near: Vec<Near> = proposed
-        .filter(|(of, other)| other.id != memory.id || of != scope)
+    let others = proposed.filter(|(of, other)| other.id != memory.id || of != scope);
+    let others: Vec<(String, Memory)> = others.collect();
+    let mut near: Vec<Near> = others
+        .into_par_iter()
         .map(|(scope, memory)| Near {
             relation: relate(profile, &Profile::of(&memory)),
             scope,

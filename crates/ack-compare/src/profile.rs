@@ -1,6 +1,6 @@
 //! A memory, read once for any number of comparisons.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use ack_api::memory::{Memory, fold_name};
 use ack_api::text;
@@ -39,7 +39,7 @@ pub struct Profile {
     /// Hash of its words in order.
     pub(crate) wording: u64,
     text: String,
-    vector: OnceCell<Option<Vec<f32>>>,
+    vector: OnceLock<Option<Vec<f32>>>,
 }
 
 impl Profile {
@@ -69,7 +69,7 @@ impl Profile {
             project: None,
             wording: 0,
             text: texts.join("\n"),
-            vector: OnceCell::new(),
+            vector: OnceLock::new(),
         };
         let mut seen = FxHashSet::default();
         let mut wording = String::new();

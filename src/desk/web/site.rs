@@ -1,7 +1,7 @@
 //! What the server answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ack_api::text;
@@ -74,6 +74,8 @@ pub struct Site {
     /// When somebody asked last, in milliseconds after the beginning.
     asked: AtomicU64,
     revision: AtomicU64,
+    /// Whether the nearest memories of a card were told.
+    told_near: AtomicBool,
     over: Notify,
 }
 
@@ -121,6 +123,7 @@ impl Site {
             began: Instant::now(),
             asked: AtomicU64::new(0),
             revision: AtomicU64::new(1),
+            told_near: AtomicBool::new(false),
             over: Notify::new(),
         })
     }
@@ -371,6 +374,14 @@ impl Site {
         Ok(told(&evidence(service, &candidate)))
     }
 
+    /// Waits until the nearest memories of a card were told, but no longer than this.
+    pub fn wait_for_near(&self, longest: Duration) {
+        let began = Instant::now();
+        while !self.told_near.load(Ordering::Relaxed) && began.elapsed() < longest {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Looks for the memories that say nearly the same, while the page is used already.
     pub fn find_groups(&self) {
         let candidates: Vec<Candidate> = {
@@ -392,6 +403,7 @@ impl Site {
         // The first search may read a whole store, and decisions do not wait for it.
         drop(desk);
         let near = beside(service, &candidate, desk_now);
+        self.told_near.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let shown = near.into_iter().map(|near| {
             let id = || near.id.clone();
