@@ -1,5 +1,7 @@
 //! What is shown beside a memory that waits: the nearest approved ones, how it relates to them, and its near-duplicates.
 
+use std::time::{Duration, Instant};
+
 use ack_memory::api::RelationKind;
 use ack_memory::api::memory::Memory;
 use serde_json::{Value, json};
@@ -91,4 +93,35 @@ fn another_value_contradicts_and_the_statements_are_shown() {
     let conflict = first.relation.conflict.as_ref().unwrap();
     assert!(conflict.newer.contains("60 seconds"), "{conflict:?}");
     assert!(conflict.older.contains("30 seconds"), "{conflict:?}");
+}
+
+#[test]
+fn a_large_scope_is_looked_through_until_its_index_is_there() {
+    let root = Root::new();
+    let mut memories = lessons();
+    let long = "The parser allocates once for each token. ".repeat(60);
+    memories.extend((0..2_500).map(|number| {
+        memory(
+            &format!("other-{number:04}"),
+            &format!("Note {number} about the parser"),
+            json!({ "narrative": long }),
+        )
+    }));
+    let path = root.store("alpha", &memories);
+    assert!(std::fs::metadata(path).unwrap().len() > 4 << 20);
+    let service = root.service().for_the_process();
+    let scopes = service.registry.discover().scopes;
+    let scope = scopes.iter().find(|scope| scope.name == "alpha").unwrap();
+    let nearest = || {
+        let near = service.nearest_approved_soon(&read(&root, "other-value"), "alpha");
+        near.unwrap().into_iter().next().map(|near| near.memory.id)
+    };
+    assert_eq!(service.index_bytes(scope), 0);
+    assert_eq!(nearest().as_deref(), Some("timeout"));
+    let began = Instant::now();
+    while service.index_bytes(scope) == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "no index");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(nearest().as_deref(), Some("timeout"));
 }
