@@ -1,17 +1,19 @@
-//! Curation: finds memories, turns what a person decided into decisions, and appends them to the
-//! log of their scope.
+//! Curation: finds memories, turns what a person decided into decisions, and writes them ([`write`]):
+//! to the log of their scope, or into its native store where the owner says `decisions = "store"`.
 //!
 //! Only commands that a person runs come here; nothing that answers an agent does. A decision is
 //! made about the content that was read, and is written only if the memory is still the same under
-//! the lock of the log ([`log`]). The stores themselves are never written.
+//! the lock of the log or of the store.
 
 pub mod find;
 pub mod groups;
-pub mod log;
+mod in_store;
+mod log;
 pub mod nearest;
 pub mod stale;
 pub mod undo;
 pub mod warnings;
+pub mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,6 +70,32 @@ pub enum CurateError {
         /// The error from the system.
         source: std::io::Error,
     },
+    /// Decisions go into the store, and it is another program's.
+    #[error(
+        "scope `{scope}` says `decisions = \"store\"`, and its store is not a native one ({profile})"
+    )]
+    NotNative {
+        /// The scope.
+        scope: String,
+        /// Whose store it is.
+        profile: &'static str,
+    },
+    /// Decisions go into the store, and it has no place for one.
+    #[error("`{}` has no column `{column}` in `memories`", path.display())]
+    NoColumn {
+        /// The database.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+    },
+    /// Several rows have the id.
+    #[error("several memories in `{}` have the id `{id}`", path.display())]
+    Twice {
+        /// The id.
+        id: String,
+        /// The store.
+        path: PathBuf,
+    },
     /// It would not be a decision.
     #[error("this cannot be decided: {0}")]
     Invalid(#[from] InvalidDecision),
@@ -84,6 +112,9 @@ impl Diagnostic for CurateError {
             | Self::Successor { .. }
             | Self::NothingToUndo { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
+            Self::NotNative { .. } | Self::NoColumn { .. } | Self::Twice { .. } => {
+                ErrorCode::DecisionRefused
+            }
             Self::Write { .. } => ErrorCode::IoError,
             Self::Store(error) => error.code(),
         }
@@ -106,6 +137,17 @@ impl Diagnostic for CurateError {
             Self::Write { .. } => {
                 "nothing was decided; check the folder's permissions and the free space".into()
             }
+            Self::NotNative { scope, .. } => format!(
+                "nothing was decided; `ack-memory scopes set {scope} decisions=log` keeps decisions \
+                 in a log beside the store"
+            )
+            .into(),
+            Self::NoColumn { .. } => "nothing was decided; add the columns of schemas/scope.sql, or \
+                                      set `decisions = \"log\"` in scope.toml"
+                .into(),
+            Self::Twice { .. } => {
+                "nothing was decided; give each of them an id of its own in the store".into()
+            }
             Self::Store(error) => error.hint().into(),
         })
     }
@@ -124,6 +166,20 @@ impl Candidate {
     /// The memory.
     pub const fn memory(&self) -> &Memory {
         &self.curated.memory
+    }
+
+    /// Refuses an id that several rows of the store have: nobody could say which was meant.
+    ///
+    /// # Errors
+    /// [`CurateError::Twice`].
+    pub fn check_single(&self) -> Result<(), CurateError> {
+        if self.curated.has_twin {
+            return Err(CurateError::Twice {
+                id: self.memory().id.clone(),
+                path: self.scope.store.path().to_owned(),
+            });
+        }
+        Ok(())
     }
 }
 
@@ -164,6 +220,7 @@ impl Sitting {
             edit: None,
             into: None,
             until: None,
+            despite: None,
             reason: self.reason.clone(),
             actor: self.actor.clone(),
             batch: Some(self.batch.clone()),

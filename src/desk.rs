@@ -15,18 +15,19 @@ pub mod queue;
 pub mod web;
 mod write;
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ack_api::memory::Status;
 use ack_api::queue::QueueNumbers;
 use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, Chosen, Preview};
-use self::queue::{Head, Item, State, View};
+use self::queue::{Head, Item, Lane, State, View};
 pub use self::write::{About, Outcome};
 use crate::curate::find::{Filter, Queue, by_id, queue};
 use crate::curate::groups::groups;
+use crate::curate::stale::{Stale, stale};
 use crate::curate::{Candidate, CurateError, Sitting};
 use crate::scope::Scope;
 use crate::service::Service;
@@ -48,6 +49,33 @@ pub struct Desk {
     now: jiff::Timestamp,
     /// The numbers of the whole queue when the desk was opened.
     numbers: QueueNumbers,
+    /// What agents see until they see a newer memory, by the newer one's scope and id.
+    replaced: HashMap<(String, String), Vec<String>>,
+    /// What is looked at first.
+    lane: Lane,
+    /// Where what waits was read.
+    scopes: Vec<Arc<Scope>>,
+    filter: Filter,
+}
+
+/// What approved memories that may be out of date are looked for with.
+#[derive(Debug)]
+pub struct StaleSearch {
+    service: &'static Service,
+    scopes: Vec<Arc<Scope>>,
+    filter: Filter,
+    now: jiff::Timestamp,
+}
+
+impl StaleSearch {
+    /// Finds them.
+    ///
+    /// # Errors
+    /// A store cannot be read.
+    pub fn run(&self) -> Result<Vec<Stale>, CurateError> {
+        let staleness = self.service.staleness(self.now);
+        stale(&self.scopes, &self.filter, &staleness)
+    }
 }
 
 /// A choice that was made.
@@ -103,9 +131,16 @@ impl Desk {
         service: &'static Service,
         now: jiff::Timestamp,
     ) -> Result<Self, CurateError> {
-        let Queue { waiting, numbers } = queue(scopes, filter, now)?;
+        let Queue {
+            waiting,
+            numbers,
+            replaced,
+        } = queue(scopes, filter, now)?;
         Ok(Self {
             numbers,
+            replaced,
+            scopes: scopes.to_vec(),
+            filter: filter.clone(),
             ..Self::with(waiting, service, now)
         })
     }
@@ -120,16 +155,62 @@ impl Desk {
             next_key: 1,
             now,
             numbers: QueueNumbers::default(),
+            replaced: HashMap::new(),
+            lane: Lane::Waiting,
+            scopes: Vec::new(),
+            filter: Filter::default(),
         }
+    }
+
+    /// The search for approved memories that may be out of date, where what waits was read.
+    pub fn stale_search(&self) -> StaleSearch {
+        StaleSearch {
+            service: self.service,
+            scopes: self.scopes.clone(),
+            filter: self.filter.clone(),
+            now: self.now,
+        }
+    }
+
+    /// Lays approved memories that may be out of date on the desk, behind what waits.
+    pub fn add_stale(&mut self, found: Vec<Stale>) {
+        let items = found.into_iter();
+        self.items
+            .extend(items.map(|stale| Item::stale(stale.candidate, stale.reason)));
+    }
+
+    /// Says why a memory may be out of date that is approved already.
+    pub fn mark_stale(&mut self, number: usize, reason: Option<String>) {
+        if let Some(item) = self.items.get_mut(number) {
+            item.stale = reason;
+        }
+    }
+
+    /// Looks at what may be out of date first.
+    pub const fn begin_with(&mut self, lane: Lane) {
+        self.lane = lane;
+    }
+
+    /// What is looked at first.
+    pub const fn lane(&self) -> Lane {
+        self.lane
     }
 
     /// Finds the memories that say nearly the same.
     pub fn find_groups(&mut self) {
-        let memories: Vec<&Candidate> = self.items.iter().map(|item| &item.candidate).collect();
-        self.groups = groups_of(&memories);
+        self.groups = groups_of(&self.waiting());
     }
 
-    /// Keeps groups that were found elsewhere, by [`groups_of`] over all memories.
+    /// The memories that wait, by number: they come before the others.
+    pub fn waiting(&self) -> Vec<&Candidate> {
+        let waiting = self
+            .items
+            .iter()
+            .filter(|item| item.lane() == Lane::Waiting);
+        waiting.map(|item| &item.candidate).collect()
+    }
+
+    /// Keeps groups that were found elsewhere, by [`groups_of`] over [`Desk::waiting`].
     pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
         self.groups = groups;
     }
@@ -179,6 +260,14 @@ impl Desk {
         if head.waiting > 0 {
             head.text.push_str(&self.numbers.pace_in_words());
         }
+        match head.stale {
+            0 => {}
+            1 => head.text.push_str("\n1 approved memory may be out of date"),
+            many => {
+                let line = format!("\n{many} approved memories may be out of date");
+                head.text.push_str(&line);
+            }
+        }
         head
     }
 
@@ -190,6 +279,17 @@ impl Desk {
             let note = "it changed since you decided: nothing was written about it";
             card.marks.insert(0, note.to_owned());
         }
+        if let Some(reason) = &item.stale {
+            card.marks.insert(0, reason.clone());
+        }
+        if card.session.is_some() {
+            let Candidate { scope, curated } = &item.candidate;
+            let read = scope
+                .store
+                .snapshot(|snapshot| snapshot.title_of_session(&curated.memory));
+            // Without it, the card has the session's name.
+            card.session_title = read.ok().flatten();
+        }
         Some(card)
     }
 
@@ -198,6 +298,12 @@ impl Desk {
         let mut made = self.choices.iter();
         let made = made.find(|made| made.is_about(number))?;
         Some(&made.choice)
+    }
+
+    /// The same in a word.
+    pub fn done(&self, number: usize) -> Option<&'static str> {
+        let is_stale = self.items.get(number)?.stale.is_some();
+        Some(self.chosen(number)?.done(is_stale))
     }
 
     /// The service that knows what is near.
@@ -216,12 +322,16 @@ impl Desk {
                 return Ok(Preview::default());
             };
             let other = self.other(&item.candidate, choice)?;
-            return chosen(&item.candidate, choice, other.as_ref()).preview(&sitting);
+            return self
+                .chosen_for(item, choice, other.as_ref())
+                .preview(&sitting);
         }
-        let memories = numbers.iter().filter_map(|number| self.items.get(*number));
-        let memories: Vec<&Candidate> = memories.map(|item| &item.candidate).collect();
-        let hides = memories.iter().map(|candidate| hides(candidate)).sum();
-        Ok(Preview::of_many(choice, &memories, hides))
+        let items = numbers.iter().filter_map(|number| self.items.get(*number));
+        let items: Vec<&Item> = items.collect();
+        let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
+        let hides = items.iter().map(|item| self.hides(item)).sum();
+        let are_stale = items.iter().all(|item| item.stale.is_some());
+        Ok(Preview::of_many(choice, &memories, hides, are_stale))
     }
 
     /// Keeps a choice for some memories, in place of what was chosen for them before.
@@ -245,7 +355,10 @@ impl Desk {
                 continue;
             };
             let other = self.other(&item.candidate, &choice)?;
-            let chosen = chosen(&item.candidate, &choice, other.as_ref());
+            for candidate in std::iter::once(&item.candidate).chain(&other) {
+                candidate.check_single()?;
+            }
+            let chosen = self.chosen_for(item, &choice, other.as_ref());
             for decision in chosen.decisions(&sitting)? {
                 decision.validate()?;
             }
@@ -295,7 +408,7 @@ impl Desk {
         let recent = self.choices.iter().rev().take(IN_SIGHT);
         let told = recent.map(|made| Recent {
             key: made.key,
-            done: made.choice.done(),
+            done: made.choice.done(self.are_stale(made)),
             reason: made.reason.clone(),
             about: match made.numbers().as_slice() {
                 [number] => self.items.get(*number).map_or_else(String::new, |item| {
@@ -318,6 +431,51 @@ impl Desk {
             let item = self.items.get(*next);
             item.is_some_and(|item| item.state == State::Waiting)
         })
+    }
+
+    fn are_stale(&self, made: &Made) -> bool {
+        let mut items = made
+            .picks
+            .iter()
+            .filter_map(|pick| self.items.get(pick.number));
+        items.all(|item| item.stale.is_some())
+    }
+
+    /// A choice with what it does besides.
+    fn chosen_for<'a>(
+        &self,
+        item: &'a Item,
+        choice: &'a Choice,
+        other: Option<&'a Candidate>,
+    ) -> Chosen<'a> {
+        Chosen {
+            choice,
+            candidate: &item.candidate,
+            other,
+            hides: self.hides(item),
+            stale: item.stale.as_deref(),
+        }
+    }
+
+    /// How many memories agents see until they see this one, because the store or a decision says
+    /// that it replaces them.
+    fn hides(&self, item: &Item) -> usize {
+        if item.stale.is_some() {
+            return 0;
+        }
+        let Candidate { scope, .. } = &item.candidate;
+        let id = &item.candidate.memory().id;
+        let decisions = scope.store.decisions().unwrap_or_default();
+        let is_visible = |id: &&String| {
+            let last = decisions.about(id).last();
+            last.is_some_and(|last| last.was.is_served())
+        };
+        let decided = decisions.replaced_by(id).iter().filter(is_visible);
+        let stored = self.replaced.get(&(scope.name.clone(), id.clone()));
+        decided
+            .chain(stored.into_iter().flatten())
+            .collect::<BTreeSet<_>>()
+            .len()
     }
 
     fn set(&mut self, number: usize, state: State) {
@@ -369,32 +527,6 @@ impl Desk {
 pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
     let groups = groups(memories).into_iter().map(|group| group.members);
     groups.filter(|members| members.len() > 1).collect()
-}
-
-/// A choice with what it hides.
-fn chosen<'a>(
-    candidate: &'a Candidate,
-    choice: &'a Choice,
-    other: Option<&'a Candidate>,
-) -> Chosen<'a> {
-    Chosen {
-        choice,
-        candidate,
-        other,
-        hides: hides(candidate),
-    }
-}
-
-/// How many memories agents see until they see this one, because decisions say that it replaces
-/// them.
-fn hides(candidate: &Candidate) -> usize {
-    let decisions = candidate.scope.store.decisions().unwrap_or_default();
-    let replaced = decisions.replaced_by(&candidate.memory().id);
-    let visible = |id: &&String| {
-        let last = decisions.about(id).last();
-        last.is_some_and(|last| matches!(last.was, Status::Approved | Status::Promoted))
-    };
-    replaced.iter().filter(visible).count()
 }
 
 /// A sitting that writes nothing.

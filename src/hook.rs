@@ -17,7 +17,7 @@ use self::wire::{Event, Host, Origin, Output};
 use crate::service::Error;
 use crate::service::Service;
 use crate::service::context::RECENT;
-use crate::service::context::brief::{Brief, BriefRequest};
+use crate::service::context::brief::{AT_START, Brief, BriefRequest};
 use crate::toolset::Toolset;
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
@@ -54,7 +54,7 @@ pub fn session_start(
     let short = event.origin == Origin::Continued;
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
-        own: if short { 3 } else { 6 },
+        own: if short { 3 } else { AT_START },
         others: if short { 0 } else { 3 },
         sessions: !short,
     })?;

@@ -16,11 +16,11 @@ use super::{progress, prompt, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, by_id, queue};
-use crate::curate::{Candidate, Sitting, log, undo};
+use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::{About, Outcome};
 use crate::scope::resolve::find;
 use crate::scope::{Registry, Scope, ScopeError};
-use crate::service::Error;
+use crate::service::{Error, Service};
 
 /// The variable with the owner's token, for scripts.
 pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
@@ -153,12 +153,20 @@ fn decide_until(
         write_err("nothing was decided\n");
         return Ok(());
     }
-    let decisions = candidates.iter().map(|candidate| {
+    let service = Service::new(caller.config.clone());
+    let staleness = service.staleness(caller.now);
+    let keeps = matches!(verdict, Verdict::Approve | Verdict::Promote);
+    let mut decisions = Vec::new();
+    for candidate in &candidates {
         let mut decision = sitting.decision(candidate, verdict);
         decision.until = until.map(str::to_owned);
-        (candidate, vec![decision])
-    });
-    carry_out(caller, &sitting, &decisions.collect::<Vec<_>>(), dry_run)
+        if keeps && let Some(reason) = stale::reason(candidate, &staleness)? {
+            decision.despite = Some(stale::despite(candidate.memory(), &reason));
+        }
+        decisions.push((candidate, vec![decision]));
+    }
+    service.close();
+    carry_out(caller, &sitting, &decisions, dry_run)
 }
 
 /// Runs `merge`.
@@ -196,18 +204,28 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     };
     let batch = args.batch.as_deref();
     let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &sitting))?;
-    let mut written = 0;
-    for (scope, decisions) in &undo.decisions {
-        written += decisions.len();
-        if !args.dry_run {
-            log::write_again(scope, decisions)?;
+    let (mut count, mut changed) = (0, Vec::new());
+    for step in &undo.steps {
+        if args.dry_run {
+            count += step.decisions.len();
+        } else {
+            let written = step.write(&sitting)?;
+            count += written.count;
+            changed.extend(written.changed);
         }
     }
     if caller.json {
-        let decisions: Vec<&Decision> = undo.decisions.iter().flat_map(|(_, all)| all).collect();
-        return print_json(
-            &json!({ "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run }),
-        );
+        let decisions = undo.steps.iter().flat_map(|step| &step.decisions);
+        let decisions: Vec<&Decision> = decisions.collect();
+        return print_json(&json!({
+            "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
+            "changed": changed,
+        }));
+    }
+    for id in &changed {
+        write_err(&format!(
+            "{id} changed since it was decided; it is left as it is\n"
+        ));
     }
     let would = if args.dry_run {
         "would take back"
@@ -216,7 +234,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     };
     write_plain(&format!(
         "{would} {} of batch {}\n",
-        decided(written),
+        decided(count),
         undo.batch
     ))
 }
@@ -256,7 +274,7 @@ fn carry_out(
         if dry_run {
             outcome.written += decisions.len();
         } else {
-            let written = log::write(scope, &decisions)?;
+            let written = write::write(scope, &decisions)?;
             outcome.written += written.count;
             outcome.changed.extend(written.changed);
         }

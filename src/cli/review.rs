@@ -8,9 +8,8 @@ mod terminal;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use ack_api::{InstructionEntry, text};
+use ack_api::{InstructionEntry, RelationKind, text};
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,19 +18,20 @@ use super::curate::{Caller, print_json, report};
 use super::{progress, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::find::Filter;
-use crate::curate::stale::stale;
+use crate::curate::stale::{Stale, reason, stale};
 use crate::desk::Desk;
 use crate::desk::apply::Line;
 use crate::desk::card::Card;
-use crate::evidence::Bounds;
-use crate::scope::resolve::current;
-use crate::scope::{Registry, Scope};
+use crate::desk::near::beside;
+use crate::desk::queue::Lane;
 use crate::service::Service;
 use crate::service::instructions::Instructions;
-use crate::service::stale::Staleness;
 
 /// How many memories `--list` prints for people.
 const LISTED: usize = 50;
+/// Of how many memories it shows the nearest approved ones.
+const WITH_NEAREST: usize = 200;
+const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
 
 /// Runs `review`.
 pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
@@ -53,19 +53,30 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         tag: args.tag,
         session: None,
     };
-    if args.stale {
-        return list_stale(caller, &scopes, &filter);
+    let in_browser = browser || !tty && browser::is_wanted();
+    // Who has no terminal to decide at may look all the same.
+    let may_ask = tty || browser || std::io::stdin().is_terminal();
+    if args.stale && (args.list || caller.json || !may_ask) {
+        let staleness = service.staleness(caller.now);
+        return list_stale(caller, &stale(&scopes, &filter, &staleness)?);
     }
     let open = || Desk::open(&scopes, &filter, service, caller.now);
     let mut desk = progress::while_reading(open)?;
     if args.list || caller.json {
         return list(caller, &mut desk);
     }
-    if desk.items().is_empty() {
+    if args.stale {
+        let found = progress::while_reading(|| desk.stale_search().run())?;
+        if found.is_empty() {
+            return write_plain(NOTHING_STALE);
+        }
+        desk.begin_with(Lane::Stale);
+        desk.add_stale(found);
+    } else if desk.items().is_empty() {
         return write_plain("nothing waits for review\n");
     }
     let sitting = caller.sitting(None)?;
-    if browser || !tty && browser::is_wanted() {
+    if in_browser {
         browser::show(caller, desk, &sitting)
     } else {
         terminal::go_through(caller, desk, &sitting)
@@ -82,15 +93,33 @@ struct Entry {
     /// What the project's instructions say about it: the same, or the contrary.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     instructions: Vec<InstructionEntry>,
+    /// The nearest approved memories, for the first entries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nearest: Vec<Nearest>,
+}
+
+/// An approved memory near one that waits.
+#[derive(Serialize)]
+struct Nearest {
+    id: String,
+    title: String,
+    relation: RelationKind,
+}
+
+/// The approved memories that are nearest to one of the first entries of a list.
+fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
+    let item = desk.items().get(number).filter(|_| number < WITH_NEAREST);
+    let near = item.map(|item| beside(desk.service(), &item.candidate, desk.now()));
+    let near = near.into_iter().flatten().map(|near| Nearest {
+        id: near.id,
+        title: near.title,
+        relation: near.relation,
+    });
+    near.collect()
 }
 
 /// Prints the approved memories that may be out of date.
-fn list_stale(caller: Caller<'_>, scopes: &[Arc<Scope>], filter: &Filter) -> Result<(), CliError> {
-    let all = Registry::new(caller.config).discover().scopes;
-    let folder = &caller.config.project.value;
-    let current = current(caller.config, &all, folder)?;
-    let staleness = Staleness::new(caller.now, &current, Bounds::REVIEW);
-    let found = stale(scopes, filter, &staleness)?;
+fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
     let cards = found.iter().map(|stale| {
         let mut card = Card::of(&stale.candidate, caller.now);
         card.marks.insert(0, stale.reason.clone());
@@ -101,7 +130,7 @@ fn list_stale(caller: Caller<'_>, scopes: &[Arc<Scope>], filter: &Filter) -> Res
         return print_json(&json!({ "total": cards.len(), "stale": cards }));
     }
     let mut out = match found.len() {
-        0 => return write_plain("no approved memory is known to be out of date\n"),
+        0 => return write_plain(NOTHING_STALE),
         1 => "1 approved memory may be out of date\n".to_owned(),
         many => format!("{many} approved memories may be out of date\n"),
     };
@@ -115,7 +144,8 @@ fn list_stale(caller: Caller<'_>, scopes: &[Arc<Scope>], filter: &Filter) -> Res
         let more = found.len() - LISTED;
         let _ = writeln!(out, "\nand {more} more; --json prints all");
     }
-    out.push_str("\n`approve ID` keeps one, `supersede`, `stage` and `reject` do not\n");
+    out.push_str("\n`approve ID` keeps one, `supersede`, `stage` and `reject` do not; ");
+    out.push_str("`review --stale --tty` goes through them\n");
     write_plain(&out)
 }
 
@@ -137,6 +167,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
         let entries = cards.enumerate().map(|(number, card)| Entry {
             alike: desk.ids_of_group(number),
             instructions: told(number).unwrap_or_default(),
+            nearest: nearest(desk, number),
             card,
         });
         let entries: Vec<Entry> = entries.collect();
@@ -146,10 +177,19 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
         return write_plain("nothing waits for review\n");
     }
     let mut out = format!("{}\n", desk.head().text);
-    for card in cards.take(LISTED) {
+    for (number, card) in cards.take(LISTED).enumerate() {
         let _ = write!(out, "\n{}\n  {}\n", card.meta(), card.title);
         for mark in &card.marks {
             let _ = writeln!(out, "  ! {mark}");
+        }
+        for near in nearest(desk, number) {
+            let Nearest {
+                id,
+                title,
+                relation,
+            } = near;
+            let title = text::line(&title, 80);
+            let _ = writeln!(out, "  approved: {id}  {title}  ({})", relation.as_str());
         }
     }
     if desk.items().len() > LISTED {
@@ -187,7 +227,15 @@ fn apply(
         candidates.push(candidate.map_err(|reason| wrong(number, &reason))?);
         lines.push((number, line));
     }
+    let staleness = service.staleness(caller.now);
+    let reasons = candidates
+        .iter()
+        .map(|candidate| reason(candidate, &staleness));
+    let reasons = reasons.collect::<Result<Vec<_>, _>>()?;
     let mut desk = Desk::with(candidates, service, caller.now);
+    for (position, reason) in reasons.into_iter().enumerate() {
+        desk.mark_stale(position, reason);
+    }
     for (position, (number, line)) in lines.into_iter().enumerate() {
         let reason = line.reason.as_deref().map(|reason| text::line(reason, 500));
         let choice = line.choice().map_err(|reason| wrong(number, &reason))?;

@@ -1,6 +1,7 @@
 //! Finds the memories that a decision is about: by id, by the beginning of one, or by what they
 //! are.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ack_api::memory::{Status, fold_name, nearest};
@@ -118,6 +119,8 @@ pub struct Queue {
     pub waiting: Vec<Candidate>,
     /// The numbers of the whole queue of these scopes, whatever the filter.
     pub numbers: QueueNumbers,
+    /// The memories that agents see until they see a newer one, by the newer one's scope and id.
+    pub replaced: HashMap<(String, String), Vec<String>>,
 }
 
 /// Reads the memories that wait for review, without those that were put off until after `now`.
@@ -127,18 +130,26 @@ pub struct Queue {
 pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Queue, CurateError> {
     let today = now.to_zoned(TimeZone::UTC).date();
     let mut numbers = QueueCount::new(now);
+    let mut replaced = HashMap::<(String, String), Vec<String>>::new();
     let mut found = Vec::new();
     for scope in scopes {
         // A snapshot that was disturbed is read again, so nothing is counted before its end.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let (mut dates, mut waiting) = (Vec::new(), Vec::new());
-            snapshot.queue(
+            let twins = snapshot.queue(
                 &mut |dated, until| dates.push((dated, until)),
                 &mut |curated| waiting.push(curated),
             )?;
-            Ok((dates, waiting))
+            Ok((dates, waiting, twins, snapshot.replaced()?))
         })?;
-        let (dates, waiting) = read;
+        let (dates, mut waiting, twins, older) = read;
+        for (newer, older) in older {
+            let key = (scope.name.clone(), newer);
+            replaced.entry(key).or_default().push(older);
+        }
+        for curated in &mut waiting {
+            curated.has_twin = twins.contains(&curated.memory.id);
+        }
         for (dated, until) in dates {
             let is_put_off = until.is_some_and(|until| today < until);
             numbers.count(dated.status, dated.created, dated.reviewed, is_put_off);
@@ -157,6 +168,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
     Ok(Queue {
         waiting: found,
         numbers: numbers.numbers(),
+        replaced,
     })
 }
 

@@ -15,63 +15,25 @@ use ack_store::read::Curated;
 use ack_sys::files;
 
 use super::CurateError;
+use super::write::check_single;
 use crate::scope::Scope;
 
-/// What became of some decisions.
-#[derive(Debug, Default)]
-pub struct Written {
-    /// How many were written.
-    pub count: usize,
-    /// The ids of memories that changed after they were read. Nothing was decided about them.
-    pub changed: Vec<String>,
-}
-
-/// Writes decisions about memories of one scope, all at once. Those about memories that changed
-/// since they were read are left out.
+/// Appends decisions that were made before and are said again: about whatever the memories hold
+/// now.
 ///
 /// # Errors
-/// The store or the log cannot be read, or the log cannot be written. Then nothing was decided.
-pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateError> {
-    write_if(scope, decisions, |decision, curated| {
-        curated.is_some_and(|curated| curated.digest == decision.digest)
-    })
-}
-
-/// Like [`write()`], for decisions that were made before and are said again: about whatever the
-/// memory holds now.
-///
-/// # Errors
-/// As [`write()`].
-pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateError> {
-    write_if(scope, decisions, |_, _| true)
-}
-
-fn write_if(
-    scope: &Scope,
-    decisions: &[Decision],
-    fits: impl Fn(&Decision, Option<&Curated>) -> bool,
-) -> Result<Written, CurateError> {
-    let ids: Vec<&str> = decisions
-        .iter()
-        .map(|decision| decision.id.as_str())
-        .collect();
-    let mut written = Written::default();
-    write_with(scope, &ids, |now| {
-        let (fitting, changed): (Vec<&Decision>, Vec<&Decision>) = decisions
-            .iter()
-            .partition(|decision| fits(decision, now.get(&decision.id)));
-        written.count = fitting.len();
-        written.changed = changed.iter().map(|decision| decision.id.clone()).collect();
-        Ok(fitting.into_iter().cloned().collect())
-    })?;
-    Ok(written)
+/// The log cannot be written. Then nothing was decided.
+pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<(), CurateError> {
+    write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
+    Ok(())
 }
 
 /// Writes what is decided about memories as they are at that moment: `decide` gets those of `ids`
 /// that are there, and nobody else writes to the log until its decisions stand there.
 ///
 /// # Errors
-/// As [`write()`], and what `decide` says. Then nothing was decided.
+/// The store or the log cannot be read, the log cannot be written, or what `decide` says. Then
+/// nothing was decided.
 pub fn write_with(
     scope: &Scope,
     ids: &[&str],
@@ -95,6 +57,7 @@ pub fn write_with(
         Ok(now)
     })?;
     let decisions = decide(&now)?;
+    check_single(scope, &decisions, &now)?;
     let mut lines = String::new();
     for decision in &decisions {
         lines.push_str(&decision.to_line());

@@ -1,15 +1,31 @@
 //! The second lane of the queue: approved memories that may be out of date, each with the reason
 //! that answers show.
+//!
+//! A person who reviews can wait longer than an agent, so two more things are looked at here:
+//! whether the files that a memory cites changed a lot, and whether the names in it still occur.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use ack_api::memory::StatusFilter;
+use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::text;
 use ack_store::READ_TIMEOUT;
+use ack_store::read::Curated;
 
 use super::find::Filter;
 use super::{Candidate, CurateError};
 use crate::scope::Scope;
-use crate::service::stale::Staleness;
+use crate::service::stale::{BETWEEN, Staleness, is_kept};
+
+/// A file that changed in so many commits changed a lot.
+const MANY_COMMITS: u32 = 10;
+/// One name that does not occur may be another program's; so many that all do not are not.
+const ENOUGH_NAMES: usize = 2;
+/// How long the history is asked for all memories together.
+const HISTORY_TIME: Duration = Duration::from_secs(2);
+/// The longest list of marks that is kept.
+const MAX_KEPT: usize = 400;
 
 /// An approved memory that may be out of date.
 #[derive(Debug, Clone)]
@@ -29,38 +45,161 @@ pub fn stale(
     filter: &Filter,
     staleness: &Staleness,
 ) -> Result<Vec<Stale>, CurateError> {
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for scope in scopes {
         // A snapshot that was disturbed is read again, so nothing is passed on before its end.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut approved = Vec::new();
-            let wanted = |status| StatusFilter::Approved.allows(status);
-            snapshot.curate_of(&wanted, &mut |curated| {
-                if filter.allows(&curated) {
-                    approved.push(curated);
-                }
+            snapshot.curate_of(&|status| status.is_served(), &mut |curated| {
+                approved.push(curated)
             })?;
-            let mut stale = Vec::new();
+            let hidden = superseded(&approved);
+            let mut marked = Vec::new();
             for curated in approved {
+                if hidden.contains(&curated.memory.id) || !filter.allows(&curated) {
+                    continue;
+                }
                 let id = std::iter::once(curated.memory.id.as_str());
                 let others = snapshot.contradictions(id, StatusFilter::Approved)?;
                 let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
                 let reason = staleness.of(&curated.memory, scope, &others);
-                stale.extend(reason.map(|reason| (curated, reason)));
+                if reason.is_some() || staleness.is_of_project(&curated.memory, scope) {
+                    marked.push((curated, reason));
+                }
             }
-            Ok(stale)
+            Ok(marked)
         })?;
-        found.extend(read.into_iter().map(|(curated, reason)| Stale {
-            candidate: Candidate {
-                scope: Arc::clone(scope),
-                curated,
-            },
-            reason,
+        all.extend(read.into_iter().map(|(curated, reason)| {
+            let scope = Arc::clone(scope);
+            (Candidate { scope, curated }, reason)
         }));
     }
+    let mut found = look_closer(all, staleness);
     found.sort_by_key(|stale| {
         let created = stale.candidate.memory().created_at;
         (created.is_none(), created)
     });
     Ok(found)
+}
+
+/// The ids of approved memories that agents do not see, because a newer one takes their place.
+fn superseded(approved: &[Curated]) -> HashSet<String> {
+    let next = |curated: &Curated| curated.memory.superseded_by.clone();
+    let known: HashMap<&str, (Status, Option<String>)> = approved
+        .iter()
+        .map(|curated| {
+            (
+                curated.memory.id.as_str(),
+                (curated.memory.status, next(curated)),
+            )
+        })
+        .collect();
+    let look = |id: &str| match known.get(id) {
+        Some((status, next)) => Successor::There {
+            status: *status,
+            next: next.as_deref(),
+        },
+        None => Successor::Gone,
+    };
+    let memories = approved.iter().map(|curated| &curated.memory);
+    let hidden = memories.filter(|memory| {
+        let first = memory.superseded_by.as_deref();
+        is_superseded(&memory.id, first, StatusFilter::Approved, look)
+    });
+    hidden.map(|memory| memory.id.clone()).collect()
+}
+
+/// Why one approved memory may be out of date.
+///
+/// # Errors
+/// Its store cannot be read.
+pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<String>, CurateError> {
+    let memory = candidate.memory();
+    if !memory.status.is_served() {
+        return Ok(None);
+    }
+    let others = candidate.scope.store.snapshot(|snapshot| {
+        let id = std::iter::once(memory.id.as_str());
+        snapshot.contradictions(id, StatusFilter::Approved)
+    })?;
+    let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
+    let reason = staleness.of(memory, &candidate.scope, &others);
+    let found = look_closer(vec![(candidate.clone(), reason)], staleness);
+    Ok(found.into_iter().next().map(|stale| stale.reason))
+}
+
+/// What a decision to keep a memory says: the mark, and those that it was kept in spite of before.
+pub fn despite(memory: &Memory, reason: &str) -> String {
+    let before = memory.kept_despite.as_deref().unwrap_or_default();
+    let all = if before.is_empty() || is_kept(memory, reason) {
+        reason.to_owned()
+    } else {
+        format!("{before}{BETWEEN}{reason}")
+    };
+    // Half a mark lifts none.
+    if all.chars().count() > MAX_KEPT {
+        reason.to_owned()
+    } else {
+        all
+    }
+}
+
+/// Looks at the history and the text of the working tree, for those that have no mark yet.
+fn look_closer(memories: Vec<(Candidate, Option<String>)>, staleness: &Staleness) -> Vec<Stale> {
+    let open: Vec<&Memory> = memories
+        .iter()
+        .filter(|(candidate, reason)| is_open(candidate, reason.as_ref(), staleness))
+        .map(|(candidate, _)| candidate.memory())
+        .collect();
+    let mut marks = marks(&open, staleness).into_iter();
+    let mut found = Vec::new();
+    for (candidate, reason) in memories {
+        let reason = if is_open(&candidate, reason.as_ref(), staleness) {
+            let mark = marks.next().flatten();
+            mark.filter(|mark| !is_kept(candidate.memory(), mark))
+        } else {
+            reason
+        };
+        found.extend(reason.map(|reason| Stale { candidate, reason }));
+    }
+    found
+}
+
+fn is_open(candidate: &Candidate, reason: Option<&String>, staleness: &Staleness) -> bool {
+    reason.is_none() && staleness.is_of_project(candidate.memory(), &candidate.scope)
+}
+
+/// A mark for each memory that the history or the text of the tree speaks against.
+fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
+    let Some(tree) = staleness.tree().filter(|_| !memories.is_empty()) else {
+        return vec![None; memories.len()];
+    };
+    let end = Instant::now() + HISTORY_TIME;
+    let changed = |memory: &Memory| {
+        // Whoever reviewed it knew what had changed until then.
+        let since = memory
+            .reviewed_at
+            .or(memory.updated_at)
+            .or(memory.created_at)?;
+        if memory.files.is_empty() || Instant::now() >= end {
+            return None;
+        }
+        let commits = tree.commits_since(&memory.files, since)?;
+        let (count, file) = commits
+            .into_iter()
+            .zip(&memory.files)
+            .max_by_key(|(count, _)| *count)?;
+        let file = text::line(file, 80);
+        (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
+    };
+    let looks = tree.names_of_all(memories).into_iter();
+    let lost = looks.map(|look| {
+        let names = look.names;
+        let is_lost =
+            names.len() >= ENOUGH_NAMES && names.iter().all(|name| name.occurs == Some(false));
+        is_lost.then(|| format!("none of its {} names occurs in the project", names.len()))
+    });
+    let both = lost.zip(memories);
+    both.map(|(lost, memory)| lost.or_else(|| changed(memory)))
+        .collect()
 }

@@ -1,11 +1,14 @@
 //! Takes decisions back. Nothing is removed from a log: what counted before is said again, under
-//! the name of its own batch, so that it can be taken back in turn.
+//! the name of its own batch, so that it can be taken back in turn. A row of a store gets back what
+//! it held before.
 
 use std::sync::Arc;
 
-use ack_api::decision::{Decision, Verdict};
+use ack_api::decision::{Decision, DecisionPlace, Verdict};
 
-use super::{CurateError, Sitting};
+use super::in_store::{self, Batch};
+use super::write::Written;
+use super::{Candidate, CurateError, Sitting, log};
 use crate::scope::Scope;
 
 /// The decisions of a batch that still count, by scope, and what restores the state before it.
@@ -13,45 +16,81 @@ use crate::scope::Scope;
 pub struct Undo {
     /// The batch.
     pub batch: String,
-    /// The new decisions, by scope.
-    pub decisions: Vec<(Arc<Scope>, Vec<Decision>)>,
+    /// What is done in each scope.
+    pub steps: Vec<Step>,
+}
+
+/// What is taken back in one scope.
+#[derive(Debug)]
+pub struct Step {
+    /// The scope.
+    pub scope: Arc<Scope>,
+    /// The new decisions.
+    pub decisions: Vec<Decision>,
+    /// The decisions in its store that they take back; `None` for those in its log.
+    in_store: Option<Batch>,
+}
+
+impl Step {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The log or the store cannot be written.
+    pub fn write(&self, sitting: &Sitting) -> Result<Written, CurateError> {
+        match &self.in_store {
+            Some(batch) => in_store::take_back(&self.scope, batch, sitting),
+            None => {
+                log::write_again(&self.scope, &self.decisions)?;
+                Ok(Written {
+                    count: self.decisions.len(),
+                    changed: Vec::new(),
+                })
+            }
+        }
+    }
 }
 
 /// Prepares to take back a batch; without a name, the newest one that still counts.
 ///
 /// # Errors
-/// There is none, or a log cannot be read.
+/// There is none, or a log or a store cannot be read.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     batch: Option<&str>,
     sitting: &Sitting,
 ) -> Result<Undo, CurateError> {
-    let nothing = || CurateError::NothingToUndo {
-        batch: batch.map(str::to_owned),
-    };
     let mut newest: Option<String> = None;
-    let mut logs = Vec::new();
+    let mut consider = |name: &String| {
+        let wanted = match batch {
+            Some(batch) => name == batch,
+            None => newest.as_ref().is_none_or(|newest| name > newest),
+        };
+        if wanted {
+            newest = Some(name.clone());
+        }
+    };
+    let (mut logs, mut stores) = (Vec::new(), Vec::new());
     for scope in scopes {
         let decisions = scope.store.decisions()?;
-        for last in decisions
-            .newest()
-            .filter(|last| last.verdict != Verdict::Withdraw)
-        {
-            let Some(name) = &last.batch else { continue };
-            let wanted = match batch {
-                Some(batch) => name == batch,
-                None => newest.as_ref().is_none_or(|newest| name > newest),
-            };
-            if wanted {
-                newest = Some(name.clone());
+        let counting = |last: &&Decision| last.verdict != Verdict::Withdraw;
+        let newest = decisions.newest().filter(counting);
+        newest
+            .filter_map(|last| last.batch.as_ref())
+            .for_each(&mut consider);
+        logs.push((scope, decisions));
+        if scope.manifest.decisions == DecisionPlace::Store && scope.store.path().is_file() {
+            for batch in in_store::batches(scope)? {
+                consider(&batch.name);
+                stores.push((scope, batch));
             }
         }
-        logs.push((scope, decisions));
     }
-    let batch = newest.ok_or_else(nothing)?;
+    let name = newest.ok_or_else(|| CurateError::NothingToUndo {
+        batch: batch.map(str::to_owned),
+    })?;
     let mut undo = Undo {
-        batch,
-        decisions: Vec::new(),
+        batch: name,
+        steps: Vec::new(),
     };
     for (scope, decisions) in logs {
         let mut restored: Vec<Decision> = decisions
@@ -66,10 +105,43 @@ pub fn prepare(
             .collect();
         restored.sort_by(|a, b| a.id.cmp(&b.id));
         if !restored.is_empty() {
-            undo.decisions.push((Arc::clone(scope), restored));
+            undo.steps.push(Step {
+                scope: Arc::clone(scope),
+                decisions: restored,
+                in_store: None,
+            });
+        }
+    }
+    for (scope, batch) in stores {
+        if batch.name == undo.batch {
+            undo.steps.push(Step {
+                decisions: withdrawals(scope, &batch, sitting)?,
+                scope: Arc::clone(scope),
+                in_store: Some(batch),
+            });
         }
     }
     Ok(undo)
+}
+
+/// What is said of decisions in a store that are taken back.
+fn withdrawals(
+    scope: &Arc<Scope>,
+    batch: &Batch,
+    sitting: &Sitting,
+) -> Result<Vec<Decision>, CurateError> {
+    let mut decisions = Vec::new();
+    for id in &batch.ids {
+        let curated = scope.store.snapshot(|snapshot| snapshot.curated(id))?;
+        decisions.extend(curated.map(|curated| {
+            let scope = Arc::clone(scope);
+            let candidate = Candidate { scope, curated };
+            let mut decision = sitting.decision(&candidate, Verdict::Withdraw);
+            decision.reason = Some(format!("undo of {}", batch.name));
+            decision
+        }));
+    }
+    Ok(decisions)
 }
 
 /// The decision that counted before, said again.
@@ -84,6 +156,7 @@ fn restore(
         edit: None,
         into: None,
         until: None,
+        despite: None,
         batch: Some(sitting.batch.clone()),
         ..last.clone()
     });

@@ -22,6 +22,9 @@ pub struct Card {
     pub project: Option<String>,
     /// The session it was learned in.
     pub session: Option<String>,
+    /// The title of that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_title: Option<String>,
     /// The type of memory.
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -55,6 +58,10 @@ impl Card {
         let warnings = warnings::about(&candidate.curated);
         let changed = candidate.curated.is_outdated;
         let change = changed.then(|| "it changed since it was decided".to_owned());
+        let twin = candidate.curated.has_twin;
+        let twin =
+            twin.then(|| "another memory has the same id: nothing can be decided".to_owned());
+        let change = change.into_iter().chain(twin);
         let told = warnings.iter().map(|warning| warning.as_str().to_owned());
         Self {
             scope: candidate.scope.name.clone(),
@@ -64,6 +71,7 @@ impl Card {
             age_days: age_in_days(memory, now),
             project: memory.project.clone(),
             session: memory.session.clone().or_else(|| memory.session_id.clone()),
+            session_title: None,
             kind: memory.kind.clone(),
             confidence: memory.confidence,
             title: memory.title.clone(),
@@ -72,7 +80,7 @@ impl Card {
             concepts: memory.concepts.clone(),
             files: memory.files.clone(),
             narrative: memory.narrative.clone(),
-            marks: change.into_iter().chain(told).collect(),
+            marks: change.chain(told).collect(),
             served: super::choice::served(candidate),
             warnings,
         }

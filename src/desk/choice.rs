@@ -6,7 +6,7 @@ use ack_api::memory::{Memory, Status, Visibility};
 use ack_api::text;
 use serde::{Deserialize, Serialize};
 
-use crate::curate::{Candidate, CurateError, Sitting};
+use crate::curate::{Candidate, CurateError, Sitting, stale};
 
 /// The longest reason, in characters.
 const REASON: usize = 500;
@@ -112,9 +112,11 @@ impl Choice {
         )
     }
 
-    /// What was chosen, as a participle.
-    pub const fn done(&self) -> &'static str {
+    /// What was chosen, as a participle. `is_stale`: for an approved memory that may be out of
+    /// date.
+    pub const fn done(&self, is_stale: bool) -> &'static str {
         match self {
+            Self::Approve if is_stale => "kept",
             Self::Approve => "approved",
             Self::Promote => "promoted",
             Self::Reject => "rejected",
@@ -142,6 +144,8 @@ pub struct Chosen<'a> {
     /// How many memories agents do not see any more once they see this one, without the one that
     /// the choice names.
     pub hides: usize,
+    /// Why the memory may be out of date, if it is approved already.
+    pub stale: Option<&'a str>,
 }
 
 impl Chosen<'_> {
@@ -168,7 +172,10 @@ impl Chosen<'_> {
                     decision.edit = Some(candidate.with_previous_edit(edit.as_ref().clone()));
                     vec![decision]
                 }
-                _ => one(Verdict::Approve),
+                _ => match self.stale {
+                    Some(reason) => vec![kept(candidate, reason, sitting)],
+                    None => one(Verdict::Approve),
+                },
             });
         };
         match self.choice {
@@ -200,6 +207,7 @@ impl Chosen<'_> {
         let hides = self.hides + usize::from(matches!(self.choice, Choice::Supersede { .. }));
         let adds = added.summary();
         let mut label = match self.choice {
+            Choice::Approve if self.stale.is_some() => "Keep".to_owned(),
             Choice::Approve => "Approve".to_owned(),
             Choice::Promote => "Promote".to_owned(),
             Choice::Reject => "Reject".to_owned(),
@@ -218,6 +226,11 @@ impl Chosen<'_> {
                 label.push_str(&format!(", hides {hides} older"));
             }
             effects.extend(served(self.candidate));
+            if let (Some(reason), Choice::Approve) = (self.stale, self.choice) {
+                effects.push(format!(
+                    "its mark goes, until something else is known: {reason}"
+                ));
+            }
         } else if !matches!(
             self.choice,
             Choice::Stage | Choice::PutOff { .. } | Choice::Withdraw
@@ -245,6 +258,17 @@ impl Chosen<'_> {
     }
 }
 
+/// The decision that a memory stays as it is, in spite of what speaks against it.
+fn kept(candidate: &Candidate, reason: &str, sitting: &Sitting) -> Decision {
+    let verdict = match candidate.memory().status {
+        Status::Promoted => Verdict::Promote,
+        _ => Verdict::Approve,
+    };
+    let mut decision = sitting.decision(candidate, verdict);
+    decision.despite = Some(stale::despite(candidate.memory(), reason));
+    decision
+}
+
 /// What a choice does, in words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Preview {
@@ -255,10 +279,17 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// The preview of the same choice for several memories.
-    pub fn of_many(choice: &Choice, memories: &[&Candidate], hides: usize) -> Self {
+    /// The preview of the same choice for several memories. `are_stale`: all of them are approved
+    /// and may be out of date.
+    pub fn of_many(
+        choice: &Choice,
+        memories: &[&Candidate],
+        hides: usize,
+        are_stale: bool,
+    ) -> Self {
         let about = counted(memories.len(), "memory", "memories");
         let mut label = match choice {
+            Choice::Approve if are_stale => format!("Keep {about}"),
             Choice::Approve | Choice::Edit { .. } => format!("Approve {about}"),
             Choice::Promote => format!("Promote {about}"),
             Choice::Reject => format!("Reject {about}"),

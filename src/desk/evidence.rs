@@ -6,11 +6,14 @@
 
 use ack_api::memory::Memory;
 use ack_api::{InstructionEntry, RelationKind, text};
+use jiff::Timestamp;
 
 use super::choice::counted;
 use crate::curate::Candidate;
 use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::service::Service;
+use crate::service::context::RECENT;
+use crate::service::context::brief::{AT_START, BriefRequest};
 use crate::service::instructions::Instructions;
 
 /// What the working tree says about a memory, a line for each file that it cites and one for its
@@ -23,7 +26,9 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
     if !rows.hold(&name(&memory.project), &name(&memory.project_alias)) {
         return None;
     }
-    let tree = WorkTree::of(&current, Bounds::REVIEW)?;
+    let Some(tree) = WorkTree::of(&current, Bounds::REVIEW) else {
+        return pushed_out(service, memory).map(|line| vec![line]);
+    };
     let instructions = Instructions::of(&current);
     let instructed = instructions.about(memory, &candidate.scope, &current);
     let lines: Vec<String> = instructed
@@ -31,6 +36,7 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
         .map(instruction)
         .chain(files(&tree, memory))
         .chain(names(&tree, memory))
+        .chain(pushed_out(service, memory))
         .collect();
     Some(lines).filter(|lines| !lines.is_empty())
 }
@@ -49,6 +55,28 @@ fn instruction(entry: &InstructionEntry) -> String {
         entry.line,
         text::line(says, 200)
     )
+}
+
+/// What a session of the project would not start with any more. The last place of a full list is
+/// that of the oldest memory that only its date speaks for.
+fn pushed_out(service: &Service, memory: &Memory) -> Option<String> {
+    if memory.status.is_served() {
+        return None;
+    }
+    let asked = BriefRequest {
+        own: AT_START,
+        ..BriefRequest::default()
+    };
+    let brief = service.session_brief(&asked).ok()?;
+    let hits = &brief.context.recent_memories;
+    let last = hits.last().filter(|_| hits.len() >= AT_START)?;
+    let is_recent = last.why.as_deref() == Some(RECENT);
+    let since: Option<Timestamp> = last.created_at.as_ref().and_then(|at| at.parse().ok());
+    let is_newer = memory.created_at >= since;
+    (is_recent && is_newer).then(|| {
+        let title = text::line(&last.title, 80);
+        format!("a session starts with it in place of {}: {title}", last.id)
+    })
 }
 
 fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {

@@ -24,6 +24,8 @@ pub struct Item {
     pub candidate: Candidate,
     /// Where it stands.
     pub state: State,
+    /// Why it may be out of date, if it is an approved memory; one that waits has none.
+    pub stale: Option<String>,
     /// A decision about it was not written, because it was not any more what was read.
     pub was_put_back: bool,
     /// There are warnings about it.
@@ -51,9 +53,37 @@ impl Item {
             is_marked: !warnings::about(&candidate.curated).is_empty(),
             state: State::Waiting,
             was_put_back: false,
+            stale: None,
             candidate,
         }
     }
+
+    /// An approved memory that may be out of date.
+    pub fn stale(candidate: Candidate, reason: String) -> Self {
+        Self {
+            stale: Some(reason),
+            ..Self::new(candidate)
+        }
+    }
+
+    /// Which lane it is in.
+    pub const fn lane(&self) -> Lane {
+        match self.stale {
+            None => Lane::Waiting,
+            Some(_) => Lane::Stale,
+        }
+    }
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lane {
+    /// What waits for review.
+    #[default]
+    Waiting,
+    /// Approved memories that may be out of date.
+    Stale,
 }
 
 /// In which order memories come.
@@ -81,6 +111,8 @@ pub struct View {
     pub filter: String,
     /// The order.
     pub order: Order,
+    /// The lane.
+    pub lane: Lane,
 }
 
 impl View {
@@ -97,7 +129,7 @@ impl View {
             .iter()
             .enumerate()
             .filter(|(number, item)| {
-                let is_waiting = item.state == State::Waiting;
+                let is_waiting = item.state == State::Waiting && item.lane() == self.lane;
                 let fits = is_waiting && words.iter().all(|word| item.words.contains(word));
                 fits || one_more == Some(*number)
             })
@@ -139,6 +171,8 @@ impl Item {
 pub struct Head {
     /// How many wait.
     pub waiting: usize,
+    /// How many approved ones may be out of date.
+    pub stale: usize,
     /// How many decisions are not written yet.
     pub chosen: usize,
     /// How many were written.
@@ -155,13 +189,17 @@ impl Head {
     /// The head over these memories.
     pub fn of(items: &[Item], now: jiff::Timestamp) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count();
-        let waiting = || items.iter().filter(|item| item.state == State::Waiting);
+        let open = |lane| {
+            let open = move |item: &&Item| item.state == State::Waiting && item.lane() == lane;
+            items.iter().filter(open)
+        };
+        let waiting = || open(Lane::Waiting);
         let ages = waiting().filter_map(|item| age_in_days(item.candidate.memory(), now));
         let mut ages: Vec<i64> = ages.collect();
         ages.sort_unstable();
         let median_age_days = ages.get(ages.len() / 2).copied();
         let oldest_age_days = ages.last().copied();
-        let waiting = count(State::Waiting);
+        let waiting = waiting().count();
         let age = match (median_age_days, oldest_age_days) {
             (Some(median), Some(oldest)) => {
                 format!("; median age {}, oldest {}", days(median), days(oldest))
@@ -175,6 +213,7 @@ impl Head {
         };
         Self {
             waiting,
+            stale: open(Lane::Stale).count(),
             chosen: count(State::Chosen),
             written: count(State::Written),
             median_age_days,

@@ -122,6 +122,7 @@ impl Listening {
         std::thread::spawn(move || {
             site.wait_for_near(FIRST_CARD);
             site.find_groups();
+            site.find_stale();
         });
         let ended = runtime.block_on(self.accept(interrupt));
         runtime.shutdown_timeout(FAREWELL);

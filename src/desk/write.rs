@@ -1,22 +1,21 @@
 //! Writes what was chosen, scope by scope.
 //!
-//! The decisions are made under the lock of the log, from the memories as they are there. A choice
-//! counts only if every memory that it is about is still what the curator saw; else all of it is
-//! put back.
+//! The decisions are made under the lock of the log or of the store, from the memories as they are
+//! there. A choice counts only if every memory that it is about is still what the curator saw; else
+//! all of it is put back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, Verdict};
-use ack_api::memory::Status;
 use ack_store::READ_TIMEOUT;
 use ack_store::read::Curated;
 use serde::Serialize;
 
-use super::choice::Choice;
+use super::Desk;
+use super::choice::{Choice, Chosen};
 use super::queue::{Item, State};
-use super::{Desk, chosen};
-use crate::curate::{Candidate, CurateError, Sitting, edit_over, log};
+use crate::curate::{Candidate, CurateError, Sitting, edit_over, write};
 use crate::scope::Scope;
 
 /// What became of the choices.
@@ -64,6 +63,8 @@ struct Wish {
     reason: Option<String>,
     candidate: Candidate,
     other: Option<Candidate>,
+    /// Why the first one may be out of date, if it is approved.
+    stale: Option<String>,
 }
 
 /// The wishes of each scope, by its name.
@@ -84,7 +85,7 @@ impl Desk {
         for (scope, wishes) in self.wishes().into_values() {
             let ids: Vec<&str> = wishes.iter().flat_map(Wish::ids).collect();
             let mut broken = Vec::new();
-            let written = log::write_with(&scope, &ids, |now| {
+            let written = write::write_with(&scope, &ids, |now| {
                 let (kept, other): (Vec<&Wish>, Vec<&Wish>) =
                     wishes.iter().partition(|wish| wish.holds(now));
                 broken = other;
@@ -120,6 +121,7 @@ impl Desk {
                     choice: made.choice.clone(),
                     reason: made.reason.clone(),
                     other: pick.other.clone(),
+                    stale: item.stale.clone(),
                     candidate,
                 });
             }
@@ -144,9 +146,10 @@ impl Desk {
             .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.curated(&id));
         // One that is gone, or that somebody else decided about, waits no more.
         if let Some(curated) = now.ok().flatten()
-            && curated.memory.status == Status::Staging
+            && curated.memory.status == wish.candidate.memory().status
         {
             *item = Item::new(Candidate { scope, curated });
+            item.stale.clone_from(&wish.stale);
             item.was_put_back = true;
         }
         outcome.changed.push(id);
@@ -184,7 +187,13 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
         {
             apply_lists(other, edit);
         }
-        let choice = chosen(&wish.candidate, &wish.choice, other.as_ref());
+        let choice = Chosen {
+            choice: &wish.choice,
+            candidate: &wish.candidate,
+            other: other.as_ref(),
+            hides: 0,
+            stale: wish.stale.as_deref(),
+        };
         for mut decision in choice.decisions(sitting)? {
             decision.reason = wish.reason.clone().or(decision.reason);
             if let Some(new) = decision.edit.take() {

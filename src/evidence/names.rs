@@ -45,7 +45,25 @@ pub struct NamesLook {
 impl WorkTree {
     /// Looks for the names of a memory in the tree, within the bounds of the tree.
     pub fn names(&self, memory: &Memory) -> NamesLook {
-        let names = of(memory);
+        self.names_of_all(&[memory]).pop().unwrap_or_default()
+    }
+
+    /// The same for several memories, in one look.
+    pub fn names_of_all(&self, memories: &[&Memory]) -> Vec<NamesLook> {
+        let of_each: Vec<Vec<String>> = memories.iter().map(|memory| of(memory)).collect();
+        let counts: Vec<usize> = of_each.iter().map(Vec::len).collect();
+        let mut all = self.look_for_names(of_each.into_iter().flatten().collect());
+        let looks = counts.into_iter().map(|count| {
+            let rest = all.names.split_off(count.min(all.names.len()));
+            NamesLook {
+                names: std::mem::replace(&mut all.names, rest),
+                is_complete: all.is_complete || count == 0,
+            }
+        });
+        looks.collect()
+    }
+
+    fn look_for_names(&self, names: Vec<String>) -> NamesLook {
         if names.is_empty() {
             return NamesLook {
                 names: Vec::new(),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::project::Projects;
 use crate::config::{SettingsError, load_toml, parse_toml};
+use ack_api::decision::DecisionPlace;
 use ack_api::memory::{Overviews, Unreviewed, Visibility};
 use ack_api::remote::RemoteSettings;
 use ack_api::settings;
@@ -44,6 +45,10 @@ pub struct Manifest {
     pub reference: Option<String>,
     /// What rows of a store without a status column count as: `staging` (default) or `approved`.
     pub unreviewed: Unreviewed,
+    /// Where decisions about its memories are written: `log` (default), the file `decisions.jsonl` beside this one, or `store`,
+    /// the native store itself.
+    #[serde(skip_serializing_if = "is_log")]
+    pub decisions: DecisionPlace,
     /// Whether overviews of sessions, which nobody reviews, are told: `show` or `hide`. Default: `hide` where the store has rows
     /// that are staged or rejected, else `show`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +56,11 @@ pub struct Manifest {
     /// How the bucket of `table` is reached, and how long what was fetched counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteSettings>,
+}
+
+/// Manifests that we write do not say what goes without saying.
+fn is_log(place: &DecisionPlace) -> bool {
+    *place == DecisionPlace::Log
 }
 
 impl Manifest {

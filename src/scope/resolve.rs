@@ -17,7 +17,7 @@ use ack_api::{Note, NoteKind, Searched, Skipped};
 use ack_worktree::repository::Repository;
 
 /// The current project and its scope.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Current {
     /// The project's folder, real path; empty where there is none.
     pub folder: PathBuf,

@@ -285,7 +285,13 @@ fn fill(
     info.last_updated = latest.and_then(instant);
     info.projects = projects(index, most);
     info.tags = tags(index, most);
-    info.pending = Some(pending(index, most.min(20)));
+    let mut pending = pending(index, most.min(20));
+    if pending.count > 0 {
+        let now = (service.config.clock)();
+        let flow = scope.store.snapshot(|snapshot| snapshot.flow(now))?;
+        pending.pace = flow.in_words();
+    }
+    info.pending = Some(pending);
     let mut problems = Vec::new();
     let unusable = match guard.table() {
         Some(TableState::Unusable(reason)) => Some(reason),
@@ -319,7 +325,7 @@ fn fill(
     }
     if index.duplicate_ids > 0 {
         problems.push(format!(
-            "{} {} the id of another row; the first one counts",
+            "{} {} the id of another row; the first approved one counts, else the first",
             count(index.duplicate_ids as u64, "row"),
             verb(index.duplicate_ids as u64, "repeats", "repeat")
         ));
@@ -421,5 +427,6 @@ pub fn pending(index: &Index, most: usize) -> Pending {
             .take(most)
             .map(|(_, id)| (*id).to_owned())
             .collect(),
+        pace: None,
     }
 }

@@ -4,7 +4,7 @@
 //! newer approved memory that contradicts it by a link, and, for memories of the current project,
 //! whether the files it cites are all missing in the working tree. The tree counts only if git
 //! tracks files there, and is looked at within bounds ([`Bounds::ANSWER`]). A decision after the day
-//! of the author lifts that mark: a person kept the memory.
+//! of the author lifts that mark, and one that names a mark lifts that one: a person kept the memory.
 
 use std::sync::OnceLock;
 
@@ -19,6 +19,7 @@ use jiff::tz::TimeZone;
 use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::scope::Scope;
 use crate::scope::resolve::Current;
+use crate::service::engine::Service;
 
 /// What a memory is compared with.
 #[derive(Debug)]
@@ -27,6 +28,16 @@ pub struct Staleness {
     current: Current,
     bounds: Bounds,
     tree: OnceLock<Option<WorkTree>>,
+}
+
+impl Service {
+    /// What memories are compared with for a person who reviews. Without a scope that can be read,
+    /// no project is current.
+    pub(crate) fn staleness(&self, now: Timestamp) -> Staleness {
+        let selection = self.select(None, None);
+        let current = selection.map(|selection| selection.current);
+        Staleness::new(now, &current.unwrap_or_default(), Bounds::REVIEW)
+    }
 }
 
 impl Staleness {
@@ -50,9 +61,17 @@ impl Staleness {
         if !StatusFilter::Approved.allows(memory.status) {
             return None;
         }
-        self.past(memory)
-            .or_else(|| newer(contradictions))
-            .or_else(|| self.gone(memory, scope))
+        let counts = |mark: &String| !is_kept(memory, mark);
+        let marks = self.past(memory).filter(counts);
+        let marks = marks.or_else(|| newer(contradictions).filter(counts));
+        marks.or_else(|| self.gone(memory, scope).filter(counts))
+    }
+
+    /// Whether a memory is of the project that has a working tree here.
+    pub fn is_of_project(&self, memory: &Memory, scope: &Scope) -> bool {
+        let project = memory.project.as_deref().unwrap_or_default();
+        let alias = memory.project_alias.as_deref().unwrap_or_default();
+        self.current.rows_in(scope).hold(project, alias)
     }
 
     fn past(&self, memory: &Memory) -> Option<String> {
@@ -67,12 +86,7 @@ impl Staleness {
     }
 
     fn gone(&self, memory: &Memory, scope: &Scope) -> Option<String> {
-        if memory.files.is_empty() {
-            return None;
-        }
-        let project = memory.project.as_deref().unwrap_or_default();
-        let alias = memory.project_alias.as_deref().unwrap_or_default();
-        if !self.current.rows_in(scope).hold(project, alias) {
+        if memory.files.is_empty() || !self.is_of_project(memory, scope) {
             return None;
         }
         let cited = self.tree()?.cited(&memory.files, None);
@@ -85,7 +99,8 @@ impl Staleness {
         })
     }
 
-    fn tree(&self) -> Option<&WorkTree> {
+    /// The working tree of the current project, if git tracks files there.
+    pub fn tree(&self) -> Option<&WorkTree> {
         let open = || {
             let repository = self.current.repository.as_ref()?;
             let has_files = repository.git_dir.join("index").is_file();
@@ -93,6 +108,18 @@ impl Staleness {
         };
         self.tree.get_or_init(open).as_ref()
     }
+}
+
+/// What stands between two marks that a person decided against.
+pub const BETWEEN: &str = "; ";
+
+/// Whether a person kept a memory in spite of a mark.
+pub fn is_kept(memory: &Memory, mark: &str) -> bool {
+    let mut kept = memory
+        .kept_despite
+        .iter()
+        .flat_map(|kept| kept.split(BETWEEN));
+    kept.any(|kept| kept == mark)
 }
 
 /// The mark of a memory that a newer one contradicts.

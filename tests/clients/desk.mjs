@@ -3,6 +3,8 @@
 //     desk.mjs CHECK
 
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import { Root, end, memory, open, press, said, settled, title, violations } from "./desk-page.mjs";
 
@@ -367,6 +369,55 @@ const CHECKS = {
     await press(page, "c");
     assert.deepEqual(verdicts(root), { g0: "edit", g1: "merge", g2: "merge", g3: "merge" });
     assert.deepEqual(root.seen(), ["g0"]);
+    sound(page, address);
+  },
+
+  /** The second lane: approved memories that may be out of date, decided with keys alone. */
+  async stale() {
+    const root = new Root(lessons(1));
+    const folder = join(root.path, "scopes", "old", "notes");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(
+      join(folder, "..", "scope.toml"),
+      'store = "notes"\nunreviewed = "approved"\nprojects = ["shop"]\n',
+    );
+    for (const [name, day] of [
+      ["one", "2026-01-01"],
+      ["two", "2026-01-02"],
+      ["later", "2099-01-01"],
+    ]) {
+      const header = `title: Note ${name}\ntype: fact\nstale_after: ${day}`;
+      writeFileSync(join(folder, `${name}.md`), `---\n${header}\n---\nText of ${name}.\n`);
+    }
+    const { address } = await root.review();
+    const page = await open(address);
+    assert.match(await page.textContent("#head"), /^1 memory waits/);
+    // They are looked for while the page is used.
+    for (let n = 0; n < 50; n += 1) {
+      await press(page, "l");
+      if (/^Note /.test(await title(page))) break;
+      await press(page, "l");
+      await page.waitForTimeout(100);
+    }
+    assert.match(await page.textContent(".marks"), /the day its author set/);
+    const buttons = await page.textContent("#actions");
+    assert.match(buttons, /Keep/);
+    assert.doesNotMatch(buttons, /Promote|Put off/, "what is approved cannot be put off");
+    assert.deepEqual(await violations(page), [], "the second lane");
+    const first = await title(page);
+    await press(page, "p", "h");
+    assert.equal(await title(page), first, "p and h do nothing here");
+    await press(page, "a", "r", "Enter");
+    assert.match(await title(page), /Nothing more is known/);
+    // Back to what waits, which is still there.
+    await press(page, "l");
+    assert.match(await title(page), /^Lesson 0 /);
+    await press(page, "c");
+    root.scope = "old";
+    const log = root.log();
+    assert.deepEqual(log.map((line) => line.verdict).sort(), ["approve", "reject"]);
+    assert.match(log.find((line) => line.verdict === "approve").despite, /author set/);
+    assert.equal(root.seen().length, 2, "what was kept, and what is not out of date");
     sound(page, address);
   },
 

@@ -141,6 +141,9 @@ pub fn filters(root: &Path) -> insta::Settings {
     settings.add_filter(r"(?m)^    vectors   .*", "    vectors   [VECTORS]");
     let age = r"\b(\d+ (minute|hour|day|week|month|year)s? ago|yesterday|today)\b *";
     settings.add_filter(age, "[AGE] ");
+    // The samples have their dates, and a week goes by.
+    settings.add_filter(r", in 7 days: \d+ came, \d+ decided", "");
+    settings.add_filter(r#",\n +"pace": "[^"]*""#, "");
     settings.add_filter(r"SQLite \d+\.\d+\.\d+", "SQLite [VERSION]");
     settings.add_filter(r#""sqlite": "[\d.]+""#, r#""sqlite": "[VERSION]""#);
     settings.add_filter(

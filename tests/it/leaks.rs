@@ -34,15 +34,16 @@ use ack_memory::service::context::about_files::FilesRequest;
 use ack_memory::service::context::brief::BriefRequest;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::cli::{ack_with_input, binary, run};
 use crate::curation::{
-    Held, Plan, SCOPES, STATUSES, decide, fill, id, inspect, marker, plans, project_folder, request,
+    Held, Plan, SCOPES, STATUSES, fill, id, inspect, marker, plans, project_folder, request,
 };
 use crate::doors::{TOKEN, http};
+use crate::leak_states::{Draws, add_twins, connection, decided, of_id, root};
 use crate::mcp::{Server, command};
 use crate::support::{Process, Root, http_address};
 
@@ -54,32 +55,10 @@ const TO_SERVERS: usize = 8;
 const STATES_PER_PROCESS: usize = 4;
 /// Cases where nothing else is said.
 const PIECE: u64 = 4_000;
-/// The scope whose rows may share an id.
-const TWINS: usize = 1;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap())
-}
-
-/// A small generator: the plan says which states there are, this one what is asked.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).unwrap()
-    }
-
-    fn bytes(&mut self) -> Vec<u8> {
-        (0..10).map(|_| self.next().to_le_bytes()[2]).collect()
-    }
 }
 
 /// A service of this process, with what it is set to.
@@ -438,83 +417,6 @@ fn tool_door(tool: &str) -> &'static str {
     }
 }
 
-/// A root whose second scope lets two rows have the same id.
-fn root(plan: &Plan) -> Root {
-    let root = Root::new();
-    let database = root.scope_folder(SCOPES[TWINS]).join("memory.db");
-    let key = "id            TEXT PRIMARY KEY NOT NULL";
-    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
-    assert_ne!(schema, ack_memory::import::write::SCHEMA);
-    Connection::open(database)
-        .unwrap()
-        .execute_batch(&schema)
-        .unwrap();
-    fill(&root, plan);
-    root
-}
-
-fn connection(root: &Root, scope: usize) -> Connection {
-    let path = root.scope_folder(SCOPES[scope]).join("memory.db");
-    let connection = Connection::open(path).unwrap();
-    connection
-        .execute_batch("PRAGMA synchronous = OFF")
-        .unwrap();
-    connection.busy_timeout(Duration::from_secs(20)).unwrap();
-    connection
-}
-
-/// Gives some rows a second one with the same id and another text: a memory of its own, to which no
-/// decision applies. Returns the numbers of the two.
-fn add_twins(
-    plan: &mut Plan,
-    held: &mut Vec<Held>,
-    root: &Root,
-    draws: &mut Draws,
-) -> Vec<(usize, usize)> {
-    let mut twins = Vec::new();
-    for number in 0..plan.memories.len() {
-        if plan.memories[number].scope != TWINS || draws.below(3) > 0 {
-            continue;
-        }
-        let mut twin = plan.memories[number].clone();
-        twin.status = draws.below(STATUSES.len());
-        let other = plan.memories.len();
-        let mark = marker(other);
-        connection(root, TWINS)
-            .execute(
-                "INSERT INTO memories (id, title, narrative, status) VALUES (?1, ?2, ?3, ?4)",
-                params![
-                    id(number),
-                    format!("Title {mark} certificate"),
-                    format!("Narrative {mark}"),
-                    STATUSES[twin.status].0
-                ],
-            )
-            .unwrap();
-        twin.session = None;
-        let mut own = Held::of(&twin);
-        own.content = 1_000;
-        held.push(own);
-        plan.memories.push(twin);
-        twins.push((number, other));
-    }
-    twins
-}
-
-/// Appends lines, and notes that they are about other content for rows of the same id.
-fn decided(
-    plan: &Plan,
-    root: &Root,
-    held: &mut [Held],
-    lines: &[crate::curation::Line],
-    twins: &[(usize, usize)],
-) {
-    decide(plan, root, held, lines);
-    for (number, twin) in twins {
-        held[*twin].line = held[*number].line.clone();
-    }
-}
-
 #[test]
 fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
     let wanted = number("ACK_TEST_LEAK_CASES").unwrap_or(PIECE);
@@ -611,11 +513,4 @@ fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
     }
     let doors_asked = doors.cases.len();
     assert!(doors_asked >= 16, "a door was not asked: {:?}", doors.cases);
-}
-
-/// The numbers of the rows with the id of one.
-fn of_id(number: usize, twins: &[(usize, usize)]) -> impl Iterator<Item = usize> {
-    let others = twins.iter().filter(move |(first, _)| *first == number);
-    let others: Vec<usize> = others.map(|(_, twin)| *twin).collect();
-    [number].into_iter().chain(others)
 }

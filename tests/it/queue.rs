@@ -148,3 +148,20 @@ fn the_person_is_told_of_a_queue_that_outruns_them() {
     assert_eq!(told(60, 21), None);
     assert_eq!(told(50, 0), None);
 }
+
+#[test]
+fn scopes_and_doctor_tell_the_pace_of_the_queue() {
+    let root = Root::new();
+    let mut memories = vec![waiting("w0", 2), waiting("w1", 30)];
+    memories.push(reviewed("done", "approved", 40, 2));
+    root.store("alpha", &memories);
+    root.store("calm", &[waiting("w2", 30)]);
+    let pace = "in 7 days: 1 came, 1 decided";
+    let listed = ack(root.path(), &["scopes", "--json"]).json();
+    assert_eq!(listed["scopes"][0]["pending"]["pace"], pace);
+    assert_eq!(listed["scopes"][1]["pending"]["pace"], Value::Null);
+    let told = ack(root.path(), &["scopes", "--scope", "alpha"]).ok();
+    assert!(told.contains(pace), "{told}");
+    let told = ack(root.path(), &["doctor"]).out;
+    assert!(told.contains(pace), "{told}");
+}

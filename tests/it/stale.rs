@@ -16,7 +16,7 @@ use crate::mcp::Server;
 use crate::support::{Root, memory};
 
 /// The marks of an answer, by id.
-fn marks(service: &Service, tool: &'static str, arguments: Value) -> Vec<(String, String)> {
+pub fn marks(service: &Service, tool: &'static str, arguments: Value) -> Vec<(String, String)> {
     let answer = call(service, tool, arguments).unwrap();
     let lists = [
         "results",
@@ -151,7 +151,7 @@ fn a_memory_that_a_newer_approved_one_contradicts_is_marked() {
 }
 
 /// A repository with tracked files, and memories about it.
-fn repository() -> (Root, PathBuf) {
+pub fn repository() -> (Root, PathBuf) {
     let root = Root::new();
     let folder = root.path().join("work/shop");
     fs::create_dir_all(folder.join("src")).unwrap();

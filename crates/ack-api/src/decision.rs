@@ -13,6 +13,17 @@ use crate::memory::Status;
 /// The name of the log, next to `scope.toml`.
 pub const DECISION_LOG: &str = "decisions.jsonl";
 
+/// Where decisions about the memories of a scope are written (`decisions` in `scope.toml`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DecisionPlace {
+    /// To the decision log; the store stays as it is (the default).
+    #[default]
+    Log,
+    /// Into the native store itself.
+    Store,
+}
+
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -114,6 +125,10 @@ pub struct Decision {
     /// any memory that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// `approve` and `promote` of a memory that may be out of date: what spoke against it. While
+    /// nothing else does, it has no mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub despite: Option<String>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -169,6 +184,10 @@ impl Decision {
             "`until` is for `stage` only"
         } else if self.until.is_some() && self.put_off_until().is_none() {
             "`until` must be a day, YYYY-MM-DD"
+        } else if self.despite.is_some()
+            && !matches!(self.verdict, Verdict::Approve | Verdict::Promote)
+        {
+            "`despite` is for `approve` and `promote` only"
         } else if (self.verdict == Verdict::Edit) != self.edit.is_some() {
             "`edit` is for the verdict `edit` only, and required there"
         } else {
@@ -237,6 +256,7 @@ mod tests {
             r#""verdict":"merge","into":"b""#,
             r#""verdict":"edit","edit":{"title":"x"}"#,
             r#""verdict":"stage","until":"2026-12-01""#,
+            r#""verdict":"approve","despite":"not in the working tree: a.rs""#,
         ] {
             assert_eq!(Decision::parse(&line(good)).map(|_| ()), Ok(()), "{good}");
         }
@@ -251,6 +271,7 @@ mod tests {
             r#""verdict":"approve","more":1"#,
             r#""verdict":"approve","until":"2026-12-01""#,
             r#""verdict":"stage","until":"soon""#,
+            r#""verdict":"reject","despite":"x""#,
         ] {
             assert!(Decision::parse(&line(bad)).is_err(), "{bad}");
         }

@@ -23,6 +23,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether agents see a memory of this status without asking for others.
+    pub const fn is_served(self) -> bool {
+        matches!(self, Self::Approved | Self::Promoted)
+    }
+
     /// Parses a status in any case, with ASCII white space around it. Any other word is `None`, so
     /// that an unknown spelling never counts as an approval.
     pub fn parse(word: &str) -> Option<Self> {
@@ -176,6 +181,8 @@ pub struct Memory {
     pub updated_at: Option<Timestamp>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<Date>,
+    /// What spoke against it when a person kept it all the same: the marks of that moment.
+    pub kept_despite: Option<String>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
     pub unknown_status: Option<String>,
     /// The columns whose value was broken and was read as far as possible.
@@ -207,6 +214,7 @@ impl Memory {
             created_at: None,
             updated_at: None,
             stale_after: None,
+            kept_despite: None,
             unknown_status: None,
             repaired: Vec::new(),
         }

@@ -47,6 +47,13 @@ impl Flow {
         self.decided += u64::from(is_recent(reviewed) && !waits);
     }
 
+    /// `in 7 days: 12 came, 26 decided`; `None` if nothing did.
+    pub fn in_words(self) -> Option<String> {
+        let Self { came, decided } = self;
+        (came > 0 || decided > 0)
+            .then(|| format!("in {}: {came} came, {decided} decided", days(PACE_DAYS)))
+    }
+
     /// Whether so much comes, and so much waits, that the queue will not be worked off: three times
     /// as many came as were decided, and more than fifty wait.
     pub const fn outruns(self, waiting: u64) -> bool {
@@ -101,7 +108,6 @@ impl QueueNumbers {
             0 => String::new(),
             put_off => format!("; {put_off} put off"),
         };
-        let Flow { came, decided } = self.flow;
         let pace = match self.pace() {
             Pace::Still => return words,
             _ if self.waiting == 0 => return words,
@@ -112,10 +118,8 @@ impl QueueNumbers {
             Pace::Grows(0) => "at this pace it stays as long as it is".to_owned(),
             Pace::Grows(more) => format!("it grows by {more} in {}", days(PACE_DAYS)),
         };
-        words.push_str(&format!(
-            "\nin {}: {came} came, {decided} decided; {pace}",
-            days(PACE_DAYS)
-        ));
+        let flow = self.flow.in_words().unwrap_or_default();
+        words.push_str(&format!("\n{flow}; {pace}"));
         words
     }
 }

@@ -38,6 +38,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::Created, &["created_at"]),
             (Field::Updated, &["updated_at"]),
             (Field::StaleAfter, &["stale_after"]),
+            (Field::PutOffUntil, &["put_off_until"]),
+            (Field::KeptDespite, &["kept_despite"]),
         ],
     );
     source.narrative = memories

@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use ack_api::decision::Decision;
 use ack_api::memory::{Memory, Status};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::{Row, ToSql};
 
 use super::decisions::{Joined, digest};
-use super::layout::MemorySource;
+use super::layout::{Field, MemorySource};
 use super::{Snapshot, record};
 use crate::StoreError;
 
@@ -29,9 +28,20 @@ pub struct Curated {
     /// Its text, as stored, holds characters that are not shown: control characters, or such as
     /// hide text from a reader.
     pub hides_text: bool,
+    /// Another row has the same id, so that no decision can name one of the two.
+    pub has_twin: bool,
 }
 
 impl Curated {
+    /// Meets another row with the same id. One that agents see goes before one that they do not:
+    /// it is the one that they get by this id.
+    fn meets(&mut self, other: Self) {
+        if other.memory.status.is_served() && !self.memory.status.is_served() {
+            *self = other;
+        }
+        self.has_twin = true;
+    }
+
     /// Whether it is out of the review queue on a day.
     pub fn is_put_off(&self, today: Date) -> bool {
         self.put_off_until.is_some_and(|until| today < until)
@@ -63,14 +73,19 @@ impl Snapshot<'_> {
             let Some((condition, parameter)) = source.id.condition(id) else {
                 continue;
             };
-            let clauses = format!(" WHERE {condition} LIMIT 1");
+            let order = source.row_number.unwrap_or("1");
+            let clauses = format!(" WHERE {condition} ORDER BY {order}");
             let any: Wanted<'_> = &mut |_, _, _| Ok(true);
-            self.curate_source(source, &clauses, &[&parameter], any, &mut |curated| {
-                found = Some(curated);
-            })?;
-            if found.is_some() {
-                break;
-            }
+            self.curate_source(
+                source,
+                &clauses,
+                &[&parameter],
+                any,
+                &mut |curated| match &mut found {
+                    Some(first) => Curated::meets(first, curated),
+                    None => found = Some(curated),
+                },
+            )?;
         }
         Ok(found)
     }
@@ -93,11 +108,12 @@ impl Snapshot<'_> {
         wanted: &dyn Fn(Status) -> bool,
         visit: &mut dyn FnMut(Curated),
     ) -> Result<(), StoreError> {
-        self.curate_each(&mut |_, joined| Ok(wanted(joined.status)), visit)
+        self.curate_each(&mut |_, joined| Ok(wanted(joined.status)), visit)?;
+        Ok(())
     }
 
     /// Visits the memories that wait for review, and tells the dates of every memory to `count`,
-    /// with the day until which it is put off.
+    /// with the day until which it is put off. Returns the ids that several rows have.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -105,34 +121,68 @@ impl Snapshot<'_> {
         &self,
         count: &mut dyn FnMut(Dated, Option<Date>),
         visit: &mut dyn FnMut(Curated),
-    ) -> Result<(), StoreError> {
+    ) -> Result<HashSet<String>, StoreError> {
         let mut waits = |row: &Row<'_>, joined: &Joined<'_>| {
-            let put_off_until = joined.decision.and_then(Decision::put_off_until);
-            count(record::dated(row, joined)?, put_off_until);
+            count(
+                record::dated(row, joined)?,
+                record::put_off_until(row, joined)?,
+            );
             Ok(joined.status == Status::Staging)
         };
         self.curate_each(&mut waits, visit)
     }
 
-    /// Visits the wanted ones of the memories that are the first with their id.
+    /// What is served until a newer memory is: the newer one's id and the older one's, where the
+    /// store or a decision says so.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn replaced(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let mut found = Vec::new();
+        for (_, source) in self.sources() {
+            let Some(column) = source.column(Field::SupersededBy) else {
+                continue;
+            };
+            let clauses = format!(" WHERE {column} <> ''");
+            let served: Wanted<'_> = &mut |_, _, joined| Ok(joined.status.is_served());
+            self.curate_source(source, &clauses, &[], served, &mut |curated| {
+                let Memory {
+                    id, superseded_by, ..
+                } = curated.memory;
+                found.extend(superseded_by.map(|newer| (newer, id)));
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Visits the wanted ones of the memories that are the first with their id. Returns the ids that
+    /// several rows have.
     fn curate_each(
         &self,
         wanted: &mut dyn FnMut(&Row<'_>, &Joined<'_>) -> rusqlite::Result<bool>,
         visit: &mut dyn FnMut(Curated),
-    ) -> Result<(), StoreError> {
+    ) -> Result<HashSet<String>, StoreError> {
         self.scanned.set(true);
         let mut seen = HashSet::new();
+        let mut twins = HashSet::new();
         for (_, source) in self.sources() {
             let order = source
                 .row_number
                 .map(|number| format!(" ORDER BY {number}"));
             let order = order.unwrap_or_default();
             let first: Wanted<'_> = &mut |id, row, joined| {
-                Ok(!id.is_empty() && seen.insert(id.to_owned()) && wanted(row, joined)?)
+                if id.is_empty() {
+                    return Ok(false);
+                }
+                if !seen.insert(id.to_owned()) {
+                    twins.insert(id.to_owned());
+                    return Ok(false);
+                }
+                wanted(row, joined)
             };
             self.curate_source(source, &order, &[], first, visit)?;
         }
-        Ok(())
+        Ok(twins)
     }
 
     fn curate_source(
@@ -161,8 +211,9 @@ impl Snapshot<'_> {
                 digest: self.fail(digest(row, source))?,
                 is_decided: joined.decision.is_some(),
                 is_outdated: joined.is_outdated,
-                put_off_until: joined.decision.and_then(Decision::put_off_until),
+                put_off_until: self.fail(record::put_off_until(row, &joined))?,
                 hides_text: self.fail(record::hides_text(row))?,
+                has_twin: false,
             });
         }
         Ok(())

@@ -120,6 +120,13 @@ impl Decisions {
         self.by_id.is_empty()
     }
 
+    /// The memories that it says something about, in order, also where that cannot be read.
+    pub fn ids(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// Lines that are not decisions. At most a hundred are kept.
     pub fn damaged(&self) -> &[DamagedLine] {
         &self.damaged

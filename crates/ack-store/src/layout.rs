@@ -113,11 +113,13 @@ pub enum Field {
     UpdatedEpoch,
     Updated,
     StaleAfter,
+    PutOffUntil,
+    KeptDespite,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -140,6 +142,8 @@ impl Field {
         Self::UpdatedEpoch,
         Self::Updated,
         Self::StaleAfter,
+        Self::PutOffUntil,
+        Self::KeptDespite,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.

@@ -8,6 +8,8 @@
 //! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
 //!   whole database into memory without blocking its writer, `idle` keeps connections open
 //!   between two reads, and `parallel_scan` reads a large table on two threads.
+//! - `turns` keeps readers of this process away from a database while a person's command writes to
+//!   it.
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
 //! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
 //!   [`record`] and [`values`] decode rows.
@@ -43,6 +45,7 @@ pub mod sessions;
 mod snapshot;
 mod store;
 pub mod table_version;
+mod turns;
 pub mod values;
 pub mod vfs;
 

@@ -23,7 +23,6 @@ use super::sessions::{MAX_MEMBERS, Members};
 use super::values::ListKind;
 use super::{Snapshot, record, values};
 use crate::StoreError;
-use ack_api::decision::Decision;
 use ack_api::memory::{self, Memory, Status, StatusFilter, Successor};
 use ack_api::queue::{Flow, pace_began};
 use ack_api::source::RowKey;
@@ -113,6 +112,14 @@ impl Outlines {
             + self.known.len() * 2 * size_of::<u64>()
             + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID_BYTES)
     }
+
+    /// Drops a memory that another row with its id takes the place of.
+    fn forget(&mut self, id: &str) {
+        self.served.retain(|outline| outline.id != id);
+        for members in self.members.values_mut() {
+            members.retain(|(_, member)| member != id);
+        }
+    }
 }
 
 /// What the allocator adds to a small string.
@@ -192,10 +199,18 @@ impl Snapshot<'_> {
                     }
                     continue;
                 }
-                // If several rows have the same id, the first one counts. A row without an id
-                // cannot be requested.
-                if outline.id.is_empty() || known.contains_key(&outline.id) {
+                // A row without an id cannot be requested.
+                if outline.id.is_empty() {
                     continue;
+                }
+                // If several rows have the same id, the first one that is served counts, else the
+                // first one.
+                let gives_way =
+                    |twin: &KnownMemory| outline.status.is_served() && !twin.status.is_served();
+                match known.get(&outline.id) {
+                    Some(twin) if !gives_way(twin) => continue,
+                    Some(_) => outlines.forget(&outline.id),
+                    None => {}
                 }
                 outlines
                     .flow
@@ -274,7 +289,7 @@ impl OutlineScan<'_> {
             let joined = record::joined(row, self.source, self.rule)?;
             let status = joined.status;
             let dated = record::dated(row, &joined)?;
-            let put_off_until = joined.decision.and_then(Decision::put_off_until);
+            let put_off_until = record::put_off_until(row, &joined)?;
             let is_put_off = put_off_until.is_some_and(|until| self.today < until);
             let mut outline = Outline {
                 key: RowKey {

@@ -306,16 +306,29 @@ impl Snapshot<'_> {
             return Ok(None);
         };
         let sql = format!(
-            "SELECT {} FROM {} WHERE {condition} LIMIT 1",
+            "SELECT {} FROM {} WHERE {condition} ORDER BY {}",
             source.select_list(),
-            source.table
+            source.table,
+            source.row_number.unwrap_or("1")
         );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([parameter]))?;
-        match self.fail(rows.next())? {
-            Some(row) => Ok(Some(self.fail(record::memory(row, source, self.rule()))?)),
-            None => Ok(None),
+        // Of several rows with one id, the first one that agents see counts, else the first one
+        // that was not rejected.
+        let mut found: Option<Memory> = None;
+        while let Some(row) = self.fail(rows.next())? {
+            let memory = self.fail(record::memory(row, source, self.rule()))?;
+            if memory.status.is_served() {
+                return Ok(Some(memory));
+            }
+            let is_better = |known: &Memory| {
+                known.status == Status::Rejected && memory.status != Status::Rejected
+            };
+            if found.as_ref().is_none_or(is_better) {
+                found = Some(memory);
+            }
         }
+        Ok(found)
     }
 
     /// How many rows have each status.
@@ -386,8 +399,18 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
-        let mut entries = self.stored_history(id)?;
-        entries.extend(self.decisions.about(id).iter().map(|decision| {
+        // Of several memories with this id, the history is that of the one that is shown.
+        let shown = self.curated(id)?.filter(|curated| curated.has_twin);
+        let mut entries = match &shown {
+            // Nothing says which of them an entry is about.
+            Some(_) => Vec::new(),
+            None => self.stored_history(id)?,
+        };
+        let decisions = self.decisions.about(id).iter().filter(|decision| {
+            let digest = shown.as_ref().map(|shown| &shown.digest);
+            digest.is_none_or(|digest| *digest == decision.digest)
+        });
+        entries.extend(decisions.map(|decision| {
             let line = |text: &str| text::line(text, 500);
             HistoryEntry {
                 action: decision.verdict.as_str().to_owned(),

@@ -157,6 +157,7 @@ pub fn memory(
     let subtitle = one_line(Field::Subtitle, "subtitle", 600)?;
     let reviewed_by = one_line(Field::ReviewedBy, "reviewed_by", 200)?;
     let superseded_by = one_line(Field::SupersededBy, "superseded_by", 200)?;
+    let kept_despite = one_line(Field::KeptDespite, "kept_despite", 500)?;
     let mut lists =
         |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
             let (raw, lost) = values::string(row.get_ref(field.position())?);
@@ -215,12 +216,24 @@ pub fn memory(
         created_at,
         updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
         stale_after: day(row, Field::StaleAfter)?,
+        kept_despite,
         repaired,
     };
     if let Some(decision) = joined.decision {
         apply(decision, &mut memory);
     }
     Ok(memory)
+}
+
+/// The day until which a row is out of the review queue: the decision's about it, else the store's.
+///
+/// # Errors
+/// The error from SQLite.
+pub fn put_off_until(row: &Row<'_>, joined: &Joined<'_>) -> rusqlite::Result<Option<Date>> {
+    match joined.decision {
+        Some(decision) => Ok(decision.put_off_until()),
+        None => day(row, Field::PutOffUntil),
+    }
 }
 
 /// A calendar day: a date, or the day of a point in time.
@@ -241,6 +254,10 @@ fn day(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
 fn apply(decision: &Decision, memory: &mut Memory) {
     memory.reviewed_by = Some(text::line(&decision.actor, 200)).filter(|actor| !actor.is_empty());
     memory.reviewed_at = decision.time.parse().ok();
+    memory.kept_despite = decision
+        .despite
+        .as_ref()
+        .map(|despite| text::line(despite, 500));
     if let Some(into) = &decision.into {
         memory.superseded_by = Some(text::line(into, 200));
     }
@@ -306,8 +323,8 @@ pub fn fingerprint(
             .checked_sub(2)
             .and_then(|index| source.columns.get(index));
         if field.is_some_and(Option::is_none) {
-            // A field that came later must not change the hash of stores that do not have it.
-            if position != Field::StaleAfter.position() {
+            // Fields that came later must not change the hash of stores without them.
+            if position < Field::StaleAfter.position() {
                 bytes.push(0);
             }
             continue;

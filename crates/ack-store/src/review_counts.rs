@@ -4,9 +4,20 @@ use super::layout::Field;
 use super::{Snapshot, record};
 use crate::StoreError;
 use ack_api::memory::{Status, StatusFilter};
+use ack_api::queue::{Flow, pace_began};
+use jiff::Timestamp;
 
 /// How many rows are looked at.
 const MAX_ROWS: usize = 20_000;
+
+/// What the pace of the queue needs of a row.
+const DATES: [Field; 5] = [
+    Field::Status,
+    Field::ReviewedAt,
+    Field::CreatedEpoch,
+    Field::Created,
+    Field::Date,
+];
 
 /// What the first rows of a store say about review.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,5 +59,26 @@ impl Snapshot<'_> {
             }
         }
         Ok(counts)
+    }
+
+    /// What came into the review queue and left it in the days before `now`.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn flow(&self, now: Timestamp) -> Result<Flow, StoreError> {
+        let began = pace_began(now);
+        let mut flow = Flow::default();
+        for source in &self.layout.sources {
+            let columns = source.select_with_status(&DATES, self.rule());
+            let sql = format!("SELECT {columns} FROM {}", source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut rows = self.fail(statement.query([]))?;
+            while let Some(row) = self.fail(rows.next())? {
+                let joined = self.fail(record::joined(row, source, self.rule()))?;
+                let dated = self.fail(record::dated(row, &joined))?;
+                flow.count(dated.status, dated.created, dated.reviewed, began);
+            }
+        }
+        Ok(flow)
     }
 }

@@ -128,6 +128,15 @@ impl Snapshot<'_> {
         Ok((context != SessionContext::default()).then_some(context))
     }
 
+    /// The title of a memory's session, for a person who reviews.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn title_of_session(&self, memory: &Memory) -> Result<Option<String>, StoreError> {
+        let names = [&memory.session, &memory.session_id].into_iter().flatten();
+        self.session_title(&names.cloned().collect::<Vec<_>>())
+    }
+
     fn session_title(&self, names: &[String]) -> Result<Option<String>, StoreError> {
         for source in &self.layout.sessions {
             let Some(title) = &source.title else { continue };

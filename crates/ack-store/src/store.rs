@@ -20,6 +20,7 @@ use crate::folder::{self, Notes};
 use crate::layout::{self, Layout, Profile};
 use crate::open::{self, FileState, Opening};
 use crate::quick_state::{self, QuickState};
+use crate::turns::Turns;
 use crate::{Snapshot, StoreError, idle, lock, parallel_scan};
 use ack_api::memory::{Overviews, Unreviewed};
 
@@ -43,6 +44,8 @@ pub struct Store {
     /// Held while files are inspected and while a connection holds locks, see [`open`]. All stores
     /// of this process that name the same file share it.
     gate: Arc<Mutex<()>>,
+    /// Taken for every read, and by [`Store::exclusively`].
+    turns: Arc<Turns>,
     /// The last private copy and the state it was made from.
     copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
@@ -99,6 +102,7 @@ impl Store {
     /// A store at `path`. Nothing is opened yet.
     pub fn new(path: PathBuf, unreviewed: Unreviewed) -> Self {
         let gate = gate(&path);
+        let turns = Turns::at(&path);
         Self {
             path,
             unreviewed,
@@ -106,6 +110,7 @@ impl Store {
             decisions: None,
             notes: Notes::default(),
             gate,
+            turns,
             copy: Mutex::default(),
             layout: Mutex::default(),
             lock: Mutex::default(),
@@ -206,6 +211,7 @@ impl Store {
             return Ok(known.state.clone());
         }
         *settled = None;
+        let _turn = self.turns.read();
         let real = self.real_path();
         let log = open::sidecar_path(&real, "-wal");
         let now = SystemTime::now();
@@ -279,6 +285,7 @@ impl Store {
         if self.notes.are_at(&self.path) {
             return self.read_notes(&mut read);
         }
+        let _turn = self.turns.read();
         match self.retry(timeout, access, &mut read) {
             Err(error)
                 if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
@@ -287,6 +294,52 @@ impl Store {
             }
             result => result,
         }
+    }
+
+    /// Runs what writes to the database, which is at the path that `write` gets. Nothing else of
+    /// this process has it open meanwhile. `write` must not read this store but by
+    /// [`Store::snapshot_over`].
+    pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
+        let turn = self.turns.write();
+        let path = self.real_path();
+        idle::forget(&path);
+        let result = write(&path);
+        drop(turn);
+        result
+    }
+
+    /// What a connection of the caller's sees, with the decisions.
+    ///
+    /// # Errors
+    /// The store or its decisions cannot be read.
+    pub fn snapshot_over<'a>(
+        &'a self,
+        connection: &'a Connection,
+    ) -> Result<Snapshot<'a>, StoreError> {
+        let layout = Arc::new(self.layout_of(connection, None)?);
+        self.snapshot_at(connection, layout, FileState::of_notes(0, 0))
+    }
+
+    fn snapshot_at<'a>(
+        &'a self,
+        connection: &'a Connection,
+        layout: Arc<Layout>,
+        state: FileState,
+    ) -> Result<Snapshot<'a>, StoreError> {
+        let decisions = self.decisions()?;
+        Ok(Snapshot {
+            connection,
+            layout,
+            file_state: state.with_decisions(decisions.version()),
+            opening: Opening::Live,
+            unreviewed: self.unreviewed,
+            decisions,
+            overviews: self.overviews,
+            overviews_shown: Cell::new(None),
+            path: &self.path,
+            scanned: Cell::new(false),
+            second: RefCell::default(),
+        })
     }
 
     fn read_notes<T>(
@@ -341,20 +394,10 @@ impl Store {
         connection.execute_batch("BEGIN").map_err(sqlite)?;
         // This first read fixes the state that the transaction sees.
         let layout = self.layout(connection, state, profile)?;
-        let decisions = self.decisions()?;
-        let snapshot = Snapshot {
-            connection,
-            layout,
-            file_state: state.clone().with_decisions(decisions.version()),
-            opening,
-            unreviewed: self.unreviewed,
-            decisions,
-            overviews: self.overviews,
-            overviews_shown: Cell::new(None),
-            path: &self.path,
-            scanned: Cell::new(false),
-            second: RefCell::new(second.and_then(parallel_scan::DataVersionGuard::into_unchanged)),
-        };
+        let mut snapshot = self.snapshot_at(connection, layout, state.clone())?;
+        snapshot.opening = opening;
+        snapshot.second =
+            RefCell::new(second.and_then(parallel_scan::DataVersionGuard::into_unchanged));
         Ok((read(&snapshot)?, snapshot.scanned.get()))
     }
 
@@ -375,19 +418,28 @@ impl Store {
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
             return Ok(Arc::clone(layout));
         }
+        let layout = Arc::new(self.layout_of(connection, profile)?);
+        *cached = Some((key, Arc::clone(&layout)));
+        Ok(layout)
+    }
+
+    fn layout_of(
+        &self,
+        connection: &Connection,
+        profile: Option<Profile>,
+    ) -> Result<Layout, StoreError> {
+        let sqlite = |error| StoreError::sqlite(&self.path, error);
         let tables = layout::tables(connection).map_err(sqlite)?;
         let mut layout = layout::recognise(&tables).ok_or_else(|| StoreError::Foreign {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
         })?;
         layout.profile = profile.unwrap_or(layout.profile);
-        let layout = Arc::new(if truncate {
+        Ok(if self.truncate_values.load(Ordering::Relaxed) {
             layout.with_truncated_values()
         } else {
             layout
-        });
-        *cached = Some((key, Arc::clone(&layout)));
-        Ok(layout)
+        })
     }
 }
 

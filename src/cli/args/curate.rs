@@ -121,7 +121,7 @@ pub struct ReviewArgs {
     /// List what waits, and decide nothing
     #[arg(long, conflicts_with = "apply")]
     pub list: bool,
-    /// List approved memories that may be out of date, and why; decides nothing
+    /// Approved memories that may be out of date, and why; with --list, decide nothing
     #[arg(long, conflicts_with = "apply")]
     pub stale: bool,
     /// Write decisions from a file (`-`: standard input), as `review --list --json` prints them with a verdict

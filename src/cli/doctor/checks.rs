@@ -173,9 +173,12 @@ fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) 
     };
     let (served, waiting) = (number("approved") + number("promoted"), number("staging"));
     let oldest = info.pointer("/pending/oldest").and_then(Value::as_str);
-    let since = oldest.map_or_else(String::new, |oldest| {
+    let mut since = oldest.map_or_else(String::new, |oldest| {
         format!(" since {}", day(oldest, screen))
     });
+    if let Some(pace) = info.pointer("/pending/pace").and_then(Value::as_str) {
+        since.push_str(&format!(", {pace}"));
+    }
     let message = match (served, waiting) {
         (0, 0) => "no memories yet".to_owned(),
         (0, waiting) if since.is_empty() => format!("{}, none reviewed", count(waiting, "memory")),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// What text leaves out: the command (none: every one), the end of the path, and why.
-const LEFT_OUT: [(&str, &str, &str); 20] = [
+const LEFT_OUT: [(&str, &str, &str); 21] = [
     ("", "score", "the sum of `--explain` ends in it"),
     ("", "notes/0/kind", "the message says it"),
     ("scopes", "memory_count", "the counts by status are shown"),
@@ -39,6 +39,7 @@ const LEFT_OUT: [(&str, &str, &str); 20] = [
         "pending/ids/0",
         "`query --status staging --oldest` lists them",
     ),
+    ("context", "pending/pace", "`scopes` shows it"),
     (
         "context",
         "searched/scopes/0",

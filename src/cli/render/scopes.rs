@@ -136,6 +136,9 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
             pending.ids.join(", ")
         );
         out += &line(&text, screen);
+        if let Some(pace) = &pending.pace {
+            out += &line(pace, screen);
+        }
     }
     out
 }

@@ -16,6 +16,7 @@ use crate::desk::card::Card;
 use crate::desk::choice::{Choice, REASONS, counted, reason};
 use crate::desk::evidence::evidence;
 use crate::desk::near::beside;
+use crate::desk::queue::{Item, Lane};
 
 /// How many lines of a narrative a card shows.
 const NARRATIVE_LINES: usize = 12;
@@ -47,12 +48,22 @@ enum Step {
 pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
     desk.find_groups();
     write_err(&format!("{}\n", desk.head().text));
-    let mut position = 0;
+    // Those that may be out of date lie behind what waits.
+    let lane = desk.lane();
+    let is_in_lane = |item: &Item| item.lane() == lane;
+    let first = desk.items().iter().position(is_in_lane).unwrap_or_default();
+    let end = first + desk.items().iter().filter(|item| is_in_lane(item)).count();
+    let mut position = first;
     let mut whole = false;
-    while let Some(card) = desk.card(position) {
-        write_err(&shown(&desk, position, &card, whole));
+    while let Some(card) = desk.card(position).filter(|_| position < end) {
+        let place = format!("{}/{}", position + 1 - first, end - first);
+        write_err(&shown(&desk, position, &place, &card, whole));
         whole = false;
-        let Some(line) = ask("a r p s h m d u e n z q ? > ") else {
+        let keys = match lane {
+            Lane::Waiting => "a r p s h m d u e n z q ? > ",
+            Lane::Stale => "a (keep) r s m d o e n z q ? > ",
+        };
+        let Some(line) = ask(keys) else {
             break;
         };
         match take(&mut desk, position, &line) {
@@ -71,6 +82,11 @@ fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> 
     let rest = rest.trim();
     let id = rest.to_owned();
     let mut why = None;
+    let is_stale = desk.lane() == Lane::Stale;
+    if is_stale && matches!(key, "p" | "h" | "u") {
+        write_err("it is approved: a keeps it; o ID, m ID, d ID, e and r change that\n");
+        return Ok(Step::Stay);
+    }
     let choice = match key {
         "a" => Choice::Approve,
         "p" => Choice::Promote,
@@ -143,11 +159,9 @@ pub fn finish(
 }
 
 /// The card, with the approved memories that are nearest.
-fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
+fn shown(desk: &Desk, position: usize, place: &str, memory: &Card, whole: bool) -> String {
     let mut card = format!(
-        "\n{}/{}  {}\n{}\n",
-        position + 1,
-        desk.items().len(),
+        "\n{place}  {}\n{}\n",
         memory.meta(),
         wrapped(&memory.title, "")
     );
@@ -165,6 +179,9 @@ fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
             let line = format!("{name}: {}", values.join(", "));
             let _ = writeln!(card, "{}", wrapped(&line, "  "));
         }
+    }
+    if let Some(session) = memory.session_title.as_ref().or(memory.session.as_ref()) {
+        let _ = writeln!(card, "{}", wrapped(&format!("session: {session}"), "  "));
     }
     for place in &memory.served {
         let _ = writeln!(card, "{}", wrapped(place, "  "));
@@ -193,8 +210,8 @@ fn shown(desk: &Desk, position: usize, memory: &Card, whole: bool) -> String {
             let _ = writeln!(card, "{}", wrapped(&conflict.older, "    there: "));
         }
     }
-    if let Some(chosen) = desk.chosen(position) {
-        let _ = writeln!(card, "  {}", chosen.done());
+    if let Some(done) = desk.done(position) {
+        let _ = writeln!(card, "  {done}");
     }
     card
 }

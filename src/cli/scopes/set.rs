@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ack_api::decision::DecisionPlace;
 use ack_api::memory::nearest;
+use ack_store::layout::Profile;
 use ack_worktree::repository::Repository;
 use serde_json::json;
 use toml_edit::{Array, Value};
@@ -14,6 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::{write_out, write_plain};
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
+use crate::curate::CurateError;
 use crate::import::write::make_private;
 use crate::scope::edit::{self, Change, Edited};
 use crate::scope::manifest::Manifest;
@@ -49,12 +52,32 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         )?;
     }
     let edited = plan(scope, &changes, &args.assignments.join(" "))?;
+    check_decisions(scope, &edited)?;
     let done = Done {
         scope: &scope.name,
         edited: &edited,
         dry_run: args.dry_run,
     };
     done.tell(json, "")
+}
+
+/// Only a native store can hold decisions. One that cannot be read now is looked at when somebody
+/// decides.
+fn check_decisions(scope: &Scope, edited: &Edited) -> Result<(), CliError> {
+    if edited.manifest.decisions != DecisionPlace::Store {
+        return Ok(());
+    }
+    let refuse = |profile| {
+        let scope = scope.name.clone();
+        Err(CurateError::NotNative { scope, profile }.into())
+    };
+    if scope.remote.is_some() {
+        return refuse("a copy of what a bucket holds");
+    }
+    match scope.store.snapshot(|snapshot| Ok(snapshot.layout.profile)) {
+        Ok(profile) if profile != Profile::Ack => refuse(profile.as_str()),
+        _ => Ok(()),
+    }
 }
 
 /// Runs `scopes claim`.

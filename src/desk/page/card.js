@@ -129,7 +129,7 @@ function showCard() {
       ["files", card.files],
       ["project", card.project],
       ["scope", card.scope],
-      ["session", card.session],
+      ["session", card.session_title ? `${card.session_title} (${card.session})` : card.session],
       ["confidence", confidence],
       ["served", card.served],
     ]),
@@ -313,9 +313,10 @@ function showRecent() {
 }
 
 function showActions() {
-  const { actions } = state.shown;
+  const { actions, stale } = state.shown;
   const find = (key) => actions.find((action) => action.key === key);
   const approve = find("a");
+  const promote = find("p");
   const act = (action, attributes) =>
     button(
       action.label,
@@ -329,8 +330,8 @@ function showActions() {
       act(approve, { class: "good" }),
       act(find("r"), { class: "bad" }),
       button("Edit and approve", "e", () => inTurn(askEdit)),
-      act(find("p"), {}),
-      button("Put off", "h", () => inTurn(askDay)),
+      promote ? act(promote, {}) : null,
+      stale ? null : button("Put off", "h", () => inTurn(askDay)),
       button("Skip", "s", () => inTurn(() => move(1))),
       button("Undo", "z", () => inTurn(() => takeBack())),
       button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () =>
@@ -354,7 +355,9 @@ function showEnd() {
   const left =
     state.view.filter && head.waiting > 0
       ? "Nothing that waits fits the filter."
-      : "Nothing waits any more.";
+      : state.view.lane === "stale"
+        ? "Nothing more is known to be out of date."
+        : "Nothing waits any more.";
   const write =
     head.chosen > 0
       ? button(

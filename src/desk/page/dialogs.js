@@ -254,6 +254,7 @@ const KEYS = [
   ["u", "approve in place of the approved memory that is marked"],
   ["o", "mark the other approved memory"],
   ["h", "put off until a day"],
+  ["l", "what waits, or approved memories that may be out of date (a keeps one)"],
   ["s", "skip"],
   ["j, k", "the next one, the one before"],
   ["x", "select"],

@@ -204,12 +204,25 @@ async function look(view) {
   say(`${queue.total} fit.`);
 }
 
+/** Does what a key does to the memory alone. */
+function act(key) {
+  const action = state.shown.actions.find((action) => action.key === key);
+  return action ? choose(action.choice) : say("It is approved already.");
+}
+
+/** The other lane: what waits, or what may be out of date. */
+function changeLane() {
+  const lane = by("lane");
+  lane.value = state.view.lane === "stale" ? "waiting" : "stale";
+  return look({ lane: lane.value });
+}
+
 const ACTIONS = {
-  a: () => choose({ do: "approve" }),
+  a: () => act("a"),
   r: () => askReason(),
-  p: () => choose({ do: "promote" }),
+  p: () => act("p"),
   e: () => askEdit(),
-  h: () => askDay(),
+  h: () => (state.shown.stale ? say("It is approved already.") : askDay()),
   m: () => nearAction("m"),
   d: () => nearAction("d"),
   u: () => nearAction("u"),
@@ -229,6 +242,7 @@ const ALWAYS = {
   c: () => (state.standing.head.chosen > 0 ? write_() : say("There is nothing to write.")),
   q: () => askFinish(),
   "?": () => showKeys(),
+  l: () => changeLane(),
   "/": () => by("filter").focus(),
 };
 

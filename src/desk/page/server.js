@@ -4,7 +4,7 @@ const TOKEN = "ack-memory-desk";
 const WINDOW = 60;
 
 const state = {
-  view: { filter: "", order: "oldest" },
+  view: { filter: "", order: "oldest", lane: "waiting" },
   shown: null,
   standing: null,
   queue: null,

@@ -26,6 +26,8 @@ async function begin() {
   await enter();
   const standing = await ask("standing");
   state.reasons = standing.reasons;
+  state.view.lane = standing.lane;
+  by("lane").value = standing.lane;
   stand(standing);
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
@@ -59,6 +61,7 @@ by("write").addEventListener("click", () => inTurn(write_));
 by("finish").addEventListener("click", askFinish);
 by("help").addEventListener("click", showKeys);
 by("order").addEventListener("change", () => inTurn(() => look({ order: by("order").value })));
+by("lane").addEventListener("change", () => inTurn(() => look({ lane: by("lane").value })));
 let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);

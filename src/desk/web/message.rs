@@ -6,7 +6,7 @@ use crate::desk::Recent;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, Preview};
 use crate::desk::near::Near;
-use crate::desk::queue::{Head, View};
+use crate::desk::queue::{Head, Lane, View};
 
 /// `enter`.
 #[derive(Debug, Deserialize)]
@@ -135,6 +135,8 @@ pub struct Shown {
     pub behind: Option<usize>,
     /// What was chosen for it.
     pub chosen: Option<&'static str>,
+    /// It is an approved memory that may be out of date.
+    pub stale: bool,
     /// The card.
     pub card: Card,
     /// What can be done with it alone.
@@ -150,6 +152,8 @@ pub struct Shown {
 pub struct Standing {
     /// Common reasons to reject, by the digit that gives them.
     pub reasons: [&'static str; 9],
+    /// What is looked at first.
+    pub lane: Lane,
     /// The head of the queue.
     pub head: Head,
     /// The last choices.

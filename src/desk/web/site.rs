@@ -30,7 +30,7 @@ use crate::curate::{Candidate, Sitting};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
 use crate::desk::near::beside;
-use crate::desk::queue::{Item, State};
+use crate::desk::queue::{Item, Lane, State};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
 
@@ -305,6 +305,7 @@ impl Site {
     fn standing(&self, desk: &Desk) -> Standing {
         Standing {
             reasons: REASONS,
+            lane: desk.lane(),
             head: desk.head(),
             recent: desk.recent(),
             revision: self.revision.load(Ordering::Relaxed),
@@ -317,10 +318,9 @@ impl Site {
         let numbers = ask.view.with(desk.items(), Some(ask.number));
         let place = numbers.iter().position(|number| *number == ask.number);
         let beside = |position: Option<usize>| numbers.get(position?).copied();
-        let waits = desk
-            .items()
-            .get(ask.number)
-            .is_some_and(|item| item.state == State::Waiting);
+        let item = desk.items().get(ask.number).ok_or_else(gone)?;
+        let waits = item.state == State::Waiting;
+        let lane = item.lane();
         let action = |key, choice: Choice| -> Result<Action, Failure> {
             let preview = desk.preview(&[ask.number], &choice)?;
             Ok(Action {
@@ -335,6 +335,7 @@ impl Site {
             let own = memory.session.as_ref().or(memory.session_id.as_ref());
             *number != ask.number
                 && item.state == State::Waiting
+                && item.lane() == lane
                 && own.is_some()
                 && own == session
                 && item.candidate.scope.name == card.scope
@@ -350,12 +351,16 @@ impl Site {
             total: numbers.len(),
             before: beside(place.and_then(|place| place.checked_sub(1))),
             behind: beside(place.map(|place| place + 1)),
-            chosen: desk.chosen(ask.number).map(Choice::done),
-            actions: vec![
-                action('a', Choice::Approve)?,
-                action('r', Choice::Reject)?,
-                action('p', Choice::Promote)?,
-            ],
+            chosen: desk.done(ask.number),
+            stale: lane == Lane::Stale,
+            actions: match lane {
+                Lane::Waiting => vec![
+                    action('a', Choice::Approve)?,
+                    action('r', Choice::Reject)?,
+                    action('p', Choice::Promote)?,
+                ],
+                Lane::Stale => vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?],
+            },
             group: group.collect(),
             session: others
                 .map(|(number, item)| entry(number, item, &desk))
@@ -386,12 +391,25 @@ impl Site {
     pub fn find_groups(&self) {
         let candidates: Vec<Candidate> = {
             let desk = self.desk.lock();
-            let items = desk.items().iter();
-            items.map(|item| item.candidate.clone()).collect()
+            desk.waiting().into_iter().cloned().collect()
         };
         let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
         self.desk.lock().set_groups(groups);
         self.changed();
+    }
+
+    /// Looks for approved memories that may be out of date, while the page is used already.
+    pub fn find_stale(&self) {
+        if self.desk.lock().lane() == Lane::Stale {
+            // They lie on the desk already.
+            return;
+        }
+        let search = self.desk.lock().stale_search();
+        // A store that cannot be read is none whose memories can be decided about.
+        if let Ok(found) = search.run() {
+            self.desk.lock().add_stale(found);
+            self.changed();
+        }
     }
 
     /// The approved memories that are nearest, each with what can be done with both.
@@ -405,12 +423,17 @@ impl Site {
         let near = beside(service, &candidate, desk_now);
         self.told_near.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
+        let item = desk.items().get(ask.number);
+        let is_stale = item.is_some_and(|item| item.lane() == Lane::Stale);
         let shown = near.into_iter().map(|near| {
             let id = || near.id.clone();
             let choices = [
                 ('m', Choice::Merge { into: id() }),
                 ('d', Choice::Duplicate { of: id() }),
-                ('u', Choice::Supersede { older: id() }),
+                match is_stale {
+                    true => ('u', Choice::Replace { by: id() }),
+                    false => ('u', Choice::Supersede { older: id() }),
+                },
             ];
             let actions = choices.into_iter().filter_map(|(key, choice)| {
                 // One that cannot be chosen is no action.

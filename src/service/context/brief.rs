@@ -13,6 +13,8 @@ use ack_api::memory::StatusFilter;
 use ack_api::queue::Flow;
 use ack_api::{ContextRequest, ContextResponse};
 
+/// How many of its own memories a session starts with.
+pub const AT_START: usize = 6;
 /// A session's start waits no longer than this for a store that is locked.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 

@@ -158,6 +158,7 @@ fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
         count: read.outlines.pending,
         oldest: oldest.map(time::show),
         ids: Vec::new(),
+        pace: None,
     })
 }
 

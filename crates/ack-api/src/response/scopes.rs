@@ -43,6 +43,9 @@ pub struct Pending {
     /// A few of their ids, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
+    /// What came and was decided lately.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<String>,
 }
 
 /// The state of a scope's vector table.

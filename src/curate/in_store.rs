@@ -1,0 +1,169 @@
+//! Writes decisions into a native store, where the owner of a scope says `decisions = "store"`.
+//!
+//! One transaction holds the status, who decided it and when, the successor, the edited fields, the
+//! entry in `curation_log`, the link, and what `undo` needs ([`undo`]). It begins with the write
+//! lock, and decides from what it reads under that lock, so that two writers lose nothing and a
+//! process that is killed leaves the store as it was.
+//!
+//! What the scope's log says still counts to the reader. The first decision after the switch writes
+//! that into the store too, and puts the log aside.
+
+mod cells;
+mod log;
+mod row;
+mod undo;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ack_api::decision::{Decision, Verdict};
+use ack_store::layout::{Field, Layout, MemorySource, Profile};
+use ack_store::read::Curated;
+use ack_store::{Snapshot, StoreError};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+pub use self::undo::{Batch, batches, take_back};
+use super::CurateError;
+use super::write::check_single;
+use crate::scope::Scope;
+
+/// How long another writer is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A native store in a transaction that holds the write lock.
+struct Open<'a> {
+    transaction: &'a Transaction<'a>,
+    path: &'a Path,
+    layout: &'a Layout,
+    source: &'a MemorySource,
+}
+
+/// As [`super::write::write_with`], for a scope whose decisions go into its store.
+///
+/// # Errors
+/// As there, and: the store is not a native one, lacks a column, or is locked.
+pub fn write_with(
+    scope: &Scope,
+    ids: &[&str],
+    decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
+) -> Result<Vec<Decision>, CurateError> {
+    log::settle(scope)?;
+    in_transaction(scope, |store, snapshot| {
+        let now = read(snapshot, ids)?;
+        let decisions = decide(&now)?;
+        check_single(scope, &decisions, &now)?;
+        for decision in &decisions {
+            match decision.verdict {
+                Verdict::Withdraw => undo::withdraw(store, decision)?,
+                _ => row::apply(store, decision)?,
+            }
+        }
+        Ok(decisions)
+    })
+}
+
+/// The memories with these ids.
+fn read(snapshot: &Snapshot<'_>, ids: &[&str]) -> Result<HashMap<String, Curated>, StoreError> {
+    let mut now = HashMap::new();
+    for id in ids {
+        if let Some(curated) = snapshot.curated(id)? {
+            now.insert((*id).to_owned(), curated);
+        }
+    }
+    Ok(now)
+}
+
+/// Runs `write` with the write lock of a native store, and commits if it succeeds.
+fn in_transaction<T>(
+    scope: &Scope,
+    write: impl FnOnce(&Open<'_>, &Snapshot<'_>) -> Result<T, CurateError>,
+) -> Result<T, CurateError> {
+    let refuse = |profile| CurateError::NotNative {
+        scope: scope.name.clone(),
+        profile,
+    };
+    if scope.remote.is_some() {
+        return Err(refuse("a copy of what a bucket holds"));
+    }
+    if !scope.store.path().is_file() {
+        // A folder of notes, or nothing: the reader says which.
+        let profile = scope
+            .store
+            .snapshot(|snapshot| Ok(snapshot.layout.profile.as_str()))?;
+        return Err(refuse(profile));
+    }
+    scope.store.exclusively(|path| {
+        let sqlite = |error| failed(path, error);
+        let mut connection = open(path)?;
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        let result = {
+            let snapshot = scope.store.snapshot_over(&transaction)?;
+            let layout = std::sync::Arc::clone(&snapshot.layout);
+            let source = layout
+                .sources
+                .first()
+                .filter(|_| layout.profile == Profile::Ack)
+                .ok_or_else(|| refuse(layout.profile.as_str()))?;
+            let store = Open {
+                transaction: &transaction,
+                path,
+                layout: &layout,
+                source,
+            };
+            store.column(Field::Status, "status")?;
+            write(&store, &snapshot)?
+        };
+        transaction.commit().map_err(sqlite)?;
+        Ok(result)
+    })
+}
+
+fn open(path: &Path) -> Result<Connection, CurateError> {
+    let sqlite = |error| failed(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+    connection.busy_timeout(PATIENCE).map_err(sqlite)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)
+        .map_err(sqlite)?;
+    if connection.is_readonly("main").map_err(sqlite)? {
+        return Err(CurateError::Write {
+            path: path.to_owned(),
+            source: std::io::ErrorKind::PermissionDenied.into(),
+        });
+    }
+    Ok(connection)
+}
+
+/// What SQLite says when it cannot write.
+fn failed(path: &Path, error: rusqlite::Error) -> CurateError {
+    match StoreError::sqlite(path, error) {
+        StoreError::Sqlite { path, source } => CurateError::Write {
+            path,
+            source: std::io::Error::other(source),
+        },
+        other => other.into(),
+    }
+}
+
+impl Open<'_> {
+    /// The column of a field.
+    fn column(&self, field: Field, name: &'static str) -> Result<&str, CurateError> {
+        self.source
+            .column(field)
+            .ok_or_else(|| CurateError::NoColumn {
+                path: PathBuf::from(self.path),
+                column: name,
+            })
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> CurateError {
+        failed(self.path, error)
+    }
+}

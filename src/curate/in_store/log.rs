@@ -1,0 +1,136 @@
+//! The log of a scope whose decisions go into its store now: what it says is written into the
+//! store, and the file put aside.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use ack_api::decision::{Decision, Verdict};
+use ack_api::memory::Status;
+use ack_store::read::Curated;
+use rusqlite::OptionalExtension;
+
+use super::row::{self, LogLine};
+use super::{CurateError, Open, in_transaction};
+use crate::scope::Scope;
+
+/// The status that the reader sees does not change by this: a file that is still there after a
+/// process was killed says what the store says.
+///
+/// # Errors
+/// The log cannot be read or put aside, or the store cannot be written.
+pub fn settle(scope: &Scope) -> Result<(), CurateError> {
+    let Some(path) = scope.store.decision_log().filter(|path| path.exists()) else {
+        return Ok(());
+    };
+    let fail = |source| CurateError::Write {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(fail)?;
+    file.lock().map_err(fail)?;
+    // The folder lets a file be put aside, or nothing is begun.
+    let aside = aside(path);
+    fs::hard_link(path, &aside).map_err(fail)?;
+    let settled = in_transaction(scope, |store, snapshot| {
+        let decisions = std::sync::Arc::clone(&snapshot.decisions);
+        for id in decisions.ids() {
+            let Some(curated) = snapshot.curated(id)? else {
+                continue;
+            };
+            settle_one(store, scope, &curated, decisions.about(id))?;
+        }
+        Ok(())
+    });
+    match settled {
+        Ok(()) => fs::remove_file(path).map_err(fail),
+        Err(error) => {
+            let _ = fs::remove_file(&aside);
+            Err(error)
+        }
+    }
+}
+
+fn settle_one(
+    store: &Open<'_>,
+    scope: &Scope,
+    curated: &Curated,
+    lines: &[Decision],
+) -> Result<(), CurateError> {
+    let last = lines.last();
+    if curated.has_twin {
+        return Err(CurateError::Twice {
+            id: curated.memory.id.clone(),
+            path: scope.store.path().to_owned(),
+        });
+    }
+    if last.is_some_and(|last| last.verdict == Verdict::Withdraw) && !curated.is_outdated {
+        return Ok(());
+    }
+    if is_settled(store, &curated.memory.id, last)? {
+        return Ok(());
+    }
+    let earlier = lines.len().saturating_sub(usize::from(curated.is_decided));
+    for line in lines.iter().take(earlier) {
+        let after = line.verdict.status().unwrap_or(line.was);
+        row::note(
+            store,
+            &LogLine {
+                id: &line.id,
+                action: line.verdict.as_str(),
+                statuses: (line.was.as_str(), after.as_str()),
+                reason: line.reason.as_deref(),
+                actor: &line.actor,
+                time: &line.time,
+            },
+        )?;
+    }
+    let status = curated.memory.status;
+    if status == Status::Rejected && last.is_none_or(|last| row::status_after(last) != status) {
+        // The store rejected it by itself.
+        return Ok(());
+    }
+    match last {
+        Some(last) if curated.is_decided => row::apply(store, last),
+        // It changed after the decision, or that cannot be read: it waits.
+        Some(last) => row::apply(
+            store,
+            &Decision {
+                verdict: Verdict::Stage,
+                edit: None,
+                into: None,
+                until: None,
+                despite: None,
+                reason: Some("changed since it was decided".to_owned()),
+                ..last.clone()
+            },
+        ),
+        None => row::set_status(store, &curated.memory.id, Status::Staging),
+    }
+}
+
+/// Whether the newest decision in the store is this one: the process was killed before it could put
+/// the file aside.
+fn is_settled(store: &Open<'_>, id: &str, last: Option<&Decision>) -> Result<bool, CurateError> {
+    let Some(last) = last else {
+        return Ok(false);
+    };
+    row::make_tables(store)?;
+    let sql = "SELECT batch, action FROM curation_undo WHERE memory_id = ?1 \
+               ORDER BY number DESC LIMIT 1";
+    let newest: Option<(String, String)> = store
+        .transaction
+        .query_row(sql, [id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+        .map_err(|error| store.failed(error))?;
+    let batch = last.batch.as_deref().unwrap_or_default();
+    Ok(newest.is_some_and(|(known, action)| known == batch && action == last.verdict.as_str()))
+}
+
+/// A name beside the log that is free.
+fn aside(path: &Path) -> PathBuf {
+    let named = |number: u32| path.with_file_name(format!("decisions.settled-{number}.jsonl"));
+    (1..)
+        .map(named)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| named(0))
+}

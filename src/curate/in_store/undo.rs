@@ -1,0 +1,212 @@
+//! Takes decisions back that were written into a store: each row gets the values it had, if it
+//! still has those that were written.
+
+use std::collections::BTreeSet;
+
+use ack_api::decision::Decision;
+use rusqlite::types::Type;
+use rusqlite::{Row, params};
+use serde_json::Value as Json;
+
+use super::row::{self, Cells, LogLine};
+use super::{CurateError, Open, in_transaction};
+use crate::curate::Sitting;
+use crate::curate::write::Written;
+use crate::scope::Scope;
+
+/// The decisions of a batch that can be taken back.
+#[derive(Debug)]
+pub struct Batch {
+    /// Its name.
+    pub name: String,
+    /// The memories whose newest decision is one of it.
+    pub ids: Vec<String>,
+}
+
+/// One decision, with what it changed.
+struct Entry {
+    number: i64,
+    batch: String,
+    before: Cells,
+    after: Cells,
+    link: Option<Json>,
+}
+
+impl Entry {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let json = |position: usize| -> rusqlite::Result<Option<Json>> {
+            let text: Option<String> = row.get(position)?;
+            let parse = |text: String| serde_json::from_str(&text);
+            text.map(parse).transpose().map_err(|error| {
+                rusqlite::Error::FromSqlConversionFailure(position, Type::Text, Box::new(error))
+            })
+        };
+        let cells = |position| -> rusqlite::Result<Cells> {
+            Ok(match json(position)? {
+                Some(Json::Object(cells)) => cells,
+                _ => Cells::new(),
+            })
+        };
+        Ok(Self {
+            number: row.get(0)?,
+            batch: row.get(1)?,
+            before: cells(2)?,
+            after: cells(3)?,
+            link: json(4)?,
+        })
+    }
+}
+
+/// The batches of a store that can be taken back, the oldest first.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn batches(scope: &Scope) -> Result<Vec<Batch>, CurateError> {
+    let sql = "SELECT batch, memory_id FROM curation_undo AS entry WHERE batch <> '' AND number = \
+               (SELECT max(number) FROM curation_undo WHERE memory_id = entry.memory_id) \
+               ORDER BY batch, memory_id";
+    let found = scope.store.snapshot(|snapshot| {
+        let fail = |error| ack_store::StoreError::sqlite(scope.store.path(), error);
+        let connection = snapshot.connection();
+        let table = "SELECT count(*) FROM sqlite_schema WHERE name = 'curation_undo'";
+        let tables: i64 = connection
+            .query_row(table, [], |row| row.get(0))
+            .map_err(fail)?;
+        if tables == 0 {
+            return Ok(Vec::new());
+        }
+        let mut statement = connection.prepare(sql).map_err(fail)?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(fail)?;
+        rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
+            .map_err(fail)
+    })?;
+    let mut batches: Vec<Batch> = Vec::new();
+    for (name, id) in found {
+        match batches.last_mut().filter(|batch| batch.name == name) {
+            Some(batch) => batch.ids.push(id),
+            None => batches.push(Batch {
+                name,
+                ids: vec![id],
+            }),
+        }
+    }
+    Ok(batches)
+}
+
+/// Takes a batch back. Memories that were changed or decided about after it are left as they are.
+///
+/// # Errors
+/// The store cannot be written. Then nothing was taken back.
+pub fn take_back(scope: &Scope, batch: &Batch, sitting: &Sitting) -> Result<Written, CurateError> {
+    let reason = format!("undo of {}", batch.name);
+    in_transaction(scope, |store, _| {
+        let mut written = Written::default();
+        for id in batch.ids.iter().collect::<BTreeSet<_>>() {
+            let entries = about(store, id)?;
+            let entries = entries.iter().take_while(|entry| entry.batch == batch.name);
+            let line = Line {
+                id,
+                action: "undo",
+                reason: Some(&reason),
+                actor: &sitting.actor,
+                time: &ack_api::time::show(sitting.now),
+            };
+            if revert(store, entries, &line)? {
+                written.count += 1;
+            } else {
+                written.changed.push(id.clone());
+            }
+        }
+        Ok(written)
+    })
+}
+
+/// Takes every decision about a memory back.
+pub fn withdraw(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
+    let line = Line {
+        id: &decision.id,
+        action: decision.verdict.as_str(),
+        reason: decision.reason.as_deref(),
+        actor: &decision.actor,
+        time: &decision.time,
+    };
+    revert(store, about(store, &decision.id)?.iter(), &line)?;
+    Ok(())
+}
+
+/// What `curation_log` says of it.
+struct Line<'a> {
+    id: &'a str,
+    action: &'a str,
+    reason: Option<&'a str>,
+    actor: &'a str,
+    time: &'a str,
+}
+
+/// Puts back what these decisions changed, the newest first, as far as the row still has what they
+/// wrote. Whether any was put back.
+fn revert<'a>(
+    store: &Open<'_>,
+    entries: impl Iterator<Item = &'a Entry>,
+    line: &Line<'_>,
+) -> Result<bool, CurateError> {
+    let mut is_reverted = false;
+    let mut status_before = String::new();
+    for entry in entries {
+        let columns: Vec<String> = entry.after.keys().cloned().collect();
+        if columns.is_empty() || row::cells(store, line.id, &columns)? != Some(entry.after.clone())
+        {
+            break;
+        }
+        if !is_reverted {
+            status_before = row::status(store, line.id)?;
+        }
+        if !row::restore(store, line.id, &entry.before)? {
+            break;
+        }
+        if let Some(link) = &entry.link {
+            row::unlink(store, link)?;
+        }
+        store
+            .transaction
+            .execute(
+                "DELETE FROM curation_undo WHERE number = ?1",
+                params![entry.number],
+            )
+            .map_err(|error| store.failed(error))?;
+        is_reverted = true;
+    }
+    if is_reverted {
+        let status_after = row::status(store, line.id)?;
+        row::note(
+            store,
+            &LogLine {
+                id: line.id,
+                action: line.action,
+                statuses: (&status_before, &status_after),
+                reason: line.reason,
+                actor: line.actor,
+                time: line.time,
+            },
+        )?;
+    }
+    Ok(is_reverted)
+}
+
+/// The decisions about a memory, the newest first.
+fn about(store: &Open<'_>, id: &str) -> Result<Vec<Entry>, CurateError> {
+    store
+        .transaction
+        .execute_batch(row::UNDO)
+        .map_err(|error| store.failed(error))?;
+    let sql = "SELECT number, batch, before, after, link FROM curation_undo \
+               WHERE memory_id = ?1 ORDER BY number DESC";
+    let read = || -> rusqlite::Result<Vec<Entry>> {
+        let mut statement = store.transaction.prepare(sql)?;
+        let rows = statement.query_map([id], Entry::read)?;
+        rows.collect()
+    };
+    read().map_err(|error| store.failed(error))
+}

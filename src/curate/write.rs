@@ -1,0 +1,95 @@
+//! Writes decisions where the scope keeps them: to its log, or into its native store.
+//!
+//! Every face of the desk and every command comes here. Decisions are made under the lock of the
+//! log or in the transaction that writes them, from the memories as they are at that moment.
+
+use std::collections::HashMap;
+
+use ack_api::decision::{Decision, DecisionPlace};
+use ack_store::read::Curated;
+
+use super::{CurateError, in_store, log};
+use crate::scope::Scope;
+
+/// What became of some decisions.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// How many were written.
+    pub count: usize,
+    /// The ids of memories that changed after they were read. Nothing was decided about them.
+    pub changed: Vec<String>,
+}
+
+/// Writes decisions about memories of one scope, all at once. Those about memories that changed
+/// since they were read are left out.
+///
+/// # Errors
+/// The store or the log cannot be read or written, or an id exists twice. Then nothing was decided.
+pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateError> {
+    let in_store = scope.manifest.decisions == DecisionPlace::Store;
+    write_if(scope, decisions, |decision, curated| {
+        let same_status = |curated: &Curated| curated.memory.status == decision.was;
+        curated.is_some_and(|curated| {
+            curated.digest == decision.digest && (!in_store || same_status(curated))
+        })
+    })
+}
+
+fn write_if(
+    scope: &Scope,
+    decisions: &[Decision],
+    fits: impl Fn(&Decision, Option<&Curated>) -> bool,
+) -> Result<Written, CurateError> {
+    let ids: Vec<&str> = decisions
+        .iter()
+        .map(|decision| decision.id.as_str())
+        .collect();
+    let mut written = Written::default();
+    write_with(scope, &ids, |now| {
+        let (fitting, changed): (Vec<&Decision>, Vec<&Decision>) = decisions
+            .iter()
+            .partition(|decision| fits(decision, now.get(&decision.id)));
+        written.count = fitting.len();
+        written.changed = changed.iter().map(|decision| decision.id.clone()).collect();
+        Ok(fitting.into_iter().cloned().collect())
+    })?;
+    Ok(written)
+}
+
+/// Writes what is decided about memories as they are at that moment: `decide` gets those of `ids`
+/// that are there, and nobody else decides until its decisions are written.
+///
+/// # Errors
+/// As [`write()`], and what `decide` says. Then nothing was decided.
+pub fn write_with(
+    scope: &Scope,
+    ids: &[&str],
+    decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
+) -> Result<Vec<Decision>, CurateError> {
+    match scope.manifest.decisions {
+        DecisionPlace::Log => log::write_with(scope, ids, decide),
+        DecisionPlace::Store => in_store::write_with(scope, ids, decide),
+    }
+}
+
+/// Refuses decisions about an id that several rows of the store have: nobody could say which of
+/// them was meant.
+///
+/// # Errors
+/// [`CurateError::Twice`].
+pub fn check_single(
+    scope: &Scope,
+    decisions: &[Decision],
+    now: &HashMap<String, Curated>,
+) -> Result<(), CurateError> {
+    let twice = decisions.iter().find(|decision| {
+        let curated = now.get(&decision.id);
+        curated.is_some_and(|curated| curated.has_twin)
+    });
+    twice.map_or(Ok(()), |decision| {
+        Err(CurateError::Twice {
+            id: decision.id.clone(),
+            path: scope.store.path().to_owned(),
+        })
+    })
+}

@@ -1,0 +1,115 @@
+//! The states of the large run: stores in which two rows may have one id, and logs over them.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use crate::curation::{Held, Line, Plan, SCOPES, STATUSES, decide, fill, id, marker};
+use crate::support::Root;
+
+/// The scope whose rows may share an id.
+const TWINS: usize = 1;
+
+/// A small generator: the plan says which states there are, this one what is asked.
+pub struct Draws(pub u64);
+
+impl Draws {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).unwrap()
+    }
+
+    pub fn bytes(&mut self) -> Vec<u8> {
+        (0..10).map(|_| self.next().to_le_bytes()[2]).collect()
+    }
+}
+
+/// A root whose second scope lets two rows have the same id.
+pub fn root(plan: &Plan) -> Root {
+    let root = Root::new();
+    let database = root.scope_folder(SCOPES[TWINS]).join("memory.db");
+    let key = "id            TEXT PRIMARY KEY NOT NULL";
+    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
+    assert_ne!(schema, ack_memory::import::write::SCHEMA);
+    Connection::open(database)
+        .unwrap()
+        .execute_batch(&schema)
+        .unwrap();
+    fill(&root, plan);
+    root
+}
+
+pub fn connection(root: &Root, scope: usize) -> Connection {
+    let path = root.scope_folder(SCOPES[scope]).join("memory.db");
+    let connection = Connection::open(path).unwrap();
+    connection
+        .execute_batch("PRAGMA synchronous = OFF")
+        .unwrap();
+    connection.busy_timeout(Duration::from_secs(20)).unwrap();
+    connection
+}
+
+/// Gives some rows a second one with the same id and another text: a memory of its own, to which no
+/// decision applies. Returns the numbers of the two.
+pub fn add_twins(
+    plan: &mut Plan,
+    held: &mut Vec<Held>,
+    root: &Root,
+    draws: &mut Draws,
+) -> Vec<(usize, usize)> {
+    let mut twins = Vec::new();
+    for number in 0..plan.memories.len() {
+        if plan.memories[number].scope != TWINS || draws.below(3) > 0 {
+            continue;
+        }
+        let mut twin = plan.memories[number].clone();
+        twin.status = draws.below(STATUSES.len());
+        let other = plan.memories.len();
+        let mark = marker(other);
+        connection(root, TWINS)
+            .execute(
+                "INSERT INTO memories (id, title, narrative, status) VALUES (?1, ?2, ?3, ?4)",
+                params![
+                    id(number),
+                    format!("Title {mark} certificate"),
+                    format!("Narrative {mark}"),
+                    STATUSES[twin.status].0
+                ],
+            )
+            .unwrap();
+        twin.session = None;
+        let mut own = Held::of(&twin);
+        own.content = 1_000;
+        held.push(own);
+        plan.memories.push(twin);
+        twins.push((number, other));
+    }
+    twins
+}
+
+/// Appends lines, and notes that they are about other content for rows of the same id.
+pub fn decided(
+    plan: &Plan,
+    root: &Root,
+    held: &mut [Held],
+    lines: &[Line],
+    twins: &[(usize, usize)],
+) {
+    decide(plan, root, held, lines);
+    for (number, twin) in twins {
+        held[*twin].line = held[*number].line.clone();
+    }
+}
+
+/// The numbers of the rows with the id of one.
+pub fn of_id(number: usize, twins: &[(usize, usize)]) -> impl Iterator<Item = usize> {
+    let others = twins.iter().filter(move |(first, _)| *first == number);
+    let others: Vec<usize> = others.map(|(_, twin)| *twin).collect();
+    [number].into_iter().chain(others)
+}

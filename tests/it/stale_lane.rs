@@ -1,0 +1,344 @@
+//! The desk's second lane: approved memories that may be out of date are kept, edited, replaced and rejected there, and what a
+//! person kept stays without a mark until something else speaks against it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ack_memory::api::decision::Verdict;
+use ack_memory::config::Setting;
+use serde_json::{Value, json};
+
+use crate::cli::binary;
+use crate::curate::{decide, log};
+use crate::desk::{Desk, PATIENCE};
+use crate::stale::{marks, repository};
+use crate::support::{Root, memory};
+use crate::terminal::Session;
+
+/// The ids of the lane, as `review` lists it in a folder.
+fn lane(root: &Root, folder: &Path) -> Vec<String> {
+    let mut command = binary();
+    command.arg("--root").arg(root.path()).arg("-C").arg(folder);
+    let listed = crate::cli::run(command.args(["review", "--stale", "--list", "--json"])).json();
+    let entries = listed["stale"].as_array().unwrap().iter();
+    let mut ids: Vec<String> = entries
+        .map(|entry| entry["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids
+}
+
+fn marked(root: &Root, folder: &Path) -> Vec<String> {
+    let folder = folder.to_owned();
+    let service = root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", folder)));
+    let marks = marks(&service, "query_memories", json!({}));
+    marks.into_iter().map(|(id, _)| id).collect()
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let status = Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "user.name=ana", "-c", "user.email=ana@example.org"])
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn the_lane_is_decided_with_keys_and_what_is_kept_has_no_mark_until_the_evidence_changes() {
+    for manifest in ["", "decisions = \"store\"\n"] {
+        let (root, folder) = repository();
+        root.manifest("shop", manifest);
+        assert_eq!(marked(&root, &folder), ["both", "gone"]);
+        let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
+        let session = desk.enter();
+        let standing = desk.ask(&session, "/standing", json!({})).json();
+        assert_eq!(
+            (
+                &standing["lane"],
+                &standing["head"]["stale"],
+                &standing["head"]["waiting"]
+            ),
+            (&json!("stale"), &json!(2), &json!(0)),
+            "{standing}"
+        );
+        let view = json!({ "lane": "stale" });
+        let queue = json!({ "view": view, "count": 9 });
+        let queue = desk.ask(&session, "/queue", queue).json();
+        assert_eq!(queue["total"], 2, "{queue}");
+        let none = desk.ask(&session, "/queue", json!({ "count": 9 })).json();
+        assert_eq!(none["total"], 0, "{none}");
+        let card = |number: usize| {
+            let ask = json!({ "number": number, "view": view });
+            desk.ask(&session, "/card", ask).json()
+        };
+        let cards = [card(0), card(1)];
+        let number = |id: &str| {
+            let found = cards.iter().position(|card| card["card"]["id"] == id);
+            found.unwrap()
+        };
+        let (gone, both) = (number("gone"), number("both"));
+        let shown = &cards[gone];
+        assert_eq!(
+            shown["card"]["marks"][0],
+            "not in the working tree: src/refund.rs:10"
+        );
+        let keys: Vec<&str> = shown["actions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|action| action["key"].as_str().unwrap())
+            .collect();
+        assert_eq!(keys, ["a", "r"]);
+        assert_eq!(shown["actions"][0]["label"], "Keep");
+        let choose = |number: usize, choice: &Value| {
+            let wish = json!({ "numbers": [number], "choice": choice, "view": view });
+            let chosen = desk.ask(&session, "/choose", wish);
+            assert_eq!(chosen.status, 200, "{}", chosen.body);
+        };
+        choose(gone, &shown["actions"][0]["choice"]);
+        choose(both, &json!({ "do": "replace", "by": "there" }));
+        let standing = desk.ask(&session, "/standing", json!({})).json();
+        assert_eq!(standing["recent"][1]["done"], "kept", "{standing}");
+        let written = desk.ask(&session, "/write", json!({})).json();
+        assert_eq!(written["written"], 2, "{written}");
+        assert_eq!(marked(&root, &folder), Vec::<String>::new());
+        assert_eq!(lane(&root, &folder), Vec::<String>::new());
+        // Another reason is another mark.
+        let path = root.scope_folder("shop").join("memory.db");
+        rusqlite::Connection::open(path)
+            .unwrap()
+            .execute_batch("UPDATE memories SET stale_after = '2026-02-02', reviewed_at = NULL WHERE id = 'gone'")
+            .unwrap();
+        let is_log = manifest.is_empty();
+        // A decision of the log is newer than that day.
+        let expected: &[&str] = if is_log { &[] } else { &["gone"] };
+        assert_eq!(marked(&root, &folder), expected);
+        if is_log {
+            let kept = &log(&root, "shop")[0];
+            assert_eq!(kept.verdict, Verdict::Approve);
+            assert_eq!(
+                kept.despite.as_deref(),
+                Some("not in the working tree: src/refund.rs:10")
+            );
+        }
+        decide(root.path(), &["undo"]).ok();
+        assert_eq!(marked(&root, &folder), ["both", "gone"]);
+    }
+}
+
+#[test]
+fn another_reason_than_the_one_that_was_kept_marks_again() {
+    let (root, folder) = repository();
+    let mut keep = crate::curate::with_token(root.path(), &["approve", "gone"]);
+    crate::cli::run(keep.arg("-C").arg(&folder)).ok();
+    assert_eq!(marked(&root, &folder), ["both"]);
+    // The text changed: nobody vouches for it, so it waits.
+    let path = root.scope_folder("shop").join("memory.db");
+    let sql = "UPDATE memories SET files = '[\"src/other.rs\"]' WHERE id = 'gone'";
+    rusqlite::Connection::open(path)
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
+    let mut again = crate::curate::with_token(root.path(), &["approve", "gone"]);
+    crate::cli::run(again.arg("-C").arg(&folder)).ok();
+    assert_eq!(marked(&root, &folder), ["both", "gone"]);
+    let mut keep = crate::curate::with_token(root.path(), &["approve", "gone"]);
+    crate::cli::run(keep.arg("-C").arg(&folder)).ok();
+    assert_eq!(marked(&root, &folder), ["both"]);
+}
+
+#[test]
+fn the_lane_is_gone_through_at_a_terminal() {
+    let (root, folder) = repository();
+    let mut command = binary();
+    command
+        .env("USER", "ana")
+        .arg("--root")
+        .arg(root.path())
+        .arg("-C")
+        .arg(&folder)
+        .args(["review", "--stale", "--tty"]);
+    let mut session = Session::start(command);
+    session.press("p\na\no there\nq\ny\n");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    for expected in [
+        "2 approved memories may be out of date",
+        "1/2",
+        "a keeps it",
+        "Keep",
+        "Replace by there",
+        "2 decisions: write? [y/n]",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert_eq!(marked(&root, &folder), Vec::<String>::new());
+    let verdicts: Vec<Verdict> = log(&root, "shop").iter().map(|line| line.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Approve, Verdict::Supersede]);
+}
+
+#[test]
+fn the_lane_fills_while_the_queue_is_worked_on() {
+    let (root, folder) = repository();
+    let path = root.scope_folder("shop").join("memory.db");
+    let waits = memory("w0", "Waits", json!({ "status": "staging" }));
+    crate::support::insert(&rusqlite::Connection::open(path).unwrap(), &[waits]);
+    let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
+    let session = desk.enter();
+    let since = Instant::now();
+    loop {
+        let standing = desk.ask(&session, "/standing", json!({})).json();
+        assert_eq!(standing["head"]["waiting"], 1, "{standing}");
+        if standing["head"]["stale"] == 2 {
+            let text = standing["head"]["text"].as_str().unwrap();
+            assert!(
+                text.ends_with("\n2 approved memories may be out of date"),
+                "{text}"
+            );
+            break;
+        }
+        assert!(since.elapsed() < PATIENCE, "{standing}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn files_that_changed_a_lot_and_names_that_are_lost_count_for_the_curator_alone() {
+    let (root, folder) = repository();
+    git(&folder, &["commit", "-qm", "first"]);
+    for number in 0..11 {
+        fs::write(
+            folder.join("src/pay.rs"),
+            format!("fn pay() {{ {number} }}"),
+        )
+        .unwrap();
+        git(&folder, &["commit", "-qam", "again"]);
+    }
+    let about = |id: &str, fact: &str, files: Value| {
+        let fields = json!({ "project": "shop", "facts": [fact], "files": files });
+        memory(id, id, fields)
+    };
+    let path = root.scope_folder("shop").join("memory.db");
+    crate::support::insert(
+        &rusqlite::Connection::open(path).unwrap(),
+        &[
+            about("busy", "Payments are final", json!(["src/pay.rs"])),
+            about("lost", "`lost_helper_x` calls `lost_helper_y`", json!([])),
+            about("one-lost", "`lost_helper_x` calls `pay`", json!([])),
+        ],
+    );
+    let in_answers = marked(&root, &folder);
+    assert_eq!(in_answers, ["both", "gone"]);
+    let found = lane(&root, &folder);
+    // Everything that names pay.rs changed as often as it.
+    assert!(
+        found.contains(&"busy".to_owned()) && found.contains(&"lost".to_owned()),
+        "{found:?}"
+    );
+    assert!(!found.contains(&"one-lost".to_owned()), "{found:?}");
+    let mut keep = crate::curate::with_token(root.path(), &["approve", "busy", "lost"]);
+    crate::cli::run(keep.arg("-C").arg(&folder)).ok();
+    let found = lane(&root, &folder);
+    assert!(
+        !found.contains(&"busy".to_owned()) && !found.contains(&"lost".to_owned()),
+        "{found:?}"
+    );
+}
+
+/// A project with so many approved memories, and one that waits.
+fn project(approved: usize) -> (Root, PathBuf) {
+    let root = Root::new();
+    let folder = root.path().join("shop");
+    fs::create_dir_all(&folder).unwrap();
+    let paths = folder.to_str().unwrap();
+    root.manifest(
+        "alpha",
+        &format!("projects = [\"shop\"]\npaths = [{paths:?}]\n"),
+    );
+    let made = |id: &str, day: usize, status: &str| {
+        let title = format!("Lesson {id} of the {}th shelf", day * 7);
+        let created = format!("2026-01-{day:02}T00:00:00Z");
+        memory(
+            id,
+            &title,
+            json!({ "status": status, "project": "shop", "created_at": created }),
+        )
+    };
+    let mut memories: Vec<Value> = (0..approved)
+        .map(|n| made(&format!("a{n}"), n + 1, "approved"))
+        .collect();
+    memories.push(made("new", 20, "staging"));
+    memories.push(memory(
+        "older",
+        "What the new one replaces",
+        json!({ "project": "kiosk", "superseded_by": "new", "created_at": "2025-01-01T00:00:00Z" }),
+    ));
+    memories.push(memory(
+        "refused",
+        "Rejected anyway",
+        json!({ "status": "rejected", "superseded_by": "new" }),
+    ));
+    let path = root.store("alpha", &memories);
+    rusqlite::Connection::open(path)
+        .unwrap()
+        .execute_batch(
+            "UPDATE memories SET session = 's1' WHERE id = 'new';
+             INSERT INTO sessions (id, title) VALUES ('s1', 'The night of the shelves')",
+        )
+        .unwrap();
+    (root, folder)
+}
+
+#[test]
+fn the_card_says_what_a_memory_hides_what_it_pushes_out_and_where_it_came_from() {
+    for (approved, pushed_out) in [(8, true), (3, false)] {
+        let (root, folder) = project(approved);
+        let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
+        let session = desk.enter();
+        let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+        assert_eq!(
+            card["actions"][0]["label"], "Approve, hides 1 older",
+            "{card}"
+        );
+        assert_eq!(card["card"]["session_title"], "The night of the shelves");
+        let told = desk
+            .ask(&session, "/evidence", json!({ "number": 0 }))
+            .json();
+        let line = "a session starts with it in place of a2: ";
+        assert_eq!(told.to_string().contains(line), pushed_out, "{told}");
+    }
+}
+
+#[test]
+fn the_list_names_the_nearest_approved_memories() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory(
+                "keep",
+                "Retries need jitter",
+                json!({ "facts": ["Jitter spreads load"] }),
+            ),
+            memory(
+                "w0",
+                "Retries need jitter",
+                json!({ "status": "staging", "facts": ["Jitter spreads load"] }),
+            ),
+        ],
+    );
+    let listed = crate::cli::ack(root.path(), &["review", "--list"]).ok();
+    assert!(
+        listed.contains("  approved: keep  Retries need jitter  (same)"),
+        "{listed}"
+    );
+    let listed = crate::cli::ack(root.path(), &["review", "--list", "--json"]).json();
+    assert_eq!(
+        listed["waiting"][0]["nearest"],
+        json!([{ "id": "keep", "title": "Retries need jitter", "relation": "same" }])
+    );
+}
