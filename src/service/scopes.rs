@@ -325,7 +325,7 @@ fn fill(
     }
     if index.duplicate_ids > 0 {
         problems.push(format!(
-            "{} {} the id of another row; the first approved one counts, else the first",
+            "{} {} the id of another row; the first one counts",
             count(index.duplicate_ids as u64, "row"),
             verb(index.duplicate_ids as u64, "repeats", "repeat")
         ));

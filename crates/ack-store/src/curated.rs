@@ -33,12 +33,8 @@ pub struct Curated {
 }
 
 impl Curated {
-    /// Meets another row with the same id. One that agents see goes before one that they do not:
-    /// it is the one that they get by this id.
-    fn meets(&mut self, other: Self) {
-        if other.memory.status.is_served() && !self.memory.status.is_served() {
-            *self = other;
-        }
+    /// Meets another row with the same id, of which the first one counts.
+    fn meets(&mut self) {
         self.has_twin = true;
     }
 
@@ -82,7 +78,7 @@ impl Snapshot<'_> {
                 &[&parameter],
                 any,
                 &mut |curated| match &mut found {
-                    Some(first) => Curated::meets(first, curated),
+                    Some(first) => Curated::meets(first),
                     None => found = Some(curated),
                 },
             )?;

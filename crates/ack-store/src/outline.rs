@@ -112,14 +112,6 @@ impl Outlines {
             + self.known.len() * 2 * size_of::<u64>()
             + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID_BYTES)
     }
-
-    /// Drops a memory that another row with its id takes the place of.
-    fn forget(&mut self, id: &str) {
-        self.served.retain(|outline| outline.id != id);
-        for members in self.members.values_mut() {
-            members.retain(|(_, member)| member != id);
-        }
-    }
 }
 
 /// What the allocator adds to a small string.
@@ -199,18 +191,10 @@ impl Snapshot<'_> {
                     }
                     continue;
                 }
-                // A row without an id cannot be requested.
-                if outline.id.is_empty() {
+                // If several rows have the same id, the first one counts. A row without an id
+                // cannot be requested.
+                if outline.id.is_empty() || known.contains_key(&outline.id) {
                     continue;
-                }
-                // If several rows have the same id, the first one that is served counts, else the
-                // first one.
-                let gives_way =
-                    |twin: &KnownMemory| outline.status.is_served() && !twin.status.is_served();
-                match known.get(&outline.id) {
-                    Some(twin) if !gives_way(twin) => continue,
-                    Some(_) => outlines.forget(&outline.id),
-                    None => {}
                 }
                 outlines
                     .flow

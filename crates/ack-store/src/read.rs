@@ -313,22 +313,10 @@ impl Snapshot<'_> {
         );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([parameter]))?;
-        // Of several rows with one id, the first one that agents see counts, else the first one
-        // that was not rejected.
-        let mut found: Option<Memory> = None;
-        while let Some(row) = self.fail(rows.next())? {
-            let memory = self.fail(record::memory(row, source, self.rule()))?;
-            if memory.status.is_served() {
-                return Ok(Some(memory));
-            }
-            let is_better = |known: &Memory| {
-                known.status == Status::Rejected && memory.status != Status::Rejected
-            };
-            if found.as_ref().is_none_or(is_better) {
-                found = Some(memory);
-            }
+        match self.fail(rows.next())? {
+            Some(row) => Ok(Some(self.fail(record::memory(row, source, self.rule()))?)),
+            None => Ok(None),
         }
-        Ok(found)
     }
 
     /// How many rows have each status.

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashSet as HashSet;
 
 use super::builder::Builder;
 use super::{DocEntry, DocId, Index};
@@ -25,10 +25,6 @@ impl Index {
         let mut index = Self::new();
         thread::scope(|scope| {
             let mut builder = Builder::new(&mut index, scope);
-            // Ids of which no row is served yet: of several rows with one id, the first one that is
-            // served counts, else the first one.
-            let mut waiting: HashSet<Box<str>> = HashSet::default();
-            let mut served: Vec<StoredMemory> = Vec::new();
             snapshot.scan(&mut |row| {
                 if row.status() == Status::Rejected {
                     builder.index.rejected.insert(row.id()?.into());
@@ -37,32 +33,17 @@ impl Index {
                 let memory = row.memory()?;
                 if memory.id.is_empty() {
                     builder.index.without_id += 1;
-                    return Ok(());
-                }
-                let row = StoredMemory {
-                    key: row.key(),
-                    fingerprint: row.fingerprint(),
-                    memory,
-                };
-                if builder.has(&row.memory.id) {
+                } else if builder.has(&memory.id) {
                     builder.index.duplicate_ids += 1;
-                    if row.memory.status.is_served() && waiting.remove(row.memory.id.as_str()) {
-                        served.push(row);
-                    }
-                    return Ok(());
+                } else {
+                    builder.push(StoredMemory {
+                        key: row.key(),
+                        fingerprint: row.fingerprint(),
+                        memory,
+                    });
                 }
-                if !row.memory.status.is_served() {
-                    waiting.insert(row.memory.id.as_str().into());
-                }
-                builder.push(row);
                 Ok(())
             })?;
-            builder.finish();
-            let mut builder = Builder::new(&mut index, scope);
-            for row in served {
-                builder.index.kill(&row.memory.id);
-                builder.push(row);
-            }
             builder.finish();
             Ok::<(), R::Error>(())
         })?;
@@ -82,7 +63,7 @@ impl Index {
             ..Changes::default()
         };
         let mut seen = SeenDocs::new(self.docs.count());
-        let mut added = Added::default();
+        let mut added: HashSet<Box<str>> = HashSet::default();
         let mut last = None;
         snapshot.scan(&mut |row| {
             if row.status() == Status::Rejected {
@@ -93,10 +74,7 @@ impl Index {
             if let Some(doc) = self.next_doc_of_row(&mut last, row.key())
                 && self.is_unchanged(doc, row.fingerprint(), row.status())
             {
-                // An earlier row with its id takes its place, unless only this one is served.
-                if !seen.insert(doc) && row.status().is_served() {
-                    added.remove_unserved(self.id(doc));
-                }
+                seen.insert(doc);
                 return Ok(());
             }
             let memory = row.memory()?;
@@ -104,21 +82,20 @@ impl Index {
                 changes.without_id += 1;
                 return Ok(());
             }
-            let known = self.doc_with_id(&memory.id);
-            let is_first = known.is_none_or(|doc| seen.insert(doc))
-                || memory.status.is_served() && self.is_unserved(known);
-            let is_added = added.insert(
-                StoredMemory {
+            let id: Box<str> = memory.id.as_str().into();
+            let known = self.doc_with_id(&id);
+            let is_first = known.is_none_or(|doc| seen.insert(doc)) && added.insert(id);
+            if is_first {
+                changes.added.push(StoredMemory {
                     key: row.key(),
                     fingerprint: row.fingerprint(),
                     memory,
-                },
-                is_first,
-            );
-            changes.duplicate_ids += usize::from(!is_added);
+                });
+            } else {
+                changes.duplicate_ids += 1;
+            }
             Ok(())
         })?;
-        changes.added = added.into_rows();
         changes.removed = self.unseen_ids(&seen);
         Ok(changes)
     }
@@ -154,32 +131,28 @@ impl Index {
             rejected: listing.rejected,
             ..Changes::default()
         };
-        let mut added = Added::default();
+        let mut added: HashSet<Box<str>> = HashSet::default();
         for row in snapshot.rows(&wanted)? {
             let (key, memory) = (row.key, &row.memory);
             if memory.id.is_empty() {
                 changes.without_id += 1;
                 continue;
             }
-            // Of several rows with one id the first that is served counts, else the first, even if
-            // a later one is unchanged.
-            let gives_way = |doc: DocId| {
-                self.doc(doc).is_some_and(|doc| {
-                    let is_later = (doc.key.source, doc.key.rowid) > (key.source, key.rowid);
-                    let serves = memory.status.is_served();
-                    match (serves, doc.status.is_served()) {
-                        (true, false) => true,
-                        (false, true) => false,
-                        _ => is_later,
-                    }
-                })
+            let id: Box<str> = memory.id.as_str().into();
+            // Of several rows with one id the first counts, even if a later one is unchanged.
+            let is_later = |doc: DocId| {
+                self.doc(doc)
+                    .is_some_and(|doc| (doc.key.source, doc.key.rowid) > (key.source, key.rowid))
             };
-            let known = self.doc_with_id(&memory.id);
-            let is_first = known.is_none_or(|doc| seen.insert(doc) || gives_way(doc));
-            let is_added = added.insert(row, is_first);
-            changes.duplicate_ids += usize::from(!is_added);
+            let known = self.doc_with_id(&id);
+            let is_first =
+                known.is_none_or(|doc| seen.insert(doc) || is_later(doc)) && added.insert(id);
+            if is_first {
+                changes.added.push(row);
+            } else {
+                changes.duplicate_ids += 1;
+            }
         }
-        changes.added = added.into_rows();
         changes.removed = self.unseen_ids(&seen);
         Ok(changes)
     }
@@ -187,12 +160,6 @@ impl Index {
     fn is_unchanged(&self, doc: DocId, fingerprint: u64, status: Status) -> bool {
         self.doc(doc)
             .is_some_and(|doc| !doc.dead && doc.fingerprint == fingerprint && doc.status == status)
-    }
-
-    /// Whether a document is not served.
-    fn is_unserved(&self, doc: Option<DocId>) -> bool {
-        doc.and_then(|doc| self.doc(doc))
-            .is_some_and(|doc| !doc.status.is_served())
     }
 
     /// The ids of live documents that were not seen.
@@ -281,49 +248,6 @@ impl<'a> DocEntry<'a> {
             files: memory.files.iter().map(String::as_str).collect(),
             superseded_by: memory.superseded_by.as_deref(),
         }
-    }
-}
-
-/// The rows to add: one for each id.
-#[derive(Default)]
-struct Added {
-    rows: Vec<Option<StoredMemory>>,
-    by_id: HashMap<Box<str>, usize>,
-}
-
-impl Added {
-    /// Adds a row: if it is the first with its id, or in place of one that is not served if it is.
-    /// Returns whether it counts.
-    fn insert(&mut self, row: StoredMemory, is_first: bool) -> bool {
-        let known = self.by_id.get(row.memory.id.as_str()).copied();
-        let is_served = row.memory.status.is_served();
-        let Some(slot) = known.and_then(|place| self.rows.get_mut(place)) else {
-            if is_first {
-                self.by_id
-                    .insert(row.memory.id.as_str().into(), self.rows.len());
-                self.rows.push(Some(row));
-            }
-            return is_first;
-        };
-        let gives_way = slot
-            .as_ref()
-            .is_some_and(|known| is_served && !known.memory.status.is_served());
-        if gives_way {
-            *slot = Some(row);
-        }
-        gives_way
-    }
-
-    /// Drops the row with an id, if it is not served.
-    fn remove_unserved(&mut self, id: &str) {
-        let known = self.by_id.get(id).copied();
-        if let Some(slot) = known.and_then(|place| self.rows.get_mut(place)) {
-            *slot = slot.take().filter(|row| row.memory.status.is_served());
-        }
-    }
-
-    fn into_rows(self) -> Vec<StoredMemory> {
-        self.rows.into_iter().flatten().collect()
     }
 }
 
