@@ -1,4 +1,4 @@
-//! Curation: finds memories, turns what a person decided into decisions, and writes them ([`write`]):
+//! Curation: finds memories, turns what a person decided into decisions, and writes them ([`mod@write`]):
 //! to the log of their scope, or into its native store where the owner says `decisions = "store"`.
 //!
 //! Only commands that a person runs come here; nothing that answers an agent does. A decision is

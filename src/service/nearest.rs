@@ -2,7 +2,7 @@
 //!
 //! A search proposes some: by the words of the title and the meaning of the whole text. These are
 //! compared with the memory, and the nearest are kept. Where a search would have to wait for its
-//! index, a [`scan`] of the store proposes them.
+//! index, a scan of the store proposes them.
 
 mod scan;
 

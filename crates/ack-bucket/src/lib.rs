@@ -1,7 +1,7 @@
 //! Approved memories in a bucket: publishing them, and following what was published.
 //!
 //! What is published is one Lance table, which has whole records, and one object that names the
-//! current version of it ([`format`]). [`publish`] makes a version and shows it in one step. A reader
+//! current version of it ([`mod@format`]). [`publish`] makes a version and shows it in one step. A reader
 //! fetches the files of a version ([`fetch`]) into a folder that all processes of a user share
 //! ([`cache`]), and makes a native store of its records ([`mirror`]). From there on a bucket is read
 //! as any other scope is: by the same code, without the network. [`follow`] decides when the bucket

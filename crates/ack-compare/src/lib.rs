@@ -171,8 +171,16 @@ mod tests {
     #[test]
     fn a_version_belongs_to_the_name_before_it() {
         let older = ["Node version", "The project builds with Node 20."];
-        contradicts(&["Node version", "CI images use Node 22."], &older, true);
-        contradicts(&["Ruby version", "CI images use Ruby 22."], &older, false);
+        contradicts(
+            &["Node version", "The project is built with Node 22."],
+            &older,
+            true,
+        );
+        contradicts(
+            &["Ruby version", "The project is built with Ruby 22."],
+            &older,
+            false,
+        );
     }
 
     #[test]
