@@ -1,9 +1,10 @@
 //! A scope in a bucket beside the scope it was published from: `cargo bench --bench bucket [-- SIZE]`.
 //!
-//! Publishes 100,000 memories (or SIZE) to a bucket on this machine that answers each request after 0, 10, 30 and 100 ms,
-//! and measures the real binary: publishing, publishing 100 changes, the first question of somebody who comes anew, later
-//! questions beside those of the scope itself, a new version, and a server that does not answer. Prints requests and bytes
-//! as the bucket counted them. Machines are noisy: compare figures of one run.
+//! Publishes 100,000 memories (or SIZE) to a bucket on this machine that answers each request after
+//! 0, 10, 30 and 100 ms, and measures the real binary: publishing everything, publishing 100 changes,
+//! a newcomer's first question, later questions beside those of the scope itself, a new version, and
+//! a server that does not answer. Prints requests and bytes as the bucket counted them. Machines are
+//! noisy: compare figures of one run.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -32,6 +33,9 @@ use self::server::Server;
 /// Questions of each kind.
 const CALLS: usize = 200;
 const ADDRESS: &str = "s3://memories/bench";
+/// Changes a hundred memories.
+const CHANGE: &str = "UPDATE memories SET title = title || ' again' \
+    WHERE rowid % (SELECT count(*) / 100 FROM memories) = 0";
 const DELAYS: [u64; 4] = [0, 10, 30, 100];
 
 fn main() {
@@ -76,9 +80,7 @@ fn main() {
         told(&bucket, what, began.elapsed());
     };
     publish("publish all");
-    sql(
-        "UPDATE memories SET title = title || ' again' WHERE rowid % (SELECT count(*) / 100 FROM memories) = 0",
-    );
+    sql(CHANGE);
     publish("publish 100 of them changed");
     index(source.path());
     let mut own = Server::start(source.path());
@@ -113,8 +115,7 @@ fn main() {
         );
         drop(server);
         if delay == 30 {
-            let mark = "UPDATE memories SET title = title || ' once more' WHERE rowid % (SELECT count(*) / 100 FROM memories) = 0";
-            sql(mark);
+            sql(CHANGE);
             publish("publish 100 of them changed");
             manifest(reader.path(), &bucket, "1s");
             std::thread::sleep(Duration::from_millis(1_100));

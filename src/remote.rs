@@ -4,14 +4,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
+pub use ack_api::remote::{Patience, Standing};
+
 use ack_api::remote::RemoteSettings;
-use ack_api::{Note, NoteKind, text, time};
+use ack_api::{ErrorCode, Note, NoteKind, text, time};
+use ack_store::StoreError;
 
 #[cfg(feature = "bucket")]
-pub use ack_bucket::follow::{Patience, Remote, Standing};
+pub use ack_bucket::follow::Remote;
 
 #[cfg(not(feature = "bucket"))]
-pub use self::without::{Patience, Remote, Standing};
+pub use self::without::Remote;
 
 use crate::scope::Scope;
 
@@ -74,6 +77,22 @@ pub fn prepare(
     cold
 }
 
+/// Has the copy of a bucket's version fetched again where a store could not be read because it is
+/// damaged. Any other failure passes, and offline the copy is all there is.
+pub fn after_failure(scope: &Scope, error: &StoreError) {
+    let is_damaged = matches!(
+        error.code(),
+        ErrorCode::StoreCorrupt
+            | ErrorCode::StoreEmpty
+            | ErrorCode::StoreForeign
+            | ErrorCode::StoreNotFound
+            | ErrorCode::StoreNotSqlite
+    );
+    if let Some(remote) = scope.remote.as_ref().filter(|_| is_damaged) {
+        remote.distrust();
+    }
+}
+
 /// What to say of a scope in a bucket that is not certainly up to date.
 pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
     let (kind, message) = match standing {
@@ -101,34 +120,6 @@ mod without {
     #[derive(Debug)]
     pub struct Remote {
         never: std::convert::Infallible,
-    }
-
-    /// Whether a question may wait for the bucket.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Patience {
-        /// For a short time.
-        Some,
-        /// Not at all.
-        None,
-    }
-
-    /// How far the memories that are here are those that are published.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum Standing {
-        /// They are.
-        Current,
-        /// Nobody knows.
-        Stale {
-            /// When the bucket answered last.
-            asked_at: Option<Timestamp>,
-            /// Why there is no newer answer.
-            reason: String,
-        },
-        /// None are here.
-        Cold {
-            /// Why.
-            reason: String,
-        },
     }
 
     /// Why nothing is followed.

@@ -16,7 +16,7 @@ use crate::scope::resolve::find;
 use crate::scope::{Registry, Scope};
 use crate::service::Error;
 use ack_lance::build::{BuildError, Options, Progress, Report, Target, build};
-use ack_lance::columns::Extent;
+use ack_lance::extent::Extent;
 use ack_search::encoder::Embedder;
 
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {

@@ -127,9 +127,7 @@ impl OpenScopes {
                     open.push(OpenScope { scope, guard });
                 }
                 Err(error) => {
-                    if let Some(remote) = &scope.remote {
-                        remote.distrust();
-                    }
+                    remote::after_failure(scope, &error);
                     selection.skipped.push(Skipped {
                         scope: scope.name.clone(),
                         reason: text::line(&error.to_string(), 300),

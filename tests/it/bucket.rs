@@ -244,6 +244,32 @@ fn what_was_withdrawn_by_hand_stays_away_until_somebody_lets_it_come_back() {
 }
 
 #[test]
+fn a_withdrawn_text_leaves_the_bucket_once_the_table_is_made_anew_and_the_old_is_removed() {
+    let (root, bucket) = scene();
+    sql(
+        &root,
+        "UPDATE memories SET title = 'WITHDRAWN-title', narrative = NULL, facts = NULL WHERE id = 'm-1'",
+    );
+    published(&root, &bucket, &[]);
+    published(&root, &bucket, &["--withdraw", "m-1"]);
+    let titles = read_anew(&bucket);
+    // Columns may be compressed, so the files that held the text are watched, too.
+    let data = |bucket: &Bucket| {
+        let keys = bucket.keys().into_iter();
+        keys.filter(|key| key.contains("/data/"))
+            .collect::<Vec<_>>()
+    };
+    let old = data(&bucket);
+    published(&root, &bucket, &["--reindex"]);
+    assert!(old.iter().all(|key| bucket.get(key).is_some()));
+    published(&root, &bucket, &["--prune", "0d"]);
+    assert!(old.iter().all(|key| bucket.get(key).is_none()), "{old:?}");
+    assert_eq!(data(&bucket).len(), 1);
+    assert!(!String::from_utf8_lossy(&bucket.all_bytes()).contains("WITHDRAWN-title"));
+    assert_eq!(read_anew(&bucket), titles);
+}
+
+#[test]
 fn one_can_go_back_and_what_is_old_can_be_removed() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);

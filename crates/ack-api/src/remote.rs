@@ -1,8 +1,10 @@
-//! `[remote]` of a manifest: how a bucket is reached, and how long what was fetched counts.
+//! `[remote]` of a manifest: how a bucket is reached, and how long what was fetched counts; and how
+//! up to date what was fetched is.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +128,34 @@ impl RemoteSettings {
             ),
         })
     }
+}
+
+/// How far the memories that are here are those that are published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// They are, as of `max_age` ago at most.
+    Current,
+    /// Nobody knows, or a newer version is on its way.
+    Stale {
+        /// When the bucket answered last.
+        asked_at: Option<Timestamp>,
+        /// Why there is no newer answer.
+        reason: String,
+    },
+    /// No version is here that may be served.
+    Cold {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Whether a question may wait for the bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// For a short time.
+    Some,
+    /// Not at all: nothing is asked.
+    None,
 }
 
 /// A time such as `90s`, `5m`, `12h` or `30d`.

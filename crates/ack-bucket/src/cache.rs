@@ -257,7 +257,7 @@ pub fn is_intact(folder: &Path, thorough: bool) -> bool {
     folder.join("memory.db").is_file() && version.files.iter().all(fits)
 }
 
-/// Where a file of a version lies in its folder.
+/// Where a version keeps a file.
 pub fn place(folder: &Path, path: &str) -> PathBuf {
     if path == LINKS {
         folder.join(path)

@@ -108,8 +108,8 @@ pub enum BucketError {
         /// What it did.
         problem: String,
     },
-    /// Somebody else published meanwhile.
-    #[error("version {version} was published in {address} meanwhile, and now {problem}")]
+    /// Somebody else published in the meantime.
+    #[error("version {version} was published in {address} in the meantime, and now {problem}")]
     Conflict {
         /// The bucket.
         address: String,

@@ -1,7 +1,7 @@
 //! Following what is published in a bucket, for processes that answer questions.
 //!
 //! A question waits for the bucket only if what is known of it is older than `max_age`, and never
-//! for long: what was fetched before is served meanwhile, and the answer says so. A bucket that does
+//! for long: until then it gets what was fetched before, and the answer says so. A bucket that does
 //! not answer is left alone for 1 s, then 2 s, up to a minute; all processes of a user share that
 //! knowledge. Fetching a new version goes on in the background.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ack_api::remote::RemoteSettings;
+use ack_api::remote::{Patience, RemoteSettings, Standing};
 use jiff::Timestamp;
 
 use crate::BucketError;
@@ -17,7 +17,7 @@ use crate::address::Address;
 use crate::cache::{self, Cache, State};
 use crate::client::{Client, ObjectState, Read};
 use crate::fetch::{self, Progress};
-use crate::format::{HEAD, Head, Version};
+use crate::format::{HEAD, Head};
 use crate::mirror;
 
 /// How long a question waits for the bucket where a version is here.
@@ -54,34 +54,6 @@ struct Work {
     checked: Option<PathBuf>,
 }
 
-/// How far the memories that are here are those that are published.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// They are, as of `max_age` ago at most.
-    Current,
-    /// Nobody knows, or a newer version is on its way.
-    Stale {
-        /// When the bucket answered last.
-        asked_at: Option<Timestamp>,
-        /// Why there is no newer answer.
-        reason: String,
-    },
-    /// No version is here that may be served.
-    Cold {
-        /// Why.
-        reason: String,
-    },
-}
-
-/// Whether a question may wait for the bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// For a short time.
-    Some,
-    /// Not at all: nothing is asked.
-    None,
-}
-
 impl Remote {
     /// What is published at an address, kept in the folder of a scope. Nothing is contacted yet.
     ///
@@ -100,11 +72,6 @@ impl Remote {
             work: Mutex::default(),
             done: Condvar::new(),
         })
-    }
-
-    /// The address.
-    pub const fn address(&self) -> &Address {
-        &self.address
     }
 
     /// The bucket and the version that is served, for people.
@@ -129,16 +96,6 @@ impl Remote {
     pub fn table_folder(&self) -> PathBuf {
         let current = self.cache.current();
         mirror::table(&self.cache.installed().unwrap_or(current))
-    }
-
-    /// The version that is served.
-    pub fn version(&self) -> Option<Version> {
-        self.cache.version()
-    }
-
-    /// What the bucket said last, and when.
-    pub fn state(&self) -> State {
-        self.cache.state()
     }
 
     /// Sees to it that the memories that are here are those that are published, as far as that is

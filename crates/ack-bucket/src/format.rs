@@ -51,7 +51,7 @@ pub struct Head {
 /// A file of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Where it lies in the folder of the version.
+    /// Its place in the folder of the version.
     pub path: String,
     /// The object, without the prefix of the address.
     pub object: String,

@@ -20,7 +20,8 @@ use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 
 pub use self::report::{Options, Progress, Report, Target};
-use super::columns::{self, COLUMNS, Extent, Rows};
+use super::columns::{self, COLUMNS, Rows};
+use super::extent::{self, Extent};
 use super::indexes::{compact, update_indexes};
 use super::terms::LEXICON;
 use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
@@ -489,7 +490,7 @@ async fn contents(
         .await
         .map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
-    columns::check_extent(schema.metadata(), extent)?;
+    extent::check(schema.metadata(), extent)?;
     // All columns that are ever read: if one of them cannot be read, the table is rebuilt now.
     let columns: Vec<&str> = COLUMNS
         .into_iter()

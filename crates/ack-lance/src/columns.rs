@@ -26,6 +26,7 @@ use arrow::datatypes::{
 };
 
 use super::TableError;
+use super::extent::{Extent, META_EXTENT};
 use super::terms::{self, LEXICON};
 use ack_api::memory::{Memory, Status};
 use ack_api::record::Record;
@@ -52,41 +53,6 @@ pub const META_WEIGHTS: &str = "ack-memory.weights";
 pub const META_DIMENSION: &str = "ack-memory.dimension";
 /// Which fields of a memory are encoded, in order.
 pub const META_TEMPLATE: &str = "ack-memory.template";
-
-/// What a table holds besides what every table has; absent for [`Extent::Derived`].
-pub const META_EXTENT: &str = "ack-memory.extent";
-
-/// What a table is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Extent {
-    /// It lies beside its store.
-    #[default]
-    Derived,
-    /// It stands in for its store, so it has whole records.
-    Records {
-        /// Whether it is so large that readers search it on disk. Otherwise they read it into
-        /// memory and do without the columns that only a search on disk needs: these are empty.
-        on_disk: bool,
-    },
-}
-
-impl Extent {
-    const fn name(self) -> Option<&'static str> {
-        match self {
-            Self::Derived => None,
-            Self::Records { on_disk: false } => Some("records"),
-            Self::Records { on_disk: true } => Some("records, searched on disk"),
-        }
-    }
-
-    const fn has_records(self) -> bool {
-        matches!(self, Self::Records { .. })
-    }
-
-    const fn is_searched_on_disk(self) -> bool {
-        !matches!(self, Self::Records { on_disk: false })
-    }
-}
 
 /// The fields of a memory that are encoded, in order.
 pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
@@ -159,22 +125,6 @@ pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
         fields.push(record.with_metadata(zstd.into()));
     }
     Arc::new(Schema::new_with_metadata(fields, metadata))
-}
-
-/// Checks that a table is for what it is wanted for.
-///
-/// # Errors
-/// [`TableError::Mismatch`].
-pub fn check_extent(found: &HashMap<String, String>, wanted: Extent) -> Result<(), TableError> {
-    let found = found.get(META_EXTENT).map(String::as_str);
-    if found == wanted.name() {
-        return Ok(());
-    }
-    let told = |name: Option<&str>| format!("extent {}", name.unwrap_or("derived"));
-    Err(TableError::Mismatch {
-        found: ack_api::text::line(&told(found), 60),
-        needed: told(wanted.name()),
-    })
 }
 
 /// A column that LanceDB does not compress: compression would slow every reader down and save next

@@ -10,7 +10,7 @@ use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
 use super::build::FRAGMENT;
-use super::columns::Extent;
+use super::extent::Extent;
 
 /// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
 /// soon will be. Nobody would read them while all of the table is in memory, and making them takes

@@ -20,6 +20,7 @@ pub use lancedb;
 pub mod build;
 pub mod columns;
 mod direct;
+pub mod extent;
 pub mod indexes;
 pub mod load;
 pub mod records;

@@ -189,8 +189,12 @@ impl Asked<'_> {
             None
         };
         if self.json {
-            let told = json!({ "rollback": number, "version": planned.version, "rows": planned.rows, "written": done.is_some() });
-            return write_json(&told);
+            return write_json(&json!({
+                "rollback": number,
+                "version": planned.version,
+                "rows": planned.rows,
+                "written": done.is_some(),
+            }));
         }
         match done {
             Some(done) => write_plain(&format!("published version {}\n", done.version)),
@@ -207,7 +211,7 @@ impl Asked<'_> {
             )
         })?;
         let publisher = self.publication.publisher();
-        let planned = publisher.prune(older, false)?;
+        let planned = publisher.old(older)?;
         if !self.json {
             write_plain(&pruned(&planned))?;
         }
@@ -215,7 +219,7 @@ impl Asked<'_> {
             && !self.args.dry_run
             && does(self.args, self.json, "Remove them for good?");
         if writes {
-            publisher.prune(older, true)?;
+            publisher.remove(&planned)?;
         }
         if self.json {
             let mut told = serde_json::to_value(&planned).unwrap_or_default();

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use super::SESSIONS;
 use super::kept::{KeptOutlines, KeptScope, Sought};
 use super::words::Words;
-use crate::remote::Patience;
+use crate::remote::{self, Patience};
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
@@ -122,9 +122,7 @@ pub(super) fn each<T>(
         match read_scope(&scope, own) {
             Ok(found) => read.push(found),
             Err(error) => {
-                if let Some(remote) = &scope.remote {
-                    remote.distrust();
-                }
+                remote::after_failure(&scope, &error);
                 selection.skipped.push(Skipped {
                     scope: scope.name.clone(),
                     reason: text::line(&error.to_string(), 300),

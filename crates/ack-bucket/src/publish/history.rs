@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::{Base, Publisher, SMALL, random};
 use crate::BucketError;
-use crate::cache;
 use crate::fetch;
 use crate::format::{FORMAT, Head, Version, Withdrawn};
 
@@ -46,7 +45,7 @@ pub struct Standing {
     pub held_back: Vec<Withdrawn>,
 }
 
-/// What was removed, or would be.
+/// What is old.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Pruned {
     /// The versions that one can no longer go back to.
@@ -178,12 +177,12 @@ impl Publisher {
         Ok(version)
     }
 
-    /// Removes versions that are older than a time, except the current one, and what belongs to
-    /// none.
+    /// Finds the versions that are older than a time, except the current one, and what belongs to
+    /// none. Nothing is removed.
     ///
     /// # Errors
-    /// What is there cannot be listed or removed.
-    pub fn prune(&self, older: Duration, write: bool) -> Result<Pruned, BucketError> {
+    /// What is there cannot be listed.
+    pub fn old(&self, older: Duration) -> Result<Pruned, BucketError> {
         let chain = self.chain(usize::MAX)?;
         let now = Timestamp::now();
         let is_old = |at: &str| {
@@ -214,12 +213,17 @@ impl Publisher {
                 }
             }
         }
-        if write {
-            // What describes a version goes first: nobody goes back to one without its files.
-            pruned.names.sort_by_key(|name| !name.starts_with("log/"));
-            self.client.delete(&pruned.names)?;
-        }
+        // What describes a version goes first: nobody goes back to one without its files.
+        pruned.names.sort_by_key(|name| !name.starts_with("log/"));
         Ok(pruned)
+    }
+
+    /// Removes what was found to be old.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn remove(&self, pruned: &Pruned) -> Result<(), BucketError> {
+        self.client.delete(&pruned.names)
     }
 
     /// The head, for people.
@@ -228,12 +232,6 @@ impl Publisher {
     /// It cannot be read.
     pub fn current(&self) -> Result<Option<Head>, BucketError> {
         Ok(self.head()?.map(|(head, _)| head))
-    }
-
-    /// Checks the files of the version that is here against their digests.
-    pub fn is_intact(&self) -> bool {
-        let installed = self.cache.installed();
-        installed.is_some_and(|folder| cache::is_intact(&folder, true))
     }
 }
 

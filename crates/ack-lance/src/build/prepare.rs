@@ -4,7 +4,8 @@ use arrow::array::RecordBatch;
 
 use super::{BuildError, Encoders, ReusableVectors, Writer};
 use crate::TableError;
-use crate::columns::{self, Extent, Written};
+use crate::columns::{self, Written};
+use crate::extent::Extent;
 use ack_api::memory::{Memory, Status};
 use ack_api::source::StoredMemory;
 use ack_search::analyzer::{AnalyzerPool, PooledDoc};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::columns::Extent;
+use crate::extent::Extent;
 use ack_search::encoder::Embedder;
 use ack_store::Store;
 use serde::Serialize;

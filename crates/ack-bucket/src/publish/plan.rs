@@ -1,0 +1,194 @@
+//! What publishing would change: what is published now beside what shall be.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+
+use ack_api::record::Record;
+use serde::Serialize;
+
+use crate::BucketError;
+use crate::address::Address;
+use crate::client::ObjectState;
+use crate::format::{Head, Version, Withdrawn};
+use crate::mirror::{self, Link};
+
+/// What is published now.
+#[derive(Debug)]
+pub struct Base {
+    /// The head, with the state of its object; `None` if nothing was published yet.
+    pub(super) head: Option<(Head, ObjectState)>,
+    pub(super) version: Option<Version>,
+    pub(super) folder: Option<PathBuf>,
+    /// The records by id.
+    pub(super) records: BTreeMap<String, Record>,
+}
+
+/// What shall be published.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Every record.
+    pub records: Vec<Record>,
+    /// The links between them.
+    pub links: Vec<Link>,
+}
+
+/// A memory of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// What publishing would do.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Plan {
+    /// The version that it begins from; 0 if nothing was published yet.
+    pub base: u64,
+    /// Memories to add.
+    pub added: Vec<Item>,
+    /// Memories to change.
+    pub changed: Vec<Item>,
+    /// Memories to take away.
+    pub withdrawn: Vec<Item>,
+    /// How many memories stay as they are.
+    pub unchanged: usize,
+    /// Memories that are not published because somebody withdrew them by hand.
+    pub held_back: Vec<Item>,
+    /// Whether the links between memories change.
+    pub links_change: bool,
+    #[serde(skip)]
+    pub(super) puts: Vec<Record>,
+    #[serde(skip)]
+    pub(super) links: Vec<Link>,
+    #[serde(skip)]
+    pub(super) marks: Vec<Withdrawn>,
+}
+
+impl Plan {
+    /// Whether nothing would change.
+    pub const fn is_empty(&self) -> bool {
+        self.added.is_empty()
+            && self.changed.is_empty()
+            && self.withdrawn.is_empty()
+            && !self.links_change
+    }
+}
+
+impl Base {
+    /// The number of the version; 0 if nothing was published yet.
+    pub fn number(&self) -> u64 {
+        self.head.as_ref().map_or(0, |(head, _)| head.version)
+    }
+
+    fn marks(&self) -> Vec<Withdrawn> {
+        self.version
+            .as_ref()
+            .map_or_else(Vec::new, |version| version.held_back.clone())
+    }
+
+    /// Plans what publishing would do. Memories that somebody withdrew by hand stay away, except
+    /// those that may come back.
+    ///
+    /// # Errors
+    /// The links that are published cannot be read.
+    pub fn plan(&self, wanted: Wanted, restore: &[String]) -> Result<Plan, BucketError> {
+        let mut marks = self.marks();
+        marks.retain(|mark| !restore.contains(&mark.id));
+        let held: HashSet<&str> = marks.iter().map(|mark| mark.id.as_str()).collect();
+        let mut plan = Plan {
+            base: self.number(),
+            ..Plan::default()
+        };
+        let mut ids: BTreeSet<String> = BTreeSet::new();
+        for record in wanted.records {
+            if held.contains(record.id.as_str()) {
+                plan.held_back.push(item(&record));
+                continue;
+            }
+            ids.insert(record.id.clone());
+            match self.records.get(&record.id) {
+                Some(known) if *known == record => plan.unchanged += 1,
+                Some(_) => {
+                    plan.changed.push(item(&record));
+                    plan.puts.push(record);
+                }
+                None => {
+                    plan.added.push(item(&record));
+                    plan.puts.push(record);
+                }
+            }
+        }
+        let gone = self
+            .records
+            .values()
+            .filter(|known| !ids.contains(&known.id));
+        plan.withdrawn = gone.map(item).collect();
+        let between = |link: &Link| ids.contains(&link.from) && ids.contains(&link.to);
+        plan.links = wanted.links.into_iter().filter(between).collect();
+        sort(&mut plan.links);
+        plan.links_change = plan.links != self.links()?;
+        plan.marks = marks;
+        Ok(plan)
+    }
+
+    /// Plans to take memories away, whatever their scope says.
+    ///
+    /// # Errors
+    /// [`BucketError::NotPublished`].
+    pub fn plan_withdrawal(
+        &self,
+        address: &Address,
+        ids: &[String],
+        by: &str,
+    ) -> Result<Plan, BucketError> {
+        let mut plan = Plan {
+            base: self.number(),
+            marks: self.marks(),
+            ..Plan::default()
+        };
+        for id in ids {
+            let record = self
+                .records
+                .get(id)
+                .ok_or_else(|| BucketError::NotPublished {
+                    address: address.to_string(),
+                    id: ack_api::text::line(id, 100),
+                })?;
+            if plan.withdrawn.iter().any(|item| item.id == *id) {
+                continue;
+            }
+            plan.withdrawn.push(item(record));
+            plan.marks.push(Withdrawn {
+                id: id.clone(),
+                at: ack_api::time::show(jiff::Timestamp::now()),
+                by: by.to_owned(),
+            });
+        }
+        let stays = |id: &String| !ids.contains(id);
+        plan.unchanged = self.records.keys().filter(|id| stays(id)).count();
+        plan.links = self.links()?;
+        plan.links
+            .retain(|link| stays(&link.from) && stays(&link.to));
+        Ok(plan)
+    }
+
+    fn links(&self) -> Result<Vec<Link>, BucketError> {
+        let links = self.folder.as_deref().map(mirror::links).transpose()?;
+        let mut links = links.unwrap_or_default();
+        sort(&mut links);
+        Ok(links)
+    }
+}
+
+fn item(record: &Record) -> Item {
+    Item {
+        id: record.id.clone(),
+        title: record.title.clone(),
+    }
+}
+
+fn sort(links: &mut [Link]) {
+    links.sort_by(|a, b| (&a.from, &a.to, &a.kind).cmp(&(&b.from, &b.to, &b.kind)));
+}

@@ -1,0 +1,56 @@
+//! What a table is for, and so which columns it fills.
+
+use std::collections::HashMap;
+
+use super::TableError;
+
+/// What a table holds besides what every table has; absent for [`Extent::Derived`].
+pub const META_EXTENT: &str = "ack-memory.extent";
+
+/// What a table is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// It lies beside its store.
+    #[default]
+    Derived,
+    /// It stands in for its store, so it has whole records.
+    Records {
+        /// Whether it is so large that readers search it on disk. Otherwise they read it into
+        /// memory and do without the columns that only a search on disk needs: these are empty.
+        on_disk: bool,
+    },
+}
+
+impl Extent {
+    pub(crate) const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Derived => None,
+            Self::Records { on_disk: false } => Some("records"),
+            Self::Records { on_disk: true } => Some("records, searched on disk"),
+        }
+    }
+
+    pub(crate) const fn has_records(self) -> bool {
+        matches!(self, Self::Records { .. })
+    }
+
+    pub(crate) const fn is_searched_on_disk(self) -> bool {
+        !matches!(self, Self::Records { on_disk: false })
+    }
+}
+
+/// Checks that a table is for what it is wanted for.
+///
+/// # Errors
+/// [`TableError::Mismatch`].
+pub fn check(found: &HashMap<String, String>, wanted: Extent) -> Result<(), TableError> {
+    let found = found.get(META_EXTENT).map(String::as_str);
+    if found == wanted.name() {
+        return Ok(());
+    }
+    let told = |name: Option<&str>| format!("extent {}", name.unwrap_or("derived"));
+    Err(TableError::Mismatch {
+        found: ack_api::text::line(&told(found), 60),
+        needed: told(wanted.name()),
+    })
+}
