@@ -30,7 +30,7 @@ pub fn command(root: &Path) -> Command {
     command
 }
 
-fn publish_command(root: &Root, bucket: &Bucket, more: &[&str]) -> Command {
+pub fn publish_command(root: &Root, bucket: &Bucket, more: &[&str]) -> Command {
     let mut command = command(root.path());
     command
         .args(["publish", "mine", "--to", ADDRESS, "--endpoint"])

@@ -11,6 +11,8 @@ mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;
 #[cfg(feature = "bucket")]
+mod bucket_proofs;
+#[cfg(feature = "bucket")]
 mod bucket_reading;
 mod cancel;
 mod changes;
