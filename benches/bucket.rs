@@ -16,95 +16,64 @@
 
 #[path = "latency/data.rs"]
 mod data;
+#[path = "latency/published.rs"]
+mod published;
 #[path = "latency/server.rs"]
 mod server;
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ack_test_bucket::Bucket;
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use self::data::{Random, store};
+use self::published::{CHANGE, binary, follow, publish, sql};
 use self::server::Server;
 
 /// Questions of each kind.
 const CALLS: usize = 200;
-const ADDRESS: &str = "s3://memories/bench";
-/// Changes a hundred memories.
-const CHANGE: &str = "UPDATE memories SET title = title || ' again' \
-    WHERE rowid % (SELECT count(*) / 100 FROM memories) = 0";
 const DELAYS: [u64; 4] = [0, 10, 30, 100];
 
 fn main() {
     let named = std::env::args().find_map(|word| word.parse().ok());
     let size: usize = named.unwrap_or(100_000);
-    // The bucket knows this key; a server started here inherits it.
     let source = tempfile::tempdir().unwrap();
-    store(source.path(), size);
-    let database = source.path().join("scopes/bench/memory.db");
-    let sql = |text: &str| {
-        Connection::open(&database)
-            .unwrap()
-            .execute_batch(text)
-            .unwrap()
-    };
-    sql("UPDATE memories SET status = 'approved'");
+    let source = source.path();
+    store(source, size);
+    sql(source, "UPDATE memories SET status = 'approved'");
     let bucket = Bucket::start().unwrap();
     println!("{size} memories");
-    let publish = |what: &str| {
+    let published = |what: &str| {
         bucket.reset_log();
-        let began = Instant::now();
-        let output = binary()
-            .arg("--root")
-            .arg(source.path())
-            .args([
-                "publish",
-                "bench",
-                "--to",
-                ADDRESS,
-                "--yes",
-                "--skip-held",
-                "--endpoint",
-            ])
-            .arg(bucket.endpoint())
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        told(&bucket, what, began.elapsed());
+        told(&bucket, what, publish(source, &bucket));
     };
-    publish("publish all");
-    sql(CHANGE);
-    publish("publish 100 of them changed");
-    index(source.path());
-    let mut own = Server::start(source.path());
+    published("publish all");
+    sql(source, CHANGE);
+    published("publish 100 of them changed");
+    index(source);
+    let mut own = Server::start(source);
     own.handshake();
-    questions("questions to the scope itself", &mut own);
-    drop(own);
+    let asked = json!({ "query": "connection refused after deploy" });
+    own.call("query_memories", &asked);
     for delay in DELAYS {
         bucket.set_delay(Duration::from_millis(delay));
         println!("a bucket that answers after {delay} ms");
         let reader = tempfile::tempdir().unwrap();
-        manifest(reader.path(), &bucket, "1h");
+        let reader = reader.path();
+        follow(reader, &bucket, "1h");
         bucket.reset_log();
-        let mut server = Server::start(reader.path());
+        let mut server = Server::start(reader);
         server.handshake();
         let began = Instant::now();
-        let asked = json!({ "query": "connection refused after deploy" });
         until_answered(&mut server, &asked);
         told(&bucket, "first answer to a newcomer", began.elapsed());
         bucket.reset_log();
-        questions("later questions", &mut server);
+        beside(&mut own, &mut server);
         println!("    {} requests", bucket.requests().len());
         drop(server);
         bucket.reset_log();
-        let mut server = Server::start(reader.path());
+        let mut server = Server::start(reader);
         server.handshake();
         let began = Instant::now();
         server.call("query_memories", &asked);
@@ -115,12 +84,12 @@ fn main() {
         );
         drop(server);
         if delay == 30 {
-            sql(CHANGE);
-            publish("publish 100 of them changed");
-            manifest(reader.path(), &bucket, "1s");
+            sql(source, CHANGE);
+            published("publish 100 of them changed");
+            follow(reader, &bucket, "1s");
             std::thread::sleep(Duration::from_millis(1_100));
             bucket.reset_log();
-            let mut server = Server::start(reader.path());
+            let mut server = Server::start(reader);
             server.handshake();
             let began = Instant::now();
             server.call("query_memories", &asked);
@@ -160,14 +129,6 @@ fn frozen(bucket: &Bucket, server: &mut Server, asked: &Value) {
     bucket.thaw();
 }
 
-fn binary() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-    command
-        .env("AWS_ACCESS_KEY_ID", "key")
-        .env("AWS_SECRET_ACCESS_KEY", "secret");
-    command
-}
-
 fn index(root: &Path) {
     let done = binary()
         .arg("--root")
@@ -178,27 +139,37 @@ fn index(root: &Path) {
     assert!(done.status.success());
 }
 
-fn manifest(root: &Path, bucket: &Bucket, max_age: &str) {
-    let scope = root.join("scopes/bench");
-    std::fs::create_dir_all(&scope).unwrap();
-    let text = format!(
-        "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\ncredentials = \"anonymous\"\nmax_age = \"{max_age}\"\n",
-        bucket.endpoint()
-    );
-    std::fs::write(scope.join("scope.toml"), text).unwrap();
-}
-
 fn questions(what: &str, server: &mut Server) {
     let mut random = Random(7);
-    let mut times: Vec<f64> = (0..CALLS)
-        .map(|_| {
-            let query = (0..5).map(|_| random.word()).collect::<Vec<_>>().join(" ");
-            let asked = json!({ "query": query });
-            let began = Instant::now();
-            server.call("query_memories", &asked);
-            millis(began.elapsed())
-        })
-        .collect();
+    let times = (0..CALLS).map(|_| timed(server, &question(&mut random)));
+    times_told(what, times.collect());
+}
+
+/// Asks the scope itself and the one that follows it in turn, so that both have the same neighbours.
+fn beside(own: &mut Server, follower: &mut Server) {
+    let mut random = Random(7);
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    for _ in 0..CALLS {
+        let asked = question(&mut random);
+        here.push(timed(own, &asked));
+        there.push(timed(follower, &asked));
+    }
+    times_told("questions to the scope itself", here);
+    times_told("the same to the follower", there);
+}
+
+fn question(random: &mut Random) -> Value {
+    let query = (0..5).map(|_| random.word()).collect::<Vec<_>>().join(" ");
+    json!({ "query": query })
+}
+
+fn timed(server: &mut Server, asked: &Value) -> f64 {
+    let began = Instant::now();
+    server.call("query_memories", asked);
+    millis(began.elapsed())
+}
+
+fn times_told(what: &str, mut times: Vec<f64>) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
     println!(

@@ -1,10 +1,14 @@
 //! Many clients of one server:
-//! `cargo bench --no-default-features --bench load [-- SECONDS CLIENTS MEMORIES PAUSE]`.
+//! `cargo bench --no-default-features --bench load [-- SECONDS CLIENTS MEMORIES PAUSE]`, or
+//! `cargo bench --bench load -- bucket [SECONDS …]` over a scope in a bucket.
 //!
 //! Starts `serve --http` with a token for each client over a scope of 100,000 memories, and has 200
 //! clients ask five-word questions on a connection of their own for 60 seconds, each with a pause of
 //! 1,000 milliseconds between an answer and its next question. Prints requests, failures, the time of
 //! an answer in milliseconds, and the server's memory. The clients run on the same machine.
+//!
+//! With the word `bucket` the memories are published to a bucket that takes 30 ms for a request, the
+//! server follows it, and a version with 100 changes is published every minute.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -15,18 +19,23 @@
 
 #[path = "latency/data.rs"]
 mod data;
+#[path = "latency/published.rs"]
+mod published;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ack_test_bucket::Bucket;
 use serde_json::json;
 
 use self::data::{Random, store};
+use self::published::{CHANGE, binary, follow, publish, sql};
 
 fn main() {
     let numbers: Vec<u64> = std::env::args()
@@ -38,8 +47,17 @@ fn main() {
     let clients = number(1, 200) as usize;
     let memories = number(2, 100_000) as usize;
     let pause = Duration::from_millis(number(3, 1_000));
-    let root = tempfile::tempdir().unwrap();
-    store(root.path(), memories);
+    let (source, follower) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    store(source.path(), memories);
+    let bucket = std::env::args().any(|word| word == "bucket").then(|| {
+        let bucket = Bucket::start().unwrap();
+        sql(source.path(), "UPDATE memories SET status = 'approved'");
+        publish(source.path(), &bucket);
+        bucket.set_delay(Duration::from_millis(30));
+        follow(follower.path(), &bucket, "20s");
+        bucket
+    });
+    let root = if bucket.is_some() { &follower } else { &source };
     let tokens: Vec<String> = (0..clients)
         .map(|client| token(root.path(), client))
         .collect();
@@ -54,7 +72,11 @@ fn main() {
     println!("  memory before {:.0} MiB", server.resident());
     let barrier = Barrier::new(clients);
     let address = server.address.as_str();
+    let over = AtomicBool::new(false);
     let results: Vec<Vec<(u16, f64)>> = std::thread::scope(|scope| {
+        if let Some(bucket) = &bucket {
+            scope.spawn(|| republish(source.path(), bucket, &over));
+        }
         let threads: Vec<_> = tokens
             .iter()
             .enumerate()
@@ -70,10 +92,12 @@ fn main() {
                 })
             })
             .collect();
-        threads
+        let results = threads
             .into_iter()
             .map(|thread| thread.join().unwrap())
-            .collect()
+            .collect();
+        over.store(true, Ordering::SeqCst);
+        results
     });
     let answers: Vec<(u16, f64)> = results.into_iter().flatten().collect();
     let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
@@ -95,7 +119,28 @@ fn main() {
         at(1.0)
     );
     println!("  memory after {:.0} MiB", server.resident());
+    if let Some(bucket) = &bucket {
+        let traffic = bucket.traffic();
+        println!(
+            "  {} requests to the bucket, {:.1} MB down",
+            traffic.requests,
+            traffic.bytes_out as f64 / 1e6
+        );
+    }
     server.stop();
+}
+
+/// Publishes 100 changes every minute.
+fn republish(source: &Path, bucket: &Bucket, over: &AtomicBool) {
+    let mut waited = 0;
+    while !over.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_secs(1));
+        waited += 1;
+        if waited % 60 == 0 {
+            sql(source, CHANGE);
+            publish(source, bucket);
+        }
+    }
 }
 
 /// Asks until the end; the status and the milliseconds of each answer.
@@ -175,7 +220,7 @@ fn ask(
 
 /// Makes the token of a client.
 fn token(root: &Path, client: usize) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+    let output = binary()
         .args(["token", &format!("client-{client}"), "--file"])
         .arg(root.join("tokens.toml"))
         .output()
@@ -191,7 +236,7 @@ struct Server {
 
 impl Server {
     fn start(root: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+        let mut child = binary()
             .arg("--root")
             .arg(root)
             .args(["serve", "--http", "127.0.0.1:0", "--warm", "--tokens"])
