@@ -1,16 +1,18 @@
 //! Fetching a version: its files in large parts, several at once, each compared with its digest.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+
 use crate::BucketError;
 use crate::cache::{self, Cache};
 use crate::client::Client;
-use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, sha256};
+use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, hex, sha256};
 use crate::mirror;
 
 /// Bytes that one request asks for.
@@ -185,6 +187,56 @@ struct Partial<'a> {
     file: File,
     path: PathBuf,
     left: u64,
+    hasher: Sha256,
+    /// Bytes from the start that are in the digest.
+    hashed: u64,
+    /// Parts behind those, from where to where.
+    ahead: BTreeMap<u64, u64>,
+    /// A part did not have its length.
+    is_damaged: bool,
+}
+
+impl Partial<'_> {
+    /// Writes a part in its place. The digest goes on with it if it is the next one: parts arrive
+    /// nearly in order, and what was waited for is read again.
+    fn take(&mut self, range: &Range<u64>, bytes: &[u8]) -> Result<(), BucketError> {
+        self.file
+            .write_all_at(bytes, range.start)
+            .map_err(BucketError::io("write", &self.path))?;
+        let length = range.end - range.start;
+        self.is_damaged |= bytes.len() as u64 != length;
+        self.left = self.left.saturating_sub(length);
+        if self.is_damaged {
+            return Ok(());
+        }
+        if range.start != self.hashed {
+            self.ahead.insert(range.start, range.end);
+            return Ok(());
+        }
+        self.hasher.update(bytes);
+        self.hashed = range.end;
+        while let Some(end) = self.ahead.remove(&self.hashed) {
+            self.hash_again(end)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the digest up to a place that is in the file.
+    fn hash_again(&mut self, end: u64) -> Result<(), BucketError> {
+        let mut block = vec![0; 1 << 18];
+        while self.hashed < end {
+            let length = block
+                .len()
+                .min(usize::try_from(end - self.hashed).unwrap_or(usize::MAX));
+            let part = block.get_mut(..length).unwrap_or_default();
+            self.file
+                .read_exact_at(part, self.hashed)
+                .map_err(BucketError::io("read", &self.path))?;
+            self.hasher.update(part);
+            self.hashed += length as u64;
+        }
+        Ok(())
+    }
 }
 
 /// Fetches files, and returns those that do not have their digest.
@@ -201,6 +253,7 @@ fn fetch_once<'a>(
         let file = File::options()
             .create(true)
             .truncate(true)
+            .read(true)
             .write(true)
             .mode(0o600)
             .open(&path)
@@ -212,6 +265,10 @@ fn fetch_once<'a>(
                 file,
                 path,
                 left: entry.bytes,
+                hasher: Sha256::new(),
+                hashed: 0,
+                ahead: BTreeMap::new(),
+                is_damaged: false,
             },
         );
         parts.extend(ranges(entry.bytes).map(|range| (number, entry.object.clone(), range)));
@@ -221,17 +278,15 @@ fn fetch_once<'a>(
         let Some(part) = partial.get_mut(&number) else {
             return Ok(());
         };
-        // A server that gives less or more is caught by the digest.
-        part.file
-            .write_all_at(&bytes, range.start)
-            .map_err(BucketError::io("write", &part.path))?;
+        part.take(&range, &bytes)?;
         arrived(bytes.len() as u64);
-        part.left = part.left.saturating_sub(range.end - range.start);
         if part.left == 0
             && let Some(done) = partial.remove(&number)
-            && !finish(cache, &done)?
         {
-            damaged.push(done.entry);
+            let entry = done.entry;
+            if !finish(cache, done)? {
+                damaged.push(entry);
+            }
         }
         Ok(())
     })?;
@@ -239,9 +294,9 @@ fn fetch_once<'a>(
 }
 
 /// Gives a file its name if it has its digest.
-fn finish(cache: &Cache, done: &Partial<'_>) -> Result<bool, BucketError> {
-    let digest = cache::digest(&done.path).map_err(BucketError::io("read", &done.path))?;
-    if digest != done.entry.sha256 {
+fn finish(cache: &Cache, done: Partial<'_>) -> Result<bool, BucketError> {
+    let digest = hex(&done.hasher.finalize());
+    if done.is_damaged || done.hashed != done.entry.bytes || digest != done.entry.sha256 {
         let _ = fs::remove_file(&done.path);
         return Ok(false);
     }

@@ -30,8 +30,13 @@ const COLUMNS: &str = "id, project, session, session_id, date, type, title, subt
     concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
     created_at, updated_at, stale_after";
 
-/// Records that wait to be written, at most.
-const WAITING: usize = 1_024;
+/// Records that are handed over at once.
+const TOGETHER: usize = 256;
+/// Such bundles that wait to be written, at most.
+const WAITING: usize = 4;
+/// Memory that SQLite may use for pages while it writes, in KiB: the index of ids is filled in no
+/// order.
+const PAGES_KIB: i64 = 32 << 10;
 
 /// A link between two memories.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,15 +146,16 @@ fn write(
 ) -> Result<(), BucketError> {
     let mut writer = Writer::open(&database(folder), known.is_empty())?;
     let mut seen: HashSet<i64> = HashSet::new();
-    let mut twice = false;
-    // One thread decodes the table, the other one the records.
+    let (mut twice, mut unreadable) = (false, 0_u64);
+    // One thread decodes the table and the records, the other one only writes.
     let (read, written) = std::thread::scope(|threads| {
-        let (sender, receiver) = sync_channel::<(i64, Vec<u8>)>(WAITING);
+        let (sender, receiver) = sync_channel::<Vec<Row>>(WAITING);
         let writing = threads.spawn(|| {
             let written = write_all(&mut writer, &receiver);
             drop(receiver);
             written
         });
+        let mut bundle = Vec::with_capacity(TOGETHER);
         let read = records::read(
             &table(folder),
             |RowKey { source, rowid }, fingerprint| {
@@ -157,17 +163,25 @@ fn write(
                 known.remove(&rowid) != Some(fingerprint)
             },
             |key, json| {
-                // The other side ends early if it failed, and says why.
-                let _ = sender.send((key.rowid, json.to_vec()));
+                match std::str::from_utf8(json).ok().and_then(Record::parse) {
+                    Some(record) => bundle.push((key.rowid, values(record))),
+                    None => unreadable += 1,
+                }
+                if bundle.len() == TOGETHER {
+                    let whole = std::mem::replace(&mut bundle, Vec::with_capacity(TOGETHER));
+                    // The other side ends early if it failed, and says why.
+                    let _ = sender.send(whole);
+                }
             },
         );
+        let _ = sender.send(bundle);
         drop(sender);
         let written = writing
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (read, written)
     });
-    let unreadable = written?;
+    written?;
     read?;
     if twice || unreadable > 0 {
         return Err(BucketError::Damaged {
@@ -185,16 +199,14 @@ fn write(
     writer.finish()
 }
 
-/// Writes records as they come, and returns how many of them cannot be read.
-fn write_all(writer: &mut Writer, records: &Receiver<(i64, Vec<u8>)>) -> Result<u64, BucketError> {
-    let mut unreadable = 0;
-    for (row, json) in records {
-        match std::str::from_utf8(&json).ok().and_then(Record::parse) {
-            Some(record) => writer.put(row, &record)?,
-            None => unreadable += 1,
-        }
-    }
-    Ok(unreadable)
+/// A row number and the values of its columns.
+type Row = (i64, [Value; 20]);
+
+/// Writes rows as they come.
+fn write_all(writer: &mut Writer, rows: &Receiver<Vec<Row>>) -> Result<(), BucketError> {
+    rows.iter()
+        .flatten()
+        .try_for_each(|(rowid, values)| writer.put_values(rowid, values))
 }
 
 /// The links of a version.
@@ -220,6 +232,8 @@ pub struct Writer {
     path: PathBuf,
     /// What makes the indexes, at the end.
     indexes: String,
+    /// What adds or replaces a record.
+    put: String,
 }
 
 impl Writer {
@@ -238,7 +252,10 @@ impl Writer {
         let connection = Connection::open(path).map_err(failed)?;
         // It gets its name once it is complete, and can always be made again.
         connection
-            .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")
+            .execute_batch(&format!(
+                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \
+                 PRAGMA cache_size = -{PAGES_KIB}; BEGIN"
+            ))
             .map_err(failed)?;
         // Indexes that are made at the end take half the time.
         let (indexes, tables): (Vec<&str>, Vec<&str>) = SCHEMA
@@ -257,6 +274,10 @@ impl Writer {
             } else {
                 String::new()
             },
+            put: format!(
+                "INSERT OR REPLACE INTO memories (rowid, {COLUMNS}) VALUES \
+                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
+            ),
         })
     }
 
@@ -272,13 +293,13 @@ impl Writer {
     /// # Errors
     /// What SQLite said.
     pub fn put(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
+        self.put_values(rowid, values(record.clone()))
+    }
+
+    fn put_values(&mut self, rowid: i64, values: [Value; 20]) -> Result<(), BucketError> {
         let done = (|| {
-            let sql = format!(
-                "INSERT OR REPLACE INTO memories (rowid, {COLUMNS}) VALUES \
-                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
-            );
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            let values = std::iter::once(Value::Integer(rowid)).chain(values(record));
+            let mut statement = self.connection.prepare_cached(&self.put)?;
+            let values = std::iter::once(Value::Integer(rowid)).chain(values);
             statement.execute(rusqlite::params_from_iter(values))
         })();
         self.sqlite(done).map(drop)
@@ -359,31 +380,31 @@ impl Writer {
     }
 }
 
-fn values(record: &Record) -> [Value; 20] {
-    let text = |value: &Option<String>| value.clone().map_or(Value::Null, Value::Text);
-    let list = |value: &[String]| {
-        Value::Text(serde_json::to_string(value).unwrap_or_else(|_| "[]".to_owned()))
+fn values(record: Record) -> [Value; 20] {
+    let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
+    let list = |value: Vec<String>| {
+        Value::Text(serde_json::to_string(&value).unwrap_or_else(|_| "[]".to_owned()))
     };
     [
-        Value::Text(record.id.clone()),
-        text(&record.project),
-        text(&record.session),
-        text(&record.session_id),
-        text(&record.date),
-        text(&record.kind),
-        Value::Text(record.title.clone()),
-        text(&record.subtitle),
-        list(&record.facts),
-        list(&record.concepts),
-        list(&record.files),
-        text(&record.narrative),
+        Value::Text(record.id),
+        text(record.project),
+        text(record.session),
+        text(record.session_id),
+        text(record.date),
+        text(record.kind),
+        Value::Text(record.title),
+        text(record.subtitle),
+        list(record.facts),
+        list(record.concepts),
+        list(record.files),
+        text(record.narrative),
         Value::Text(record.status.as_str().to_owned()),
         record.confidence.map_or(Value::Null, Value::Real),
-        text(&record.reviewed_at),
-        text(&record.reviewed_by),
-        text(&record.superseded_by),
-        text(&record.created_at),
-        text(&record.updated_at),
-        text(&record.stale_after),
+        text(record.reviewed_at),
+        text(record.reviewed_by),
+        text(record.superseded_by),
+        text(record.created_at),
+        text(record.updated_at),
+        text(record.stale_after),
     ]
 }
