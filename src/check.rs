@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ack_sys::files;
 use ack_worktree::repository::Repository;
+use jiff::civil::Date;
 use serde::Serialize;
 use walkdir::WalkDir;
 
@@ -71,6 +72,8 @@ struct Place {
     top: Option<PathBuf>,
     /// The repository's name.
     repository: Option<String>,
+    /// The day of the check.
+    today: Date,
     /// An index says that the folder is in the Open Knowledge Format.
     is_knowledge_format: bool,
 }
@@ -84,11 +87,11 @@ impl Place {
     }
 }
 
-/// Checks a folder or a file.
+/// Checks a folder or a file, on a day.
 ///
 /// # Errors
 /// It cannot be listed or read.
-pub fn check(path: &Path) -> std::io::Result<Report> {
+pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
     let path = path.canonicalize()?;
     let (folder, names) = if path.is_dir() {
         (path.clone(), list(&path)?)
@@ -103,6 +106,7 @@ pub fn check(path: &Path) -> std::io::Result<Report> {
     let place = Place {
         is_knowledge_format: crate::recogniser::tally::has_key(&index, &["okf_version"]),
         repository: repository.as_ref().and_then(Repository::name),
+        today,
         top: repository.map(|repository| repository.work_tree),
         folder,
     };

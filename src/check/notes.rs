@@ -8,10 +8,13 @@ use ack_api::memory::{Memory, Status};
 use ack_compare::sketch::earlier_alike;
 use ack_search::dedup::Signature;
 use ack_store::folder::Dialect;
+use ack_store::folder::links::{Target, links};
 use ack_store::folder::note::{self, Note, Standing};
 use ack_sys::files;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
-use super::links::{self, Target};
+use super::links::is_there;
 use super::{Finding, MAX_FILE_BYTES, Place, Report, Severity, text};
 use crate::import::line;
 use crate::publish::document::Document;
@@ -182,17 +185,25 @@ impl Checked {
             );
             self.error("schema", (shown, line_of("id")), message);
         }
+        let is_withdrawn = note.standing == Standing::Withdrawn;
+        if let Some(past) = past(&note, place.today).filter(|_| !is_withdrawn) {
+            let message = format!(
+                "holds until {past}, the day its author set; see whether it still holds, and set a \
+                 later day or `status: deprecated`"
+            );
+            self.warn("past-day", (shown, line_of("stale_after")), message);
+        }
         if document.body.trim().is_empty() && note.subtitle.is_none() && note.facts.is_empty() {
             self.error("schema", (shown, 1), "says nothing: it has no text");
         }
         let above = content.lines().count() - document.body.lines().count();
-        for link in links::links(&document.body) {
+        for link in links(&document.body) {
             let at = (shown, above + link.line);
             match link.target {
                 Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
                 Target::File(target) => {
                     let top = place.top.as_deref();
-                    if !links::is_there(&target, relative, &place.folder, top) {
+                    if !is_there(&target, relative, &place.folder, top) {
                         let message = format!("links to `{target}`, which is not there");
                         self.error("dead-link", at, message);
                     }
@@ -206,7 +217,7 @@ impl Checked {
             line: line_of("id"),
             id: memory.id.clone(),
             names: note.names.iter().map(|name| name.to_lowercase()).collect(),
-            is_withdrawn: note.standing == Standing::Withdrawn,
+            is_withdrawn,
             memory,
         });
     }
@@ -349,6 +360,22 @@ impl Checked {
             self.warn("near-duplicate", (&path, line), message);
         }
     }
+}
+
+/// The day of the author of a note, if it has passed and nobody reviewed the note since.
+fn past(note: &Note, today: Date) -> Option<Date> {
+    let day = day(note.stale_after.as_ref()?).filter(|day| *day < today)?;
+    let reviewed = note.reviewed_at.as_deref().and_then(self::day);
+    reviewed
+        .is_none_or(|reviewed| reviewed <= day)
+        .then_some(day)
+}
+
+/// A day, or that of an instant.
+fn day(value: &str) -> Option<Date> {
+    let of_instant = |instant: jiff::Timestamp| instant.to_zoned(TimeZone::UTC).date();
+    let instant = value.parse().ok().map(of_instant);
+    instant.or_else(|| value.parse().ok())
 }
 
 fn is_date(value: &str) -> bool {

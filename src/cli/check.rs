@@ -9,6 +9,8 @@ use crate::check::{Finding, Report, Severity, check};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use ack_api::text;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Runs `check`. Exits with 1 if something has to be mended.
 pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, CliError> {
@@ -16,7 +18,8 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
         Some(path) => add::absolute(config, path)?,
         None => config.project.value.clone(),
     };
-    let report = check(&path).map_err(|source| CliError::Io {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let report = check(&path, today).map_err(|source| CliError::Io {
         action: "check",
         path,
         source,

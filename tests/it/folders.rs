@@ -170,6 +170,41 @@ fn links_between_notes_lead_from_one_to_the_other() {
 }
 
 #[test]
+fn markdown_links_between_notes_are_links_between_memories() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "ops/retry.md",
+        "---\nid: retry-twice\n---\n# Retry\n\nSee [how](../net/Two%20Words.md#when), [[jitter]] and \
+         [it again](jitter.md).\n`[code](../never.md)` [outside](../../x.md) [gone](gone.md) \
+         [main](/main.rs) [site](https://example.org/never.md)\n\n- [Top](/never.md) of all\n",
+    );
+    write(folder.path(), "net/Two Words.md", "# When to wait\n");
+    write(folder.path(), "ops/jitter.md", "# Jitter\n");
+    write(folder.path(), "x.md", "# Not this\n");
+    let (_root, service) = over(folder.path());
+    let linked = |id: &str| {
+        let links = get(&service, id, "links")["links"].clone();
+        let links = links.as_array().cloned().unwrap_or_default();
+        let mut told: Vec<String> = links
+            .iter()
+            .map(|link| format!("{} {}", link["from_id"], link["to_id"]).replace('"', ""))
+            .collect();
+        told.sort();
+        told
+    };
+    let known = ["retry-twice net/Two Words", "retry-twice ops/jitter"];
+    assert_eq!(linked("retry-twice"), known);
+    // The other side knows, and a note that comes later is found.
+    assert_eq!(linked("net/Two Words"), known);
+    write(folder.path(), "never.md", "---\nid: n-1\n---\n# Never\n");
+    assert_eq!(
+        linked("retry-twice"),
+        ["retry-twice n-1", known[0], known[1]]
+    );
+}
+
+#[test]
 fn broken_files_cost_only_themselves() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();

@@ -207,6 +207,34 @@ fn the_lane_fills_while_the_queue_is_worked_on() {
 }
 
 #[test]
+fn a_note_past_its_day_that_check_warns_of_is_in_the_lane() {
+    let (root, folder) = repository();
+    let notes = folder.join("docs/memory");
+    fs::create_dir_all(&notes).unwrap();
+    let note = |name: &str, day: &str| {
+        let text =
+            format!("---\ntype: fact\ntitle: {name}\nstale_after: {day}\n---\nText of {name}.\n");
+        fs::write(notes.join(format!("{name}.md")), text).unwrap();
+    };
+    note("past", "2026-01-31");
+    note("later", "2999-01-01");
+    git(&folder, &["add", "docs"]);
+    git(&folder, &["commit", "-qm", "notes"]);
+    let mut check = binary();
+    check.arg("check").arg(&notes).arg("--json");
+    let report = crate::cli::run(&mut check).json();
+    let found = report["findings"].as_array().unwrap();
+    assert_eq!(found.len(), 1, "{report}");
+    assert_eq!(found[0]["rule"], "past-day");
+    let manifest = format!("store = '{}'\nref = 'HEAD'\n", notes.display());
+    root.manifest("notes", &manifest);
+    assert_eq!(lane(&root, &folder), ["both", "gone", "past"]);
+    // Who keeps it takes it out of the lane.
+    decide(root.path(), &["approve", "past", "--scope", "notes"]).ok();
+    assert_eq!(lane(&root, &folder), ["both", "gone"]);
+}
+
+#[test]
 fn files_that_changed_a_lot_and_names_that_are_lost_count_for_the_curator_alone() {
     let (root, folder) = repository();
     git(&folder, &["commit", "-qm", "first"]);

@@ -112,6 +112,24 @@ fn each_fault_is_found_at_its_line() {
             &["error schema x.md:3"],
         ),
         (
+            b"---\ntype: note\nstale_after: 2026-01-31\n---\nText".to_vec(),
+            &["warning past-day x.md:3"],
+        ),
+        (
+            b"---\ntype: note\nstale_after: 2026-01-31T10:00:00Z\nstatus: deprecated\n---\nText"
+                .to_vec(),
+            &[],
+        ),
+        (
+            b"---\ntype: note\nstale_after: 2026-01-31\nverified:\n  at: 2026-02-02\n---\nText"
+                .to_vec(),
+            &[],
+        ),
+        (
+            b"---\ntype: note\nstale_after: 2999-01-31\n---\nText".to_vec(),
+            &[],
+        ),
+        (
             b"---\ntype: note\nid: \"two\\nlines\"\n---\nText".to_vec(),
             &["error schema x.md:3"],
         ),

@@ -435,6 +435,47 @@ fn repositories_of_every_form_are_read() {
 }
 
 #[test]
+fn a_partial_clone_says_which_texts_it_lacks_and_asks_nobody_for_them() {
+    let upstream = Repository::new();
+    git(
+        upstream.path(),
+        &["config", "uploadpack.allowFilter", "true"],
+    );
+    upstream
+        .write("monday.md", "# Deploy on Mondays")
+        .write("sunday.md", "# Deploy nothing on Sundays")
+        .commit();
+    let from = format!("file://{}", upstream.path().display());
+    let partial = Repository::made_by(&["clone", "-q", "--filter=blob:none", &from, "clone"]);
+    let clone = partial.path().join("clone");
+    upstream
+        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
+        .write("friday.md", "# Never deploy on Fridays")
+        .commit();
+    git(&clone, &["fetch", "-q"]);
+    // Nobody answers from here on.
+    let away = upstream.path().with_extension("away");
+    fs::rename(upstream.path(), &away).unwrap();
+    let (_root, service) = over(&clone.join("docs/memory"), "origin/main");
+    // What is approved is the text that is not here, so the old one is not served for it.
+    assert_eq!(ids(&service, "all"), ["sunday"]);
+    let told = problems(&service);
+    for name in ["`monday.md` is committed", "`friday.md` is committed"] {
+        assert!(told.contains(name), "{told}");
+    }
+    assert!(told.contains("git fetch --refetch --no-filter"), "{told}");
+    fs::rename(&away, upstream.path()).unwrap();
+    git(&clone, &["fetch", "-q", "--refetch", "--no-filter"]);
+    assert_eq!(ids(&service, "approved"), ["friday", "monday", "sunday"]);
+    assert!(get(&service, "monday").to_string().contains("Before noon"));
+    assert!(
+        !problems(&service).contains("is committed"),
+        "{}",
+        problems(&service)
+    );
+}
+
+#[test]
 fn references_in_a_reftable_are_not_read_and_approve_nothing() {
     let repository = Repository::made_by(&["init", "-q", "--ref-format=reftable"]);
     repository

@@ -10,6 +10,7 @@
 
 mod files;
 pub mod front_matter;
+pub mod links;
 mod listing;
 pub mod note;
 mod reference;
@@ -444,7 +445,8 @@ impl Loaded {
                 if content.is_none() {
                     missing.push(format!(
                         "`{}` is committed, and its text cannot be read from git's objects; a \
-                         clone without them needs `git fetch`",
+                         partial clone gets it with `git fetch --refetch --no-filter`, or when the \
+                         commit is checked out",
                         shown(&wanted.key.relative)
                     ));
                 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Dialect;
 use super::front_matter::{Header, split};
+use super::links::linked_notes;
 
 /// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
@@ -89,7 +90,8 @@ pub struct Note {
     pub updated: Option<String>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<String>,
-    /// The notes that it links to: the kind of each link, and the name.
+    /// The notes that it links to: the kind of each link, and the name, or `/` and the path of the
+    /// file.
     pub links: Vec<(String, String)>,
     /// The names by which other notes link to it.
     pub names: Vec<String>,
@@ -143,7 +145,9 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         .filter(|subtitle| named.as_ref() != Some(subtitle));
     let title = named.or(heading).unwrap_or_else(|| spaced(&stem));
     let body = without_title(text, &title);
-    let (facts, links) = statements(&body);
+    let (facts, mut links) = statements(&body);
+    let files = linked_notes(&body, relative).into_iter();
+    links.extend(files.map(|file| ("related".to_owned(), file)));
     let body = without_facts(&body);
     let mut tags = Vec::new();
     for tag in header.list(&["tags", "keywords"]) {

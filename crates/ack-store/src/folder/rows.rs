@@ -34,12 +34,17 @@ ALTER TABLE memories ADD COLUMN status TEXT;
 ALTER TABLE memories ADD COLUMN reviewed_at TEXT;
 ALTER TABLE memories ADD COLUMN reviewed_by TEXT;
 ";
-/// Finds the notes that links name. A name may have become another note's.
+/// Finds the notes that links name, or whose files they name. A name may have become another note's.
+/// Files are looked for only if a link names one: SQLite then makes an index of them.
 const RESOLVE_LINKS: &str = "
 DELETE FROM memory_links;
 INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind
   FROM note_links l JOIN note_names n ON n.name = l.name
   WHERE n.id <> l.from_id;
+INSERT INTO memory_links SELECT DISTINCT l.from_id, m.id, l.kind
+  FROM note_links l CROSS JOIN memories m ON m.source_file = substr(l.name, 2)
+  WHERE l.name LIKE '/%' AND m.id <> l.from_id AND NOT EXISTS (SELECT 1 FROM memory_links k
+    WHERE k.from_id = l.from_id AND k.to_id = m.id AND k.kind = l.kind);
 ";
 /// What the id of a note ends with that was edited here and is committed otherwise.
 pub const EDITED: &str = "@edited";
@@ -393,9 +398,15 @@ fn add(
             .execute(params![slot, name.to_lowercase(), note.id])?;
     }
     for (kind, name) in &note.links {
+        let is_path = name.starts_with('/');
+        let name = if is_path {
+            name.clone()
+        } else {
+            name.to_lowercase()
+        };
         connection
             .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![slot, note.id, kind, name.to_lowercase()])?;
+            .execute(params![slot, note.id, kind, name])?;
     }
     Ok(())
 }

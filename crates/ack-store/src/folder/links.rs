@@ -1,0 +1,170 @@
+//! The links of a Markdown text: to files, and to other notes by their names.
+
+use std::path::{Component, Path};
+
+/// Links to other notes that are followed in one note, at most.
+const MAX_NOTES: usize = 1_000;
+
+/// A link and its line, from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads.
+    pub target: Target,
+    /// Its line in the text.
+    pub line: usize,
+}
+
+/// Where a link leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// `[text](path)`.
+    File(String),
+    /// `[[name]]`.
+    Note(String),
+}
+
+/// The links of a text, without those in code.
+pub fn links(text: &str) -> Vec<Link> {
+    let mut links = Vec::new();
+    let mut fence: Option<&str> = None;
+    for (line, content) in (1..).zip(text.lines()) {
+        let trimmed = content.trim_start();
+        let mark = ["```", "~~~"]
+            .into_iter()
+            .find(|mark| trimmed.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (None, None) => {
+                let content = without_code(content);
+                let targets = note_links(&content).chain(file_links(&content));
+                links.extend(targets.map(|target| Link { target, line }));
+            }
+            (Some(_), _) => {}
+        }
+    }
+    links
+}
+
+/// A line without what stands between backticks.
+fn without_code(line: &str) -> String {
+    let parts: Vec<&str> = line.split('`').collect();
+    // An odd backtick at the end opens nothing.
+    let closed = parts.len() - usize::from(parts.len().is_multiple_of(2));
+    parts
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| number % 2 == 0 || *number >= closed)
+        .map(|(_, part)| *part)
+        .collect()
+}
+
+fn note_links(line: &str) -> impl Iterator<Item = Target> {
+    let links = line.split("[[").skip(1).filter_map(|rest| {
+        let (name, _) = rest.split_once("]]")?;
+        let name = name.split(['|', '#']).next().unwrap_or_default().trim();
+        (!name.is_empty() && name.len() <= 200).then(|| Target::Note(name.to_owned()))
+    });
+    links.collect::<Vec<_>>().into_iter()
+}
+
+fn file_links(line: &str) -> impl Iterator<Item = Target> {
+    let links = line.split("](").skip(1).filter_map(|rest| {
+        let target = match rest.strip_prefix('<') {
+            Some(rest) => rest.split_once('>')?.0,
+            // A title may follow.
+            None => rest.split_once(')')?.0.split_whitespace().next()?,
+        };
+        let path = target.split(['#', '?']).next().unwrap_or_default();
+        let is_file = !path.is_empty()
+            && !is_address(path)
+            && !path.starts_with("//")
+            && !path.contains(['{', '$', '*']);
+        is_file.then(|| Target::File(path.to_owned()))
+    });
+    links.collect::<Vec<_>>().into_iter()
+}
+
+/// Whether a target begins with a scheme, as in `https:`.
+fn is_address(target: &str) -> bool {
+    target.split_once(':').is_some_and(|(scheme, _)| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+        !scheme.is_empty() && scheme.chars().all(is_part)
+    })
+}
+
+/// The note that a link leads to: `/` and its path from the folder. `None` if it leads to no note, or
+/// out of the folder.
+pub fn note_of(target: &str, note: &Path) -> Option<String> {
+    let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
+    let (start, path) = match decoded.strip_prefix('/') {
+        Some(rest) => (Path::new(""), rest),
+        None => (note.parent().unwrap_or(Path::new("")), &*decoded),
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for part in start.components().chain(Path::new(path).components()) {
+        match part {
+            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
+            Component::CurDir => {}
+            Component::ParentDir => drop(parts.pop()?),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    let is_note = parts.last()?.to_lowercase().ends_with(".md");
+    is_note.then(|| format!("/{}", parts.join("/")))
+}
+
+/// The notes that a text links to by their files.
+pub fn linked_notes(text: &str, note: &Path) -> Vec<String> {
+    let targets = links(text)
+        .into_iter()
+        .filter_map(|link| match link.target {
+            Target::File(target) => note_of(&target, note),
+            Target::Note(_) => None,
+        });
+    targets.take(MAX_NOTES).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_found_and_code_is_not() {
+        let text = "See [a](./a.md#top) and [[Other note|it]].\n`[b](b.md)` [c](https://x.org/c) [d](<with space.md> \"t\")\n```\n[e](e.md)\n```\n[f](f.md) ` [g](g.md)";
+        let found: Vec<(usize, String)> = links(text)
+            .into_iter()
+            .map(|link| {
+                let name = match link.target {
+                    Target::File(name) | Target::Note(name) => name,
+                };
+                (link.line, name)
+            })
+            .collect();
+        let expected = [
+            (1, "Other note"),
+            (1, "./a.md"),
+            (2, "with space.md"),
+            (6, "f.md"),
+            (6, "g.md"),
+        ];
+        assert_eq!(found, expected.map(|(line, name)| (line, name.to_owned())));
+    }
+
+    #[test]
+    fn a_link_to_a_file_names_the_note_from_the_top_of_the_folder() {
+        let note = Path::new("ops/deploy/Canary.md");
+        for (target, expected) in [
+            ("rollback.md", Some("/ops/deploy/rollback.md")),
+            ("./Two%20Words.md", Some("/ops/deploy/Two Words.md")),
+            ("../retry.MD", Some("/ops/retry.MD")),
+            ("../../top.md", Some("/top.md")),
+            ("/x/y.md", Some("/x/y.md")),
+            ("../../../outside.md", None),
+            ("main.rs", None),
+            ("..", None),
+        ] {
+            assert_eq!(note_of(target, note).as_deref(), expected, "{target}");
+        }
+    }
+}
